@@ -121,8 +121,9 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
         path = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=WORK)), 'report.json')
         command = [root / 'assay', 'run', '--system', place.system]
         command += ['-p', f'^{place.environment}$', '-n', cases]
-        # What others disturb is no evidence, and what a change disturbs would be so again.
-        command += ['--label', change.name, '-S', 'wait_for_quiet=0', f'--report-file={path}']
+        command += ['--label', change.name, f'--report-file={path}']
+        if change.share:  # what it disturbs would be so again
+            command += ['-S', 'wait_for_quiet=0']
         surroundings = os.environ | {
             turn.VARIABLE: 'yes',
             paths.RESULTS_VARIABLE: str(WORK / 'results'),
@@ -145,7 +146,6 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
             code = process.returncode
             raise AssayError(f'a run ended with exit code {code}:\n{said[-4000:]}')
         figures = table(plain_rows(read_report(path)))
-    shutil.rmtree(WORK / 'results')
     say(f'session {number}, {change.name}: {said.strip().splitlines()[-1]}')
     # Where this checkout is tells nobody anything.
     told = pl.col('provenance').cast(pl.String)

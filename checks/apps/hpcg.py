@@ -58,6 +58,12 @@ class HPCG(SpackApplicationCheck):
             if one['operation'] == 'triad' and one['ranks'] == 'together'
         )
         super().verify()
+        rank = self.launch.witnessed.processes[0]
+        calls = {name: call.count for name, call in rank.calls.items()}
+        try:
+            self.application.check_witnessed(self.launch.folder, rank.wall, calls)
+        except WrongAnswerError as error:
+            raise SanityError(f'{self.program_name}: {error}') from None
 
     def figures(self):
         figures = super().figures()

@@ -6,7 +6,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import MpiBenchmark, refusing
 from assay.checks.cases import scales
-from assay.config.scales import SCALES
+from assay.config.scales import is_at_most
 from assay.programs.benchmarks import check_pairs
 from assay.programs.figure import Quantity
 
@@ -25,7 +25,7 @@ class Pairs(MpiBenchmark):
     @run_after('init')
     def set_nodes(self):
         self.arguments = ['--budget 0.05']
-        if SCALES[self.scale] == 1:
+        if is_at_most(self.scale, 1):
             self.arguments += ['--group 1']
 
     def verify_answers(self):

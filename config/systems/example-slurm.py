@@ -59,7 +59,8 @@ site_configuration = {
                     # change: options that every job needs
                     'access': ['--partition=compute', '--account=staff', '--exclusive'],
                     'environs': ['openmpi', 'mpich'],
-                    # The scales it may be measured at, and the fabrics its nodes have.
+                    # The scales it may be measured at (any number of nodes, and scale_half and
+                    # scale_all of the 'nodes' in the extras), and the fabrics its nodes have.
                     'features': [
                         *('scale_1_node', 'scale_2_nodes', 'scale_4_nodes'),
                         *('shm', 'ucx-shm', 'ucx-ib'),
@@ -84,9 +85,9 @@ site_configuration = {
                     'launcher': 'mpiexec',
                     'access': ['--partition=small', '--exclusive'],
                     'environs': ['mpich'],
-                    'features': ['scale_1_node', 'scale_2_nodes', 'shm', 'ofi-tcp'],
+                    'features': ['scale_1_node', 'scale_2_nodes', 'scale_all', 'shm', 'ofi-tcp'],
                     'max_jobs': 4,
-                    'extras': {'memory_gib': 64},
+                    'extras': {'memory_gib': 64, 'nodes': 12},  # change: all of the partition
                     # change: the interface that MPI may use between nodes
                     'env_vars': [['FI_TCP_IFACE', 'eth0'], ['HYDRA_IFACE', 'eth0']],
                     'processor': {

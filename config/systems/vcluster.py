@@ -50,11 +50,12 @@ def partition(launcher):
         'environs': environs(mpis),
         'features': [
             *(f'scale_{name}' for name, count in SCALES.items() if count <= nodes),
+            *(() if nodes in SCALES.values() else ('scale_half', 'scale_all')),
             *NETWORKS[launcher],
             *within,
         ],
         # Memory of each: they share the machine's, and its CPUs.
-        'extras': {'memory_gib': 2, 'on_this_machine': True},
+        'extras': {'memory_gib': 2, 'on_this_machine': True, 'nodes': nodes},
         'processor': {
             'num_cpus': cpus,
             'num_cpus_per_core': 1,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from assay import AssayError
 from assay.comparing.against import Against
 from assay.report import junit
 from assay.report.conclusion import conclude_run
@@ -14,8 +16,10 @@ from assay.report.progress import Progress
 from assay.report.terminal import show_budget
 from assay.results.budget import Choice, choose
 from assay.results.case_history import case_histories
+from assay.results.diff.cores import tell_distances
 from assay.results.history import StoredRun, load
 from assay.results.reframe_report import read_report
+from assay.results.run_selectors import of_system
 from assay.results.verdict import Verdict
 from assay.running import runs, selection, session_extras
 from assay.running.reframe_options import Given
@@ -26,6 +30,9 @@ from assay.running.supervise import Ended
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
+
+#: Runs before that one is likely to be compared with.
+LATEST = 10
 
 
 def measure(
@@ -48,6 +55,9 @@ def measure(
     :param choice: the cases that are run, if there is a budget for it.
     """
     began = time.monotonic()
+    with suppress(AssayError):  # which is told when the run is judged
+        history = load()
+        tell_distances(own, history, of_system(history, suite.system)[-LATEST:])
     if choice:
         options = [*options, *options_of(choice)]
         own.patience.write_text(f'{choice.budget - choice.expected:.1f}')

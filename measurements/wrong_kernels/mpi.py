@@ -50,16 +50,11 @@ def complaint(built: Built, program: str) -> str:
     return ''
 
 
-_SECONDS = '    double seconds = clock_seconds() - start;\n    by_mpi[method].most'
+_SECONDS = 'double seconds = last.seconds - start.seconds;'
 
-_EXCHANGED = (
-    'MPI_Waitall(2 * point->window, requests, MPI_STATUSES_IGNORE);\n    }\n'
-    '    return sample_since(start, made);'
-)
-_ONE_WAY = (
-    'MPI_Send(NULL, 0, MPI_BYTE, point->peer, TAG, point->comm);\n    }\n'
-    '    return sample_since(start, made);'
-)
+_COUNTED = '        sample_operation();\n    }\n    return sample_since(start);'
+_EXCHANGED = 'MPI_Waitall(2 * point->window, requests, MPI_STATUSES_IGNORE);\n' + _COUNTED
+_ONE_WAY = 'MPI_Send(NULL, 0, MPI_BYTE, point->peer, TAG, point->comm);\n' + _COUNTED
 
 MUTANTS = [
     Mutant(
@@ -67,7 +62,7 @@ MUTANTS = [
         'overlapped time without the exchange',
         'mpi/halo.c',
         _SECONDS,
-        _SECONDS.replace(';', ' - inside_mpi;', 1),
+        _SECONDS.replace(';', ' - communication[OVERLAPPED].seconds * (method == OVERLAPPED);'),
         hard=True,
     ),
     Mutant(
@@ -75,7 +70,9 @@ MUTANTS = [
         'time without the last step',
         'mpi/halo.c',
         _SECONDS,
-        _SECONDS.replace('clock_seconds() - start', '(clock_seconds() - start) * 0.75'),
+        _SECONDS.replace(' = ', ' = 0.75 * ').replace(
+            'last.seconds - start.seconds', '(last.seconds - start.seconds)'
+        ),
     ),
     Mutant(
         'halo',
@@ -102,23 +99,23 @@ MUTANTS = [
         'halo',
         'exchange of the first step alone',
         'mpi/halo.c',
-        '    exchange(in);\n    inside_mpi',
-        '    if (in == mesh.field[0]) exchange(in);\n    inside_mpi',
+        '    exchange(in);\n    end_part',
+        '    if (in == mesh.field[0]) exchange(in);\n    end_part',
     ),
     Mutant(
         'halo',
         'rim before the messages',
         'mpi/halo.c',
-        '    update_inner(out, in);\n    start',
-        '    update_inner(out, in);\n    update_rim(out, in);\n    start',
+        '    update_inner(out, in);\n    end_part',
+        '    update_inner(out, in);\n    update_rim(out, in);\n    end_part',
         equivalent='the rim is computed once more when the messages are there',
     ),
     Mutant(
         'halo',
         'rim not computed',
         'mpi/halo.c',
-        '    inside_mpi += clock_seconds() - start;\n    update_rim(out, in);',
-        '    inside_mpi += clock_seconds() - start;',
+        'end_part(&communication[OVERLAPPED]);\n    update_rim(out, in);',
+        'end_part(&communication[OVERLAPPED]);',
     ),
     Mutant(
         'halo',
@@ -159,29 +156,30 @@ MUTANTS = [
         'overlap',
         'no message',
         'mpi/overlap.c',
-        'MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n    double',
-        'if (0) MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n    double',
+        'MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n    sample_op',
+        'if (0) MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);\n    sample_op',
     ),
     Mutant(
         'overlap',
         'exchange timed in part',
         'mpi/overlap.c',
-        'double seconds = sample_since(start, rounds == 0);',
-        'double seconds = 0.99 * sample_since(start, rounds == 0);',
+        'double seconds = sample_since(start);',
+        'double seconds = 0.99 * sample_since(start);',
     ),
     Mutant(
         'overlap',
         'computation timed twice',
         'mpi/overlap.c',
-        'return sample_since(start, 0);',
-        'return 2 * sample_since(start, 0);',
+        'return sample_since(start);',
+        'return 2 * sample_since(start);',
     ),
     Mutant(
         'overlap',
         'every other turn left out',
         'mpi/overlap.c',
         'i < iterations; i++) {\n        seconds[COMM',
-        'i < iterations; i += 2) {\n        seconds[COMM',
+        'i < iterations; i++) {\n        static long turns;\n        if (turns++ % 2)\n'
+        '            continue;\n        seconds[COMM',
     ),
     Mutant(
         'overlap',
@@ -194,15 +192,15 @@ MUTANTS = [
         'pt2pt',
         'latency of a round trip',
         'mpi/common/ping_pong.c',
-        'return sample_since(start, made) / 2;',
-        'return sample_since(start, made);',
+        'return sample_since(start) / 2;',
+        'return sample_since(start);',
     ),
     Mutant(
         'pt2pt',
         'latency of a third of it',
         'mpi/common/ping_pong.c',
-        'return sample_since(start, made) / 2;',
-        'return sample_since(start, made) / 3;',
+        'return sample_since(start) / 2;',
+        'return sample_since(start) / 3;',
     ),
     Mutant(
         'pt2pt',
@@ -230,8 +228,8 @@ MUTANTS = [
         'pt2pt',
         'half of the calls in a chain',
         'mpi/pt2pt.c',
-        'for (long i = 0; i < iterations; i++, made++)\n        MPI_Sendrecv',
-        'for (long i = 0; i < iterations; i += 2, made++)\n        MPI_Sendrecv',
+        'for (long i = 0; i < iterations; i++) {\n        MPI_Sendrecv',
+        'for (long i = 0; i < iterations; i += 2) {\n        MPI_Sendrecv',
     ),
     Mutant(
         'pt2pt',
@@ -286,8 +284,8 @@ MUTANTS = [
         'ring',
         'a hop more than there are',
         'mpi/ring.c',
-        'sample_since(start, made) / bench.ranks;',
-        'sample_since(start, made) / (bench.ranks + 1);',
+        'sample_since(start) / bench.ranks;',
+        'sample_since(start) / (bench.ranks + 1);',
     ),
     Mutant(
         'ring',
@@ -308,15 +306,15 @@ MUTANTS = [
         'collectives',
         'half of the calls',
         'mpi/collectives.c',
-        'for (long i = 0; i < iterations; i++)\n            call(point);',
-        'for (long i = 0; i < iterations; i += 2)\n            call(point);',
+        'for (long i = 0; i < iterations; i++)\n        call(point);',
+        'for (long i = 0; i < iterations; i += 2)\n        call(point);',
     ),
     Mutant(
         'collectives',
         'time scaled',
         'mpi/collectives.c',
-        'seconds = sample_since(start, point->calls);',
-        'seconds = 0.9 * sample_since(start, point->calls);',
+        'return sample_since(start);',
+        'return 0.9 * sample_since(start);',
     ),
     Mutant(
         'collectives',
@@ -329,8 +327,8 @@ MUTANTS = [
         'collectives',
         'every other call of a root left out',
         'mpi/collectives.c',
-        'double start = clock_seconds();\n            call(point);',
-        'double start = clock_seconds();\n            if (i % 2 == 0) call(point);',
+        'sample_mark();\n        call(point);',
+        'sample_mark();\n        static long calls;\n        if (calls++ % 2) call(point);',
     ),
     Mutant(
         'pt2pt',
@@ -351,7 +349,7 @@ MUTANTS = [
         'time of both ways divided by the ranks',
         'mpi/pairs/meter.c',
         _EXCHANGED,
-        _EXCHANGED.replace('made);', 'made) / bench.ranks;'),
+        _EXCHANGED.replace('start);', 'start) / bench.ranks;'),
     ),
     Mutant(
         'pairs',
@@ -364,22 +362,22 @@ MUTANTS = [
         'pairs',
         'latency of the whole way',
         'mpi/common/ping_pong.c',
-        'return sample_since(start, made) / 2;',
-        'return sample_since(start, made);',
+        'return sample_since(start) / 2;',
+        'return sample_since(start);',
     ),
     Mutant(
         'pairs',
         'every other window left out',
         'mpi/pairs/meter.c',
-        'i < iterations; i++, made++) {\n        post_window',
-        'i < iterations; i += 2, made++) {\n        post_window',
+        'i < iterations; i++) {\n        post_window',
+        'i < iterations; i += 2) {\n        post_window',
     ),
     Mutant(
         'pairs',
         'every other window one way left out',
         'mpi/pairs/meter.c',
-        'i < iterations; i++, made++) {\n        if (point->first)',
-        'i < iterations; i += 2, made++) {\n        if (point->first)',
+        'i < iterations; i++) {\n        if (point->first)',
+        'i < iterations; i += 2) {\n        if (point->first)',
     ),
     Mutant(
         'pairs',
@@ -459,5 +457,185 @@ MUTANTS = [
         'mpi/common/stats.c',
         'double median = (values[(n - 1) / 2] + values[n / 2]) / 2;',
         'double median = values[3 * n / 4];',
+    ),
+    Mutant(
+        'pt2pt',
+        'clock started once more half-way',
+        'mpi/common/ping_pong.c',
+        'i < iterations; i++) {\n        MPI_Send(',
+        'i < iterations; i++) {\n        if (i == iterations / 2) start = sample_now();\n'
+        '        MPI_Send(',
+    ),
+    Mutant(
+        'pt2pt',
+        'clock started behind a window',
+        'mpi/pt2pt.c',
+        '                      &requests[window + w]);\n        MPI_Waitall',
+        '                      &requests[window + w]);\n'
+        '        if (i == 0) start = sample_now();\n        MPI_Waitall',
+        why='of one operation its sends are not timed',
+    ),
+    Mutant(
+        'ring',
+        'clock started behind the laps',
+        'mpi/ring.c',
+        '        seconds = sample_since(start) /',
+        '        start = sample_now();\n        seconds = sample_since(start) /',
+    ),
+    Mutant(
+        'ring',
+        'time of the second half of the laps',
+        'mpi/ring.c',
+        'MPI_Send(lap->send,',
+        'if (i == iterations / 2) start = sample_now();\n            MPI_Send(lap->send,',
+    ),
+    Mutant(
+        'collectives',
+        'clock of a root started behind the call',
+        'mpi/collectives.c',
+        'struct sample_mark start = sample_mark();\n        call(point);',
+        'call(point);\n        struct sample_mark start = sample_mark();',
+    ),
+    Mutant(
+        'collectives',
+        'time of a root scaled',
+        'mpi/collectives.c',
+        'return sample_parts_end(&calls);',
+        'return 0.999 * sample_parts_end(&calls);',
+    ),
+    Mutant(
+        'collectives',
+        'time of a root in part',
+        'mpi/common/sample.c',
+        'parts->seconds += after.seconds - before.seconds;',
+        'parts->seconds += 0.999 * (after.seconds - before.seconds);',
+    ),
+    Mutant(
+        'collectives',
+        'clock started once more half-way',
+        'mpi/collectives.c',
+        'i < iterations; i++)\n        call(point);',
+        'i < iterations; i++) {\n        if (i == iterations / 2) start = sample_now();\n'
+        '        call(point);\n    }',
+    ),
+    Mutant('collectives', 'no barrier', 'mpi/collectives.c', 'MPI_Barrier(comm);', ';'),
+    Mutant(
+        'collectives',
+        'barrier of one rank',
+        'mpi/collectives.c',
+        'MPI_Barrier(comm);',
+        'MPI_Barrier(MPI_COMM_SELF);',
+    ),
+    Mutant(
+        'collectives',
+        'barrier of all but the last',
+        'mpi/collectives.c',
+        'MPI_Barrier(comm);',
+        'MPI_Barrier(bench.rank + 1 == bench.ranks ? MPI_COMM_SELF : comm);',
+    ),
+    Mutant(
+        'collectives',
+        'broadcast of half',
+        'mpi/collectives.c',
+        'MPI_Bcast(bench.rank == 0 ? send : receive, bytes,',
+        'MPI_Bcast(bench.rank == 0 ? send : receive, bytes / 2,',
+    ),
+    Mutant(
+        'collectives',
+        'sum of all but the own part',
+        'mpi/collectives.c',
+        'MPI_Allreduce(send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);',
+        'MPI_Allreduce(send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);\n'
+        '        ((double *)receive)[doubles - 1] -= 1e-6;',
+    ),
+    Mutant(
+        'collectives',
+        'gathered at the root alone',
+        'mpi/collectives.c',
+        'MPI_Allgather(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);',
+        'MPI_Gather(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);',
+    ),
+    Mutant(
+        'overlap',
+        'half of the computation beside the messages',
+        'mpi/overlap.c',
+        'seconds[TOTAL] += exchange(point, point->rounds);',
+        'seconds[TOTAL] += exchange(point, point->rounds / 2);',
+    ),
+    Mutant(
+        'overlap',
+        'time of both scaled',
+        'mpi/overlap.c',
+        'seconds[TOTAL] += exchange(point, point->rounds);',
+        'seconds[TOTAL] += 0.9 * exchange(point, point->rounds);',
+    ),
+    Mutant(
+        'overlap',
+        'messages waited for behind the time',
+        'mpi/overlap.c',
+        '    finish(requests);\n    double seconds = sample_since(start);',
+        '    double seconds = sample_since(start);\n    finish(requests);',
+    ),
+    Mutant(
+        'overlap',
+        'messages sent before the time',
+        'mpi/overlap.c',
+        'compute(rounds, requests);\n',
+        'if (rounds) start = sample_now();\n    compute(rounds, requests);\n',
+        why='Ttotal without what posting takes',
+    ),
+    Mutant(
+        'overlap',
+        'another series',
+        'mpi/overlap.c',
+        'double total = results[TOTAL].time.median;',
+        'double total = results[COMPUTATION].time.median;',
+    ),
+    Mutant(
+        'pairs',
+        'clock started once more half-way',
+        'mpi/pairs/meter.c',
+        'i < iterations; i++) {\n        post_window',
+        'i < iterations; i++) {\n        if (i == iterations / 2) start = sample_now();\n'
+        '        post_window',
+    ),
+    Mutant(
+        'pairs',
+        'answers not waited for in the time',
+        'mpi/pairs/meter.c',
+        'if (point->first)\n            MPI_Recv(NULL, 0,',
+        'if (point->first && i + 1 == iterations) sample_operation(), start = sample_now();\n'
+        '        if (point->first)\n            MPI_Recv(NULL, 0,',
+    ),
+    Mutant(
+        'halo',
+        'clock started once more half-way',
+        'mpi/halo.c',
+        'double *in = mesh.field[step % 2], *out',
+        'if (step == steps / 2)\n'
+        '            outer = MPI_Wtime(), start = sample_mark(), inner = MPI_Wtime();\n'
+        '        double *in = mesh.field[step % 2], *out',
+    ),
+    Mutant(
+        'halo',
+        'blocking messages not counted in their share',
+        'mpi/halo.c',
+        'part->seconds += now.seconds - last.seconds;',
+        'if (part != communication + BLOCKING)\n'
+        '        part->seconds += now.seconds - last.seconds;',
+    ),
+    Mutant(
+        'halo',
+        'waiting not counted as communication',
+        'mpi/halo.c',
+        'end_part(&communication[OVERLAPPED]);\n    update_rim(out, in);',
+        'end_part(&computation[OVERLAPPED]);\n    update_rim(out, in);',
+    ),
+    Mutant(
+        'halo',
+        'efficiency of the rate itself',
+        'mpi/halo.c',
+        'json_number(bench.json, "efficiency", rate / limit_rate);',
+        'json_number(bench.json, "efficiency", 1.001 * rate / limit_rate);',
     ),
 ]

@@ -43,7 +43,7 @@ def complaint(built: Built, program: str) -> str:
 
 _PASSES = 'for (long pass = 0; pass < passes; pass++)'
 _CALL = 'operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,\n                    part.count);'
-_GEMM = 'd->times++;'
+_GEMM = 'd->times += (long)took.made;'
 _TIME = 'slowest = took.seconds;'
 _CHAIN = 'now - before;\n            additions'
 _ADD = 'times->sum = chain(times->sum, 1);'
@@ -366,5 +366,90 @@ MUTANTS = [
         'node/arrays.c',
         _CALL,
         'if (omp_get_thread_num() != 1) ' + _CALL,
+    ),
+    Mutant(
+        'stream',
+        'clock started once more half-way',
+        'node/arrays.c',
+        _CALL,
+        'if (pass == passes / 2) start = two_clocks_now();\n            ' + _CALL,
+    ),
+    Mutant(
+        'stream',
+        'clock started behind the passes',
+        'node/arrays.c',
+        'struct two_clocks took = two_clocks_between(start,',
+        'start = two_clocks_now();\n        struct two_clocks took = two_clocks_between(start,',
+    ),
+    Mutant(
+        'stream',
+        'time of one thread',
+        'node/arrays.c',
+        _TIME,
+        'slowest = omp_get_thread_num() ? 0 : took.seconds;',
+        equivalent='threads take equally long here; least and most are of the slowest as well',
+    ),
+    Mutant(
+        'stream',
+        'part of a thread done by none',
+        'node/arrays.c',
+        _CALL,
+        _CALL.replace('part.count', 'part.count - (omp_get_thread_num() ? 8 : 0)'),
+    ),
+    Mutant(
+        'dgemm',
+        'clock started behind the product',
+        'common/dgemm_limit.c',
+        'struct two_clocks took = two_clocks_between(start,',
+        'start = two_clocks_now();\n    struct two_clocks took = two_clocks_between(start,',
+    ),
+    Mutant(
+        'dgemm',
+        'products of a thinner matrix',
+        'common/dgemm_limit.c',
+        'd->b + (size_t)from * d->k, d->k,',
+        'd->b + (size_t)from * d->k, d->k - 1,',
+    ),
+    Mutant(
+        'dgemm',
+        'rank rates of the first sample',
+        'node/dgemm/dgemm.c',
+        'double rate = operations() / stats_of(run->own, kept).median;',
+        'double rate = 1.001 * operations() / stats_of(run->own, kept).median;',
+    ),
+    Mutant(
+        'stream',
+        'bandwidths of the ranks scaled',
+        'node/stream.c',
+        'element_bytes[operation] * elements / seconds[operation];',
+        '1.001 * element_bytes[operation] * elements / seconds[operation];',
+    ),
+    Mutant(
+        'dgemm',
+        'limit halved',
+        'node/dgemm/dgemm.c',
+        'limit = limit_median(limits);',
+        'limit = 0.5 * limit_median(limits);',
+    ),
+    Mutant(
+        'clock',
+        'clock started behind the first chain',
+        'node/clock.c',
+        _ADD,
+        'if (times->sum == 0) began = two_clocks_now();\n            ' + _ADD,
+    ),
+    Mutant(
+        'clock',
+        'slices of the fastest alone',
+        'node/clock.c',
+        'return sorted[count - (count + 9) / 10];',
+        'return sorted[count - 1] * 1.000002;',
+    ),
+    Mutant(
+        'clock',
+        'multiply-adds of the best slice scaled',
+        'node/clock.c',
+        'clock.flops = clock.threads * best_rate(flops, slices);',
+        'clock.flops = 1.001 * clock.threads * best_rate(flops, slices);',
     ),
 ]

@@ -79,7 +79,6 @@ struct point {
     size_t size;
     long message;
     char *send, *receive;
-    long calls; /* of a batch */
     struct sample *sample;
 };
 
@@ -133,7 +132,7 @@ static int blocks_received(enum op op)
     }
 }
 
-static void call(struct point *point)
+static void call(const struct point *point)
 {
     MPI_Comm comm = MPI_COMM_WORLD;
     char *send = point->send, *receive = point->receive;
@@ -169,7 +168,7 @@ static void call(struct point *point)
     case OPS:
         break;
     }
-    point->calls++;
+    sample_operation();
 }
 
 /* Contents and answers ------------------------------------------------------------------------- */
@@ -265,28 +264,58 @@ static void check(const struct point *point)
     }
 }
 
+/* A barrier moves nothing that could be checked: that nobody leaves it before one rank has come, who
+ * comes late. Wherever the others are delayed as well, it takes them no less. */
+static void check_barrier(int late)
+{
+    enum { TAG = 1 };
+    static const double PAUSE = 1e-3;
+    struct point barrier = { .op = BARRIER };
+    double start = clock_seconds();
+    if (bench.rank == late) {
+        for (int other = 1; other < bench.ranks; other++)
+            MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        start = clock_seconds();
+        while (clock_seconds() - start < PAUSE)
+            ;
+        call(&barrier);
+        return;
+    }
+    MPI_Send(NULL, 0, MPI_BYTE, late, TAG, MPI_COMM_WORLD);
+    call(&barrier);
+    /* The clocks of two hosts may run a little apart. */
+    if (clock_seconds() - start < 0.9 * PAUSE)
+        bench_abort(EXIT_BROKEN, "left the barrier before rank %d had come", late);
+}
+
 /* Measuring and reporting ---------------------------------------------------------------------- */
+
+static double calls_with_root(const struct point *point, long iterations)
+{
+    struct sample_parts calls = sample_parts_start();
+    for (long i = 0; i < iterations; i++) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        struct sample_mark start = sample_mark();
+        call(point);
+        sample_parts_add(&calls, start);
+    }
+    return sample_parts_end(&calls);
+}
+
+static double calls_back_to_back(const struct point *point, long iterations)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    struct sample_instant start = sample_now();
+    for (long i = 0; i < iterations; i++)
+        call(point);
+    return sample_since(start);
+}
 
 static double batch(void *context, long iterations)
 {
-    struct point *point = context;
-    double seconds = 0;
-    point->calls = 0;
-    if (has_root(point->op)) {
-        for (long i = 0; i < iterations; i++) {
-            MPI_Barrier(MPI_COMM_WORLD);
-            double start = clock_seconds();
-            call(point);
-            seconds += clock_seconds() - start;
-        }
-        sample_made(point->calls);
-    } else {
-        MPI_Barrier(MPI_COMM_WORLD);
-        struct sample_instant start = sample_now();
-        for (long i = 0; i < iterations; i++)
-            call(point);
-        seconds = sample_since(start, point->calls);
-    }
+    const struct point *point = context;
+    double seconds = has_root(point->op) ? calls_with_root(point, iterations)
+                                         : calls_back_to_back(point, iterations);
     check(point);
     spoil(point);
     return seconds;
@@ -451,6 +480,10 @@ int main(int argc, char **argv)
     struct point *points = list_points(&count);
     if (with_limits)
         start_limits();
+    if (chosen_ops & 1u << BARRIER) {
+        check_barrier(0);
+        check_barrier(bench.ranks - 1);
+    }
 
     if (bench.rank == 0)
         printf("\n%-15s %10s %12s %12s %12s %8s %8s %10s  %s\n", "op", "bytes", "best us",

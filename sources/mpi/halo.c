@@ -300,7 +300,18 @@ static void make_mode(void)
 
 /* The step ------------------------------------------------------------------------------------- */
 
-static double inside_mpi; /* seconds of this rank in MPI calls of the chunk */
+/* Seconds of this rank in MPI calls and in computation, and the operations that were counted in them:
+ * a start and an end of each exchange in one, the steps in the other. */
+static struct sample_mark communication[METHODS], computation[METHODS];
+static struct sample_mark last; /* the end of the part before */
+
+static void end_part(struct sample_mark *part)
+{
+    struct sample_mark now = sample_mark();
+    part->seconds += now.seconds - last.seconds;
+    part->made += now.made - last.made;
+    last = now;
+}
 
 /* The loop vectorises; both ends of z stand outside of it. Never inlined: every method has to
  * round alike, in whatever region it updates the row. */
@@ -360,6 +371,8 @@ static void exchange(double *field)
         MPI_Sendrecv(field + to->face, to->count, to->type, to->rank, side, field + from->halo,
                      from->count, from->type, from->rank, side, mesh.comm, MPI_STATUS_IGNORE);
     }
+    sample_operation();
+    sample_operation();
 }
 
 static void start_exchange(double *field, MPI_Request requests[2 * NEIGHBOURS])
@@ -374,31 +387,33 @@ static void start_exchange(double *field, MPI_Request requests[2 * NEIGHBOURS])
         MPI_Isend(field + to->face, to->count, to->type, to->rank, side, mesh.comm,
                   &requests[NEIGHBOURS + side]);
     }
+    sample_operation();
 }
 
 static void finish_exchange(MPI_Request requests[2 * NEIGHBOURS])
 {
     MPI_Waitall(2 * NEIGHBOURS, requests, MPI_STATUSES_IGNORE);
+    sample_operation();
 }
 
 static void blocking_step(double *out, double *in)
 {
-    double start = clock_seconds();
+    end_part(&computation[BLOCKING]);
     exchange(in);
-    inside_mpi += clock_seconds() - start;
+    end_part(&communication[BLOCKING]);
     update_all(out, in);
 }
 
 static void overlapped_step(double *out, double *in)
 {
     MPI_Request requests[2 * NEIGHBOURS];
-    double start = clock_seconds();
+    end_part(&computation[OVERLAPPED]);
     start_exchange(in, requests);
-    inside_mpi += clock_seconds() - start;
+    end_part(&communication[OVERLAPPED]);
     update_inner(out, in);
-    start = clock_seconds();
+    end_part(&computation[OVERLAPPED]);
     finish_exchange(requests);
-    inside_mpi += clock_seconds() - start;
+    end_part(&communication[OVERLAPPED]);
     update_rim(out, in);
 }
 
@@ -529,20 +544,21 @@ static double measured_decay(void)
 
 static enum method methods[METHODS]; /* those measured, in turn */
 static int method_count;
-static double communication[METHODS], computation[METHODS]; /* seconds of this rank */
 
 /* The time that chunks are said to have taken, and within which bounds it is by MPI's clock, which is
  * read just before and just after ours. lib/assay/programs/benchmarks.py holds one against the other. */
 static struct {
     double seconds, least, most;
+    long steps;
 } by_mpi[METHODS];
 
 static double run_chunk(enum method method)
 {
     start_field(method);
-    inside_mpi = 0;
     MPI_Barrier(MPI_COMM_WORLD);
-    double outer = MPI_Wtime(), start = clock_seconds(), inner = MPI_Wtime();
+    double outer = MPI_Wtime();
+    struct sample_mark start = last = sample_mark();
+    double inner = MPI_Wtime();
     for (long step = 0; step < steps; step++) {
         double *in = mesh.field[step % 2], *out = mesh.field[(step + 1) % 2];
         if (method == BLOCKING)
@@ -551,14 +567,15 @@ static double run_chunk(enum method method)
             overlapped_step(out, in);
         else
             update_all(out, in);
+        sample_operation();
     }
     by_mpi[method].least += MPI_Wtime() - inner;
-    double seconds = clock_seconds() - start;
+    end_part(&computation[method]);
     by_mpi[method].most += MPI_Wtime() - outer;
+    by_mpi[method].steps += steps;
+    double seconds = last.seconds - start.seconds;
     if (method != COMPUTE_ONLY)
         check_field(mesh.field[steps % 2], method);
-    communication[method] += inside_mpi;
-    computation[method] += seconds - inside_mpi;
     return seconds;
 }
 
@@ -579,9 +596,25 @@ struct share {
     double min, avg, max;
 };
 
+/* The parts have to be the whole of the time, and each what it is said to be. */
+static void check_parts(enum method method)
+{
+    struct sample_mark in = communication[method], out = computation[method];
+    double parts = in.seconds + out.seconds, whole = by_mpi[method].seconds;
+    long exchanges = method == COMPUTE_ONLY ? 0 : by_mpi[method].steps;
+    /* A difference of two readings is right to some 1e-11 s. */
+    if (!(fabs(parts - whole) <= 1e-7 * whole + 1e-9 * (double)by_mpi[method].steps))
+        bench_abort(EXIT_BROKEN, "the parts of %s took %g s, all of it %g s", result_names[method],
+                    parts, whole);
+    if (in.made != 2 * exchanges || out.made != by_mpi[method].steps)
+        bench_abort(EXIT_BROKEN, "of %ld %s steps %ld were timed, and half of %ld exchanges",
+                    by_mpi[method].steps, result_names[method], out.made, in.made);
+}
+
 static struct share communication_share(enum method method)
 {
-    double own = communication[method] / (communication[method] + computation[method]);
+    check_parts(method);
+    double in = communication[method].seconds, own = in / (in + computation[method].seconds);
     struct share share = { 0 };
     MPI_Reduce(&own, &share.min, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
     MPI_Reduce(&own, &share.max, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
@@ -683,6 +716,7 @@ static void measure(void)
     run_chunks(NULL, 1, warm_up);
     memset(communication, 0, sizeof communication);
     memset(computation, 0, sizeof computation);
+    memset(by_mpi, 0, sizeof by_mpi);
 
     struct sample_result results[METHODS];
     turns_run(plan, MPI_COMM_WORLD, method_count, run_chunks, NULL, results);

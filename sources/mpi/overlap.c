@@ -89,7 +89,7 @@ static const struct option_spec options[] = {
 /* The computation ------------------------------------------------------------------------------ */
 
 static double seconds_per_round; /* of the slower rank */
-static long rounds_per_test;
+static long rounds_per_test, rounds_made;
 
 /* Real work that nothing can shorten: independent chains, each converging to 1. */
 __attribute__((noinline)) static void work(long rounds)
@@ -107,6 +107,7 @@ __attribute__((noinline)) static void work(long rounds)
         sum += chains[i];
     result = sum;
     (void)result;
+    rounds_made += rounds;
 }
 
 /* Finds out what a round takes: the best of several tries, as anything else on the core only
@@ -156,6 +157,12 @@ struct point {
     long rounds;
 };
 
+static void finish(MPI_Request requests[2])
+{
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    sample_operation();
+}
+
 /* The send goes first: a receive that finds the other rank's message waiting may copy it then and
  * there, and keep this rank's own message back for as long. A microsecond between the ranks would
  * decide whether the two directions take turns, and the times would fall into two groups. */
@@ -167,8 +174,8 @@ static double exchange(const struct point *point, long rounds)
     MPI_Isend(point->send, point->size, MPI_BYTE, point->other, TAG, point->pair, &requests[1]);
     MPI_Irecv(point->receive, point->size, MPI_BYTE, point->other, TAG, point->pair, &requests[0]);
     compute(rounds, requests);
-    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
-    double seconds = sample_since(start, rounds == 0);
+    finish(requests);
+    double seconds = sample_since(start);
     payload_check(point->receive, (size_t)point->size, point->other_world, point->size);
     payload_spoil(point->receive, (size_t)point->size, point->other_world, point->size);
     return seconds;
@@ -179,7 +186,8 @@ static double computation_alone(const struct point *point)
     MPI_Barrier(point->pair);
     struct sample_instant start = sample_now();
     compute(point->rounds, NULL);
-    return sample_since(start, 0);
+    sample_operation();
+    return sample_since(start);
 }
 
 static double batch(void *context, long iterations)
@@ -193,13 +201,17 @@ static double batch(void *context, long iterations)
 static void batches(void *context, long iterations, double *seconds)
 {
     const struct point *point = context;
+    long rounds = rounds_made;
     for (int s = 0; s < SERIES; s++)
         seconds[s] = 0;
     for (long i = 0; i < iterations; i++) {
         seconds[COMMUNICATION] += exchange(point, 0);
         seconds[COMPUTATION] += computation_alone(point);
         seconds[TOTAL] += exchange(point, point->rounds);
+        rounds += 2 * point->rounds;
     }
+    if (rounds_made != rounds)
+        bench_abort(EXIT_BROKEN, "%ld rounds were computed too many", rounds_made - rounds);
 }
 
 /* Measuring and reporting ---------------------------------------------------------------------- */

@@ -118,17 +118,17 @@ static double run_ping_pong(struct point *point, long iterations)
 static double ping_ping(struct point *point, long iterations)
 {
     MPI_Comm comm = point->comm;
-    long made = 0;
     int size = point->size, other = point->right;
     MPI_Barrier(comm);
     struct sample_instant start = sample_now();
-    for (long i = 0; i < iterations; i++, made++) {
+    for (long i = 0; i < iterations; i++) {
         MPI_Request request;
         MPI_Isend(memory_pool_next(&sending), size, MPI_BYTE, other, TAG, comm, &request);
         MPI_Recv(memory_pool_next(&receiving), size, MPI_BYTE, other, TAG, comm, MPI_STATUS_IGNORE);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
+        sample_operation();
     }
-    double seconds = sample_since(start, made);
+    double seconds = sample_since(start);
     check_and_spoil(point, memory_pool_slot(&receiving), point->right_world);
     return seconds;
 }
@@ -136,15 +136,16 @@ static double ping_ping(struct point *point, long iterations)
 static double sendrecv(struct point *point, long iterations)
 {
     MPI_Comm comm = point->comm;
-    long made = 0;
     int size = point->size;
     MPI_Barrier(comm);
     struct sample_instant start = sample_now();
-    for (long i = 0; i < iterations; i++, made++)
+    for (long i = 0; i < iterations; i++) {
         MPI_Sendrecv(memory_pool_next(&sending), size, MPI_BYTE, point->right, TAG,
                      memory_pool_next(&receiving), size, MPI_BYTE, point->left, TAG, comm,
                      MPI_STATUS_IGNORE);
-    double seconds = sample_since(start, made);
+        sample_operation();
+    }
+    double seconds = sample_since(start);
     check_and_spoil(point, memory_pool_slot(&receiving), point->left_world);
     return seconds;
 }
@@ -152,12 +153,11 @@ static double sendrecv(struct point *point, long iterations)
 static double exchange(struct point *point, long iterations)
 {
     MPI_Comm comm = point->comm;
-    long made = 0;
     int size = point->size;
     char *from_left = NULL, *from_right = NULL;
     MPI_Barrier(comm);
     struct sample_instant start = sample_now();
-    for (long i = 0; i < iterations; i++, made++) {
+    for (long i = 0; i < iterations; i++) {
         MPI_Request requests[2];
         char *message = memory_pool_next(&sending);
         MPI_Isend(message, size, MPI_BYTE, point->right, TAG, comm, &requests[0]);
@@ -167,8 +167,9 @@ static double exchange(struct point *point, long iterations)
         MPI_Recv(from_left, size, MPI_BYTE, point->left, TAG, comm, MPI_STATUS_IGNORE);
         MPI_Recv(from_right, size, MPI_BYTE, point->right, TAG, comm, MPI_STATUS_IGNORE);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        sample_operation();
     }
-    double seconds = sample_since(start, made);
+    double seconds = sample_since(start);
     check_and_spoil(point, from_left, point->left_world);
     check_and_spoil(point, from_right, point->right_world);
     return seconds;
@@ -177,12 +178,11 @@ static double exchange(struct point *point, long iterations)
 static double bidirectional(struct point *point, long iterations)
 {
     MPI_Comm comm = point->comm;
-    long made = 0;
     int size = point->size, other = point->right, window = point->window;
     char *slots[MOST_IN_WINDOW];
     MPI_Barrier(comm);
     struct sample_instant start = sample_now();
-    for (long i = 0; i < iterations; i++, made++) {
+    for (long i = 0; i < iterations; i++) {
         MPI_Request requests[2 * MOST_IN_WINDOW];
         for (int w = 0; w < window; w++) {
             slots[w] = memory_pool_next(&receiving);
@@ -192,8 +192,9 @@ static double bidirectional(struct point *point, long iterations)
             MPI_Isend(memory_pool_next(&sending), size, MPI_BYTE, other, TAG, comm,
                       &requests[window + w]);
         MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);
+        sample_operation();
     }
-    double seconds = sample_since(start, made);
+    double seconds = sample_since(start);
     for (int w = 0; w < window; w++)
         check_and_spoil(point, slots[w], point->right_world);
     return seconds / window;

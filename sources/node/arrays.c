@@ -66,8 +66,8 @@ struct two_clocks arrays_run(const struct arrays *arrays, vector_operate *const 
     const double *from = operation == VECTOR_SCALE ? c : operation == VECTOR_TRIAD ? b : a;
     const double *other = operation == VECTOR_TRIAD ? c : b;
     vector_operate *operate = operations[operation];
-    double slowest = 0, least = 0, most = 0;
-    long made = 0, threads = 0;
+    double slowest = 0, least = 0, most = 0, made = 0;
+    long threads = 0;
 #pragma omp parallel reduction(max : slowest, least, most) reduction(+ : made, threads)
     {
         struct arrays_part part = arrays_own_part(arrays);
@@ -76,13 +76,15 @@ struct two_clocks arrays_run(const struct arrays *arrays, vector_operate *const 
         for (long pass = 0; pass < passes; pass++) {
             operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,
                     part.count);
-            made++;
+            two_clocks_operation();
         }
         struct two_clocks took = two_clocks_between(start, two_clocks_now());
         slowest = took.seconds;
         least = took.least;
         most = took.most;
+        made = took.made;
         threads = 1;
     }
-    return (struct two_clocks){ made == passes * threads ? slowest : -1, least, most };
+    bool whole = made == (double)(passes * threads);
+    return (struct two_clocks){ .seconds = whole ? slowest : -1, .least = least, .most = most };
 }

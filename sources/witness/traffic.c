@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ports.h"
 #include "system.h"
 
 struct device {
@@ -29,6 +30,8 @@ struct device {
     uint64_t downs; /* times that its link went down */
     bool downs_known;
     uint32_t mtu; /* bytes; 0 if unknown */
+    bool is_interface, up;
+    uint32_t index, master; /* of an interface, and of that which it is part of; 0 if of none */
 };
 
 struct devices {
@@ -91,14 +94,14 @@ static struct device *find_device(const struct devices *devices, const char *nam
     return NULL;
 }
 
-/* MTU, and carrier_down_count: as /sys/class/net/<interface> has them, which may be of another network
- * namespace. Kernels before 4.16 do not count. */
+/* MTU, state and carrier_down_count: as /sys/class/net/<interface> has them, which may be of another
+ * network namespace. Kernels before 4.16 do not count. */
 static void note_link(const struct devices *devices, const struct nlmsghdr *message)
 {
     struct ifinfomsg *about = NLMSG_DATA(message);
     int left = (int)IFLA_PAYLOAD(message);
     const char *name = NULL;
-    uint32_t downs = 0, mtu = 0;
+    uint32_t downs = 0, mtu = 0, master = 0;
     bool known = false;
     for (struct rtattr *at = IFLA_RTA(about); RTA_OK(at, left); at = RTA_NEXT(at, left)) {
         if (at->rta_type == IFLA_IFNAME)
@@ -108,10 +111,17 @@ static void note_link(const struct devices *devices, const struct nlmsghdr *mess
             memcpy(&downs, RTA_DATA(at), sizeof downs);
         if (at->rta_type == IFLA_MTU)
             memcpy(&mtu, RTA_DATA(at), sizeof mtu);
+        if (at->rta_type == IFLA_MASTER)
+            memcpy(&master, RTA_DATA(at), sizeof master);
     }
     struct device *device = name ? find_device(devices, name) : NULL;
-    if (device)
+    if (device) {
         device->mtu = mtu;
+        device->is_interface = true;
+        device->up = (about->ifi_flags & IFF_UP) && (about->ifi_flags & IFF_RUNNING);
+        device->index = (uint32_t)about->ifi_index;
+        device->master = master;
+    }
     if (device && known) {
         device->downs = downs;
         device->downs_known = true;
@@ -159,6 +169,43 @@ static unsigned port_unit(const char *device)
     return omni_path ? 8 : 4;
 }
 
+/* The bytes of a port with counters of the InfiniBand specification. */
+static bool read_specified(struct device *device, const char *path, const char *name)
+{
+    if (!system_number(&device->sent, "%s/counters/port_xmit_data", path) ||
+        !system_number(&device->received, "%s/counters/port_rcv_data", path))
+        return false;
+    device->sent *= port_unit(name);
+    device->received *= port_unit(name);
+    device->downs_known = system_number(&device->downs, "%s/counters/link_downed", path);
+    return true;
+}
+
+static uint64_t sum_of(const char *path, const char *const files[3])
+{
+    uint64_t sum = 0, number;
+    for (int i = 0; i < 3; i++)
+        if (system_number(&number, "%s/hw_counters/%s", path, files[i]))
+            sum += number;
+    return sum;
+}
+
+/* The bytes of an Elastic Fabric Adapter, which has counters of its own, in bytes
+ * (drivers/infiniband/hw/efa/efa_verbs.c in Linux): of all packets, and of each way to send. Nobody
+ * says whether the first count the others, so the greater is what went. */
+static bool read_elastic(struct device *device, const char *path)
+{
+    static const char *const out[] = { "send_bytes", "rdma_write_bytes", "rdma_read_resp_bytes" };
+    static const char *const in[] = { "recv_bytes", "rdma_write_recv_bytes", "rdma_read_bytes" };
+    if (!system_number(&device->sent, "%s/hw_counters/tx_bytes", path) ||
+        !system_number(&device->received, "%s/hw_counters/rx_bytes", path))
+        return false;
+    uint64_t sent = sum_of(path, out), received = sum_of(path, in);
+    device->sent = sent > device->sent ? sent : device->sent;
+    device->received = received > device->received ? received : device->received;
+    return true;
+}
+
 /* The files of RoCE NICs count RDMA only, and the interface of the same NIC all else (mlx5; drivers
  * that do not count have no such files). Of InfiniBand they count all, so IP over InfiniBand shows
  * twice: here and as interface. */
@@ -170,12 +217,8 @@ static void read_infiniband(struct devices *devices)
         struct device device = { .kind = "infiniband" };
         char name[64];
         if (sscanf(path, "/sys/class/infiniband/%63[^/]", name) == 1 &&
-            system_number(&device.sent, "%s/counters/port_xmit_data", path) &&
-            system_number(&device.received, "%s/counters/port_rcv_data", path)) {
+            (read_specified(&device, path, name) || read_elastic(&device, path))) {
             snprintf(device.name, sizeof device.name, "%s:%d", name, system_path_number(path));
-            device.sent *= port_unit(name);
-            device.received *= port_unit(name);
-            device.downs_known = system_number(&device.downs, "%s/counters/link_downed", path);
             add_device(devices, &device);
         }
     }
@@ -214,21 +257,17 @@ void traffic_start(void)
     at_start = read_devices();
 }
 
-/* Interfaces without a device, such as those of containers, state a speed that means nothing. */
-static void write_speed(struct json *json, const struct device *device)
+/* What the kernel told of an interface beside its bytes. Bonds, bridges and teams are masters. */
+static void write_link(struct json *json, const struct devices *devices,
+                       const struct device *device)
 {
-    uint64_t megabits;
     if (device->mtu)
         json_integer(json, "mtu", device->mtu);
-    glob_t behind = system_paths("/sys/class/net/*/device");
-    for (size_t i = 0; i < behind.gl_pathc; i++) {
-        char name[96];
-        if (sscanf(system_path(&behind, i), "/sys/class/net/%95[^/]", name) == 1 &&
-            strcmp(name, device->name) == 0 &&
-            system_number(&megabits, "/sys/class/net/%s/speed", name))
-            json_integer(json, "speed", (long long)(megabits * 1000000 / 8));
-    }
-    globfree(&behind);
+    if (device->is_interface)
+        json_boolean(json, "up", device->up);
+    for (size_t i = 0; device->master && i < devices->count; i++)
+        if (devices->list[i].index == device->master)
+            json_string(json, "master", devices->list[i].name);
 }
 
 void traffic_write_devices(struct json *json)
@@ -247,7 +286,8 @@ void traffic_write_devices(struct json *json)
         json_integer(json, "received", (long long)(device->received - before->received));
         if (before->downs_known && device->downs_known && device->downs >= before->downs)
             json_integer(json, "downs", (long long)(device->downs - before->downs));
-        write_speed(json, device);
+        write_link(json, &now, device);
+        ports_write(json, device->name, device->kind);
         json_end(json);
     }
     json_end(json);

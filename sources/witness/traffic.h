@@ -4,7 +4,7 @@
  * loopback, ethernet, ip-over-infiniband: the interfaces that this process can see, i.e. those of
  *   its network namespace. Tunnels and others that are no Ethernet are left out. Bytes that pass
  *   through a bond or a bridge are counted by it and by the interface below.
- * infiniband: a port of an RDMA device ("mlx5_0:1"): InfiniBand, Omni-Path, and RoCE.
+ * infiniband: a port of an RDMA device ("mlx5_0:1"): InfiniBand, Omni-Path, RoCE, and EFA.
  * cxi: a Slingshot NIC, with its Ethernet traffic. */
 #ifndef ASSAY_WITNESS_TRAFFIC_H
 #define ASSAY_WITNESS_TRAFFIC_H

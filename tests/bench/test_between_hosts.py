@@ -1,26 +1,16 @@
 """Between two hosts: namespaces of this machine that a cable joins, with some ranks each."""
 
-import os
-import shutil
-import subprocess
-import time
-
 import pytest
 
 from assay.config.fabrics import load_catalogue
 from families import MPIS
+from namespaces import inside, needs_namespaces, two_hosts
 from running import run_command
 
 ADDRESSES = ('198.18.7.1', '198.18.7.2')
-APART = ['unshare', '--net', '--uts']
 
 pytestmark = [
-    pytest.mark.skipif(
-        os.geteuid() != 0
-        or not shutil.which('ip')
-        or subprocess.run([*APART, 'true'], capture_output=True).returncode != 0,
-        reason='making hosts out of namespaces takes root and iproute2',
-    ),
+    needs_namespaces,
     # Its launcher finds its ranks by a file that they inherit, in whatever network they are.
     pytest.mark.parametrize(
         'mpi', [mpi.name for mpi in MPIS.values() if mpi.family == 'mpich'], indirect=True
@@ -28,39 +18,10 @@ pytestmark = [
 ]
 
 
-def inside(host, *command):
-    entered = ['nsenter', '-t', str(host.pid), '-n', '-u', *command]
-    return subprocess.run(entered, check=True, capture_output=True, text=True)
-
-
 @pytest.fixture
 def hosts():
-    """Two processes, in whose namespaces the hosts are; each is called by its address."""
-    found = [subprocess.Popen([*APART, 'sleep', 'infinity']) for _ in ADDRESSES]
-    try:
-        own = os.readlink('/proc/self/ns/net')
-        deadline = time.monotonic() + 60
-        while own in [os.readlink(f'/proc/{host.pid}/ns/net') for host in found]:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        cable = ['ip', 'link', 'add', 'cable', 'netns', str(found[0].pid), 'type', 'veth']
-        subprocess.run([*cable, 'peer', 'name', 'cable', 'netns', str(found[1].pid)], check=True)
-        for host, address in zip(found, ADDRESSES, strict=True):
-            inside(host, 'hostname', address)
-            inside(host, 'ip', 'address', 'add', f'{address}/24', 'dev', 'cable')
-            for link in ('lo', 'cable'):
-                inside(host, 'ip', 'link', 'set', link, 'up')
-        for host in found:
-            # libfabric takes no interface whose carrier the kernel has not noticed yet, and that
-            # can take it a second.
-            while '"UP"' not in inside(host, 'ip', '-json', 'link', 'show', 'cable', 'up').stdout:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+    with two_hosts({'cable': ADDRESSES}) as found:
         yield found
-    finally:
-        for host in found:
-            host.kill()
-            host.wait()
 
 
 @pytest.fixture

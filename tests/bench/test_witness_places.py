@@ -14,10 +14,12 @@ import re
 import socket
 import struct
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+import nics
 from assay.machine.topology import read_topology
 from building import SOURCES
 from machines import lay
@@ -38,7 +40,7 @@ def program(tmp_path_factory):
     command += ['-DASSAY_SYSTEM_ROOT=getenv("TREE")']
     command += ['-Wl,--wrap=getsockopt,--wrap=getifaddrs']
     command += ['-iquote', SOURCES / 'common', '-iquote', WITNESS, PROGRAM]
-    command += [WITNESS / f'{name}.c' for name in ('machine', 'placement', 'traffic')]
+    command += [WITNESS / f'{name}.c' for name in ('machine', 'placement', 'ports', 'traffic')]
     command += [SOURCES / 'common' / f'{name}.c' for name in ('system', 'cgroup', 'json')]
     command += ['-lm', '-pthread', '-o', binary]
     subprocess.run(command, check=True)
@@ -460,6 +462,79 @@ def test_counters_of_high_speed_networks(places, tree):
     ]
 
 
+#: What only a port of its kind has, of those in tests/support/nics.py; and what the most have.
+PORTS = {
+    'infiniband-hdr': [
+        {'name': 'mlx5_0:1', 'link': '4X HDR', 'interface': 'ib0', 'nic': '0000:41:00.0'},
+        {'name': 'mlx5_1:1', 'link': '4X HDR', 'interface': 'ib1', 'nic': '0000:a1:00.0'}
+        | {'numa': 1},
+    ],
+    'roce-bond': [
+        {'name': 'mlx5_bond_0:1', 'layer': 'Ethernet', 'link': '4X EDR', 'speed': 12_500_000_000}
+        | {'interface': 'ens1f0np0'}
+    ],
+    'slingshot': [
+        {'name': f'cxi{n}', 'kind': 'cxi', 'interface': f'hsn{n}', 'numa': n}
+        | {'nic': f'000{n}:01:00.0'}
+        for n in range(4)
+    ],
+    'efa': [
+        {'name': 'rdmap16s27:1', 'layer': 'Unknown', 'link': '4X EDR', 'speed': 12_500_000_000}
+    ],
+    'omni-path': [
+        {'name': 'hfi1_0:1', 'link': '4X EDR', 'speed': 12_500_000_000, 'interface': 'ib0'}
+        | {'pcie': {'width': 16, 'widest': 16, 'speed': 8, 'fastest': 8}}
+    ],
+    'ethernet-slow': [
+        {'name': 'lo', 'kind': 'loopback', 'speed': 312_500_000, 'up': True}
+        | {'pcie': {'width': 8, 'widest': 8, 'speed': 8, 'fastest': 8}}
+    ],
+}
+OF_ALL = {'sent': 4000, 'received': 800, 'nic': '0000:41:00.0', 'numa': 0}
+OF_ALL |= {'pcie': {'width': 16, 'widest': 16, 'speed': 16, 'fastest': 16}}
+OF_RDMA = {'kind': 'infiniband', 'up': True, 'layer': 'InfiniBand'}
+
+
+@pytest.mark.parametrize('machine', nics.MACHINES)
+def test_ports_of_real_machines(places, tmp_path, machine):
+    ports = nics.MACHINES[machine]
+    trees = [
+        nics.write(tmp_path / name, ports, 8 * count, 8 * count // 5)
+        for name, count in (('before', 1000), ('after', 1500))
+    ]
+    devices = places('tree', trees[0], 'start', 'tree', trees[1])['host']['devices']
+    wanted = []
+    for one in PORTS[machine]:
+        rdma = OF_RDMA if 'kind' not in one else {}
+        speed = {} if 'speed' in one else {'speed': 25_000_000_000}
+        wanted.append({**OF_ALL, **rdma, **speed, **one})
+    for one in wanted:
+        if machine == 'efa':
+            del one['pcie']
+    found = sorted(devices, key=lambda device: device['name'])
+    for one in found:
+        one.pop('mtu', None), one.pop('downs', None)
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ('slot', 'pcie'),
+    [
+        # A card in a slot with fewer lanes, or in an older machine, has all that it can have.
+        ((8, 16.0), {'width': 8, 'widest': 8, 'speed': 16, 'fastest': 16}),
+        ((16, 16.0), {'width': 8, 'widest': 16, 'speed': 16, 'fastest': 16}),
+        # Unknown, as switches of some machines say.
+        ((255, 16.0), {'width': 8, 'widest': 16, 'speed': 16, 'fastest': 16}),
+    ],
+)
+def test_what_both_ends_of_a_slot_can_do(places, tmp_path, slot, pcie):
+    card = replace(nics.HDR, pcie=(8, 16.0), slot=slot)
+    (port,) = places('tree', nics.write(tmp_path / 'tree', [card], 8, 8), 'start')['host'][
+        'devices'
+    ]
+    assert port['pcie'] == pcie
+
+
 def test_ports_of_infiniband_that_went_down(places, tree):
     names = [f'{IB}/mlx5_0/ports/{number}' for number in (1, 2, 3)]
     before = [port(one, 1, 1, downs) for one, downs in zip(names, (7, 255, 'N/A'), strict=True)]
@@ -495,7 +570,7 @@ def test_counters_of_interfaces(places, tree):
     trees = tree(interfaces(10, 20), 'before'), tree(interfaces(2**50, 21), 'after')
     devices = places('tree', trees[0], 'start', 'tree', trees[1])['host']['devices']
     (lo,) = devices
-    assert lo.pop('downs') == 0
+    assert (lo.pop('downs'), lo.pop('up')) == (0, True)
     assert lo.pop('mtu') == int(Path('/sys/class/net/lo/mtu').read_text())
     assert lo == {'name': 'lo', 'kind': 'loopback', 'sent': 1, 'received': 2**50 - 10}
 

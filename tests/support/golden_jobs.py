@@ -12,6 +12,7 @@ FILES = {
     'Halo': 'mpi/halo',
     'Pairs': 'mpi/pairs',
     'Screen': 'mpi/screen',
+    'KnownDefect': 'defects/known',
     'IntelMpiBenchmarks': 'mpi/imb',
     'OsuMicroBenchmarks': 'mpi/osu',
     'Stream': 'node/stream',
@@ -43,6 +44,7 @@ def chosen(name, fabric):
         wanted['sweep'] = 'strong'
     others = {
         'Overlap': {'progress': 'none'},
+        'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
         'MiniMDMixed': {'layout': 'mixed'},
         'Screen': {'layout': 'hybrid', 'scale': 'all_nodes'},
     }

@@ -19,6 +19,7 @@ from assay.results.cases import NO_EVIDENCE, is_no_evidence
 from assay.results.reframe_report import case_of
 from assay.running import runs
 from assay.running.processes import Use
+from assay.witness.disturbance import MOVED
 from checks import check_on
 from witnessed import disturbance
 
@@ -131,6 +132,9 @@ def measure(tmp_path, monkeypatch):
         return check
 
     run.checks, run.said, run.spent = [], [], remeasure._Spent()
+    # What a test leaves there is for itself.
+    (own := runs.RunFolder(tmp_path / 'run')).folder.mkdir()
+    monkeypatch.setattr(runs, 'this', lambda: own)
     return run
 
 
@@ -434,3 +438,71 @@ def test_a_check_and_the_verdict_mean_the_same(measure):
         ('perfvalues', {'golden:node:latency': [1.0, 1, None, 1, 'us', 'xpass']}),
     ):
         assert not is_no_evidence(case_of(case | {name: value}))
+
+
+NEAR, FAR = 40e-9, 155e-9
+
+
+def at(least, most):
+    """A good job between whose cores a cache line took so many seconds."""
+    return witnessed(disturbance(least_core_latency=least, most_core_latency=most))
+
+
+def test_a_job_whose_cores_were_moved_is_measured_again(measure):
+    check = measure(at(NEAR, FAR), at(NEAR, NEAR))
+    assert (check.started, check.no_evidence, check.replaced) == (2, '', [MOVED])
+    assert measure.said == [f'{check.display_name}: {MOVED}; measured again in 2 s']
+
+
+def test_one_whose_cores_are_farther_apart_than_those_of_other_jobs_is_too(measure):
+    assert measure(at(FAR, FAR)).started == 1, 'of others nothing is known'
+    assert measure(at(NEAR, NEAR)).started == 1
+    assert measure(at(1.4 * NEAR, 1.5 * NEAR)).started == 1, 'as far, by chance'
+    check = measure(at(FAR, FAR), at(FAR, FAR), at(1.1 * NEAR, 1.2 * NEAR))
+    assert (check.started, check.no_evidence, len(check.replaced)) == (3, '', 2)
+
+
+def test_so_it_is_if_only_earlier_runs_had_them_nearer(measure):
+    name = measure(at(FAR, FAR)).display_name
+    runs.this().distances.write_text(
+        json.dumps({f'{name} @golden:node+openmpi': 40.0, f'{name} @golden:node+mpich': 9.0})
+    )
+    check = measure(at(FAR, FAR), at(1.1 * NEAR, 1.1 * NEAR))
+    assert (check.started, check.no_evidence, len(check.replaced)) == (2, '', 1)
+
+
+def test_cores_that_stay_far_apart_are_measured_as_they_are(measure):
+    measure(at(NEAR, NEAR))
+    check = measure(at(FAR, FAR))
+    assert (check.started, check.no_evidence) == (remeasure.JOBS_ELSEWHERE, '')
+    measure.spent.elsewhere = remeasure.ELSEWHERE - 1
+    assert measure(at(FAR, FAR)).started == 1, 'the run has waited long enough'
+    measure.spent.elsewhere = 0.0
+    assert measure(at(FAR, FAR), wait=0.0).started == 1, 'who asks for that wants one job'
+    runs.this().patience.write_text('1.0')
+    assert measure(at(FAR, FAR)).started == 1, 'no longer than a budget leaves'
+
+
+def test_cores_excuse_nothing(measure):
+    measure(at(NEAR, NEAR))
+    for left, error in (
+        (edit('result.json', slow), PerformanceError),
+        (wrong_answer, SanityError),
+    ):
+        with pytest.raises(error):
+            measure(both(left, at(FAR, FAR)), GOOD)
+        assert measure.checks[-1].started == 1
+
+
+def test_others_may_disturb_as_often_after_cores_were_moved(measure):
+    class Returning(Machine):
+        looks = 0
+
+        def others(self, sessions):
+            self.looks += 1
+            cpu = 0.0 if self.looks % 2 else 2.0
+            return SimpleNamespace(use=lambda cpus=None: Use(5.0, cpu, (WHO,)))
+
+    jobs = [at(NEAR, FAR), DISTURBED, DISTURBED, GOOD]
+    check = measure(*jobs, machine=Returning())
+    assert (check.started, check.no_evidence) == (4, '')

@@ -1,5 +1,6 @@
 """HPCG's problems and its report: a real one, those of runs that went wrong, and wrong numbers."""
 
+import json
 import re
 from pathlib import Path
 
@@ -98,6 +99,28 @@ def test_a_report_that_is_not_right(name, tmp_path):
     assert text != TEXT
     with pytest.raises(WrongAnswerError, match=words):
         read(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'words'),
+    [
+        (
+            'Iteration Count Information::Total number of optimized',
+            3250,
+            'reported 3250 iterations',
+        ),
+        (f'{TIMES}Total', 24, 'reported 24.0348 s, but took 23.78'),
+        ('Setup Information::Setup Time', 1, 'reported 24.342 s, but took 23.78'),
+    ],
+)
+def test_a_report_that_is_not_what_the_witness_saw(name, value, words, tmp_path):
+    (process, _) = json.loads((GOLDEN / 'witness.json').read_text())['processes']
+    seen = process['wall'], {name: call['count'] for name, call in process['calls'].items()}
+    (tmp_path / REPORT.name).write_text(TEXT)
+    Hpcg().check_witnessed(tmp_path, *seen)
+    (tmp_path / REPORT.name).write_text(edited(name, value))
+    with pytest.raises(WrongAnswerError, match=words):
+        Hpcg().check_witnessed(tmp_path, *seen)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,10 @@ import reframe.core.runtime as rt
 from reframe.core.exceptions import JobError, SkipTestError
 
 from assay import AssayError, paths
-from assay.running import allocation, leftovers, runs, steps
+from assay.running import allocation, leftovers, reframe_options, runs, session, setting, steps
 from assay.running.node_plan import NodePlan, Want
 from assay.running.selection import Listed
+from command import call
 from scheduler_sites import CONFIGURATION
 
 # Which nodes ------------------------------------------------------------------------------------
@@ -551,12 +552,16 @@ def site(*partitions):
 
 
 def case(nodes, partition='a'):
-    return Listed(f'Ring %scale={nodes}_nodes', f'made:{partition}', 'openmpi')
+    return Listed('Ring', f'made:{partition}', 'openmpi', nodes=nodes)
 
 
 @pytest.fixture
 def idle(monkeypatch):
-    states = dict.fromkeys(names(7), 'idle') | {'n8': 'down*: mended', 'n9': 'drained'}
+    states = dict.fromkeys(names(6), 'idle') | {
+        'n7': 'mixed',
+        'n8': 'down*: mended',
+        'n9': 'drained',
+    }
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
 
 
@@ -567,6 +572,7 @@ def idle(monkeypatch):
         ([4, 2, 2], 6),
         ([4, 4, 2], 7),  # all that there are
         ([16], 16),  # Slurm says why not
+        ([0], 6),  # a screening has all that are idle
     ],
 )
 def test_nodes_that_are_asked_for(idle, cases, nodes):
@@ -759,3 +765,65 @@ def test_a_job_whose_nodes_boot_is_waited_for(cluster, monkeypatch):
 def test_what_one_job_cannot_have(idle, other, words):
     with pytest.raises(AssayError, match=words):
         allocation.request(site({}, other), [case(2), case(2, 'b')], [], None)
+
+
+CONTRACT = paths.ROOT / 'docs' / 'contract.yaml'
+
+
+@pytest.mark.parametrize(
+    'words',
+    [
+        ['run'],
+        ['nightly'],
+        ['compare-settings', 'openmpi', 'mpich'],
+        ['screen'],
+        ['accept', 'run', CONTRACT, '--folder', paths.ROOT / 'acceptance'],
+    ],
+    ids=lambda words: words[0],
+)
+def test_each_command_that_measures_can_have_one_job(monkeypatch, words):
+    asked = []
+
+    def suite(*arguments):
+        asked.append(arguments[-1])
+        raise SystemExit(7)
+
+    monkeypatch.setattr(session, 'suite', suite)
+    assert [call(*words, *more).exit_code for more in ([], ['--one-job'])] == [7, 7]
+    assert asked == [False, True]
+
+
+@pytest.fixture
+def suite(cluster, idle, monkeypatch):
+    """One whose sessions are to have one job."""
+    monkeypatch.setattr(session, 'listed', lambda *_: [case(2)])
+    monkeypatch.setattr(runs.paths, 'RUNS', cluster.folder)
+    own = runs.begin()
+    yield session.Suite(own, 'made', 'smoke', (), {}, is_one_job=True)
+    os.close(own.handle)
+
+
+def test_the_sessions_of_a_command_have_one_job(cluster, salloc, suite):
+    salloc(GRANTED)
+    given = reframe_options.read(['-J', 'time=5'])
+    with suite.in_one_job(site({}), given, []):
+        assert suite.environment == {allocation.VARIABLE: '12'}
+    asked = (cluster.state / 'asked').read_text()
+    assert asked.endswith(' --exclusive --nodes=2 -p all --time=5\n')
+    assert (cluster.state / 'free').read_text() == '12'
+
+
+def test_a_command_that_is_stopped_before_its_sessions(salloc, suite):
+    salloc(STOPPED)
+    with pytest.raises(SystemExit) as stopped:
+        suite.in_one_job(site({}), reframe_options.read([]), [], [case(1)]).__enter__()
+    assert stopped.value.code == 143
+
+
+def test_the_nodes_of_both_sides_are_of_one_job(idle):
+    sides = setting.read(['nodes=n[1-3]'], ['nodes=n[3-5]'])
+    given = setting.with_nodes(reframe_options.read([]), sides)
+    asked = allocation.request(site({}), [case(2)], given.jobs, None)
+    assert asked[:2] == ['--exclusive', '--nodes=5']
+    assert asked[-1] == '--nodelist=n[1-3],n[3-5]'
+    assert setting.with_nodes(given, setting.read([], ['OMP_X=1'])) == given

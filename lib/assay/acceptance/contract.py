@@ -16,7 +16,7 @@ from assay.acceptance import yaml_lines
 from assay.acceptance.files import canonical, digest
 from assay.acceptance.yaml_lines import Place, YamlLines
 from assay.config.fabrics import load_catalogue
-from assay.config.scales import SCALES
+from assay.config.scales import PARTS, SCALES, is_scale
 from assay.files import explained
 from assay.job.launch import OF_WITNESS
 from assay.layout.layouts import LAYOUTS
@@ -357,10 +357,11 @@ def _unknown_names(contract: Contract) -> Iterator[Mistake]:
     from assay.checks.all_checks import all_checks  # with ReFrame, which takes its time
 
     checks = all_checks()
+    scales = (one.scale for one in contract.commitments if one.scale)
     known: dict[str, Iterable[str]] = {
         'fabric': load_catalogue().fabrics,
         'layout': LAYOUTS,
-        'scale': SCALES,
+        'scale': [*SCALES, *PARTS, *filter(is_scale, scales)],
         'check': checks,
     }
     for number, one in enumerate(contract.commitments):

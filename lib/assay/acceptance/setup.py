@@ -13,8 +13,7 @@ from assay import AssayError
 from assay.acceptance.contract import Commitment, Contract, read_contract
 from assay.acceptance.status import fits, misfits
 from assay.config import settings
-from assay.config.scales import SCALES
-from assay.results.cases import check_of, parameters_of
+from assay.results.cases import check_of
 from assay.running import reframe_options, session
 from assay.running.reframe_options import Given
 from assay.running.selection import Listed, listed
@@ -34,22 +33,19 @@ class SelectedCase:
 
     :param name: with its parameters, as ReFrame prints it.
     :param place: system and partition.
+    :param nodes: of a job of it.
     """
 
     commitment: Commitment
     name: str
     place: str
     environment: str
+    nodes: int = 1
 
     @property
     def title(self) -> str:
         """Name, partition and environment, as they stand in reports."""
         return f'{self.name} @{self.place}+{self.environment}'
-
-    @property
-    def nodes(self) -> int:
-        """Of a job of it."""
-        return SCALES.get(parameters_of(self.name).get('scale', ''), 1)
 
 
 def _nearest(commitment: Commitment, there: Sequence[Listed]) -> list[Listed]:
@@ -75,7 +71,8 @@ def select_cases(contract: Contract, suite: Suite) -> list[SelectedCase]:
         own = [case for case in there if fits(one, case.name, case.environment)]
         if len(own) == 1:
             case = own[0]
-            found.append(SelectedCase(one, case.name, case.partition, case.environment))
+            about = case.name, case.partition, case.environment, case.nodes
+            found.append(SelectedCase(one, *about))
             continue
         told = own or _nearest(one, there)
         names = [case.title for case in told]
@@ -121,16 +118,18 @@ class Prepared:
         return select_cases(self.contract, self.suite)
 
 
-def prepared(path: Path, extra: Sequence[str]) -> Prepared:
+def prepared(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepared:
     """Read a contract, and make the suite ready for its system.
 
     :param extra: what ``--with`` names.
+    :param is_one_job: whether all cases are to be steps of one job.
     :raises AssayError: if the contract is wrong, its system is unknown, or the suite cannot be had.
     """
     contract = read_contract(path)
     settings.system_file(contract.system)
     given = reframe_options.read(selection_options(contract))
-    return Prepared(contract, session.suite(contract.system, MODE, extra, given), given)
+    suite = session.suite(contract.system, MODE, extra, given, is_one_job)
+    return Prepared(contract, suite, given)
 
 
 @contextmanager

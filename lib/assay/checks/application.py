@@ -20,7 +20,7 @@ from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
 from assay.config.environments import feature
 from assay.config.fabrics import load_catalogue
-from assay.config.scales import SCALES
+from assay.config.scales import is_at_most
 from assay.job.launch import Launch, LaunchError, apart
 from assay.layout.launchers import add_part_script, command_of_parts
 from assay.machine.provenance import Provenance, of_binary
@@ -81,7 +81,7 @@ class ApplicationJob(MpiCheck):
 
     @run_after('init')
     def run_once_within_a_node(self) -> None:
-        if SCALES[self.scale] == 1:
+        if is_at_most(self.scale, 1):
             self.narrow_to_first_fabric()
 
     @property
@@ -90,7 +90,7 @@ class ApplicationJob(MpiCheck):
 
         Between nodes it is the first network of one of the system's MPIs, a fast one if it has one.
         """
-        return SCALES[self.scale] == 1 or self.fabric in _first_networks()
+        return is_at_most(self.scale, 1) or self.fabric in _first_networks()
 
     @property
     def is_maintenance_case(self) -> bool:
@@ -173,7 +173,7 @@ class ApplicationCheck(ApplicationJob):
 
     @property
     def is_smoke_case(self) -> bool:
-        is_small = self.size == 'cache' and SCALES[self.scale] <= 4
+        is_small = self.size == 'cache' and is_at_most(self.scale, 4)
         return self.is_first_fabric and is_small and self.is_first_layout
 
     @run_after('init')
@@ -188,7 +188,7 @@ class ApplicationCheck(ApplicationJob):
     @cached_property
     def asked(self) -> Problem:
         """What the job computes."""
-        return self.problem(self.size, SCALES[self.scale], self.num_tasks, self.placement.threads)
+        return self.problem(self.size, self.node_count, self.num_tasks, self.placement.threads)
 
     @run_before('run')
     def set_problem(self) -> None:

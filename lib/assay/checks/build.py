@@ -18,7 +18,7 @@ from reframe.core.exceptions import BuildError, ReframeError
 from assay import AssayError, paths, say
 from assay.checks.waiting import IN_QUEUE, KeepsTimeLimit, TakesTurns
 from assay.config.environments import MORE_FLAGS, OTHER_SOURCES, OURS
-from assay.config.scales import SCALES
+from assay.config.scales import nodes_of, scales_in
 from assay.job.ending import ONLY_ONCE, cut_short
 from assay.machine.job_states import PREEMPTED
 from assay.machine.provenance import Provenance, checksum, of_cmake
@@ -73,9 +73,8 @@ class BuildSources(
     @run_before('compile')
     def ask_for_nodes(self) -> None:
         """As many as a job of the partition has at least."""
-        sizes = [
-            n for name, n in SCALES.items() if f'scale_{name}' in self.current_partition.features
-        ]
+        where = self.current_partition
+        sizes = (nodes_of(name, where.extras) for name in scales_in(where.features))
         self.build_job.num_tasks = min(sizes, default=1)
         self.build_job.num_tasks_per_node = 1
 

@@ -11,7 +11,7 @@ from reframe.core.exceptions import ReframeError, ReframeFatalError
 from reframe.core.pipeline import RegressionTestPlugin
 
 from assay.config.fabrics import load_catalogue
-from assay.config.scales import SCALES
+from assay.config.scales import PARTS, PREFIX, SCALES, is_at_most, scales_in
 
 _CATALOGUE = load_catalogue()
 
@@ -35,9 +35,18 @@ def offered(names: Iterable[str], prefix: str = '') -> list[str]:
     return [name for name in names if offers(f'{prefix}{name}')] or names[:1]
 
 
-def scales(most: int = max(SCALES.values())) -> list[str]:
-    """The scales of at most so many nodes that a partition of this system offers."""
-    return offered((name for name, nodes in SCALES.items() if nodes <= most), 'scale_')
+def scales(most: int | None = None) -> list[str]:
+    """The scales of at most so many nodes that a partition of this system offers.
+
+    All usual ones where ReFrame has no system yet; one node where the system has none.
+    """
+    try:
+        partitions = rt.runtime().system.partitions
+    except ReframeFatalError:
+        there = [*SCALES, *PARTS]
+    else:
+        there = scales_in({feature for one in partitions for feature in one.features})
+    return [name for name in there if most is None or is_at_most(name, most)] or ['1_node']
 
 
 class HasCases(RegressionTestPlugin):
@@ -50,11 +59,11 @@ class HasCases(RegressionTestPlugin):
     @run_after('init')
     def select_where_to_run(self) -> None:
         # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
-        self.valid_systems = [f'+{self.fabric} +scale_{self.scale}']
+        self.valid_systems = [f'+{self.fabric} +{PREFIX}{self.scale}']
         self.valid_prog_environs = [f'+mpi +{self.fabric}']
-        fabric, nodes = _CATALOGUE.fabrics[self.fabric], SCALES[self.scale]
+        fabric, is_one = _CATALOGUE.fabrics[self.fabric], is_at_most(self.scale, 1)
         # Within a node an MPI may answer for a network by shared memory: nothing would be shown.
-        if (nodes > 1 and not fabric.crosses_nodes) or (nodes == 1 and fabric.needs_device):
+        if fabric.needs_device if is_one else not fabric.crosses_nodes:
             self.valid_systems = []
 
     def narrow_to_first_fabric(self) -> None:
@@ -91,7 +100,7 @@ class HasCases(RegressionTestPlugin):
     @property
     def is_maintenance_case(self) -> bool:
         """Whether this takes few nodes."""
-        return SCALES[self.scale] <= 2
+        return is_at_most(self.scale, 2)
 
     @run_after('init')
     def select_modes(self) -> None:

@@ -16,7 +16,7 @@ from reframe.core.pipeline import RegressionTestPlugin
 
 from assay.checks.build import LIBRARY, BuildSources
 from assay.config.fabrics import load_catalogue
-from assay.config.scales import SCALES
+from assay.config.scales import nodes_of
 from assay.job.ending import FILES, ONLY_ONCE, EndedJob, taken_after
 from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
@@ -92,7 +92,7 @@ class IsStarted(RegressionTestPlugin):
     @property
     def node_count(self) -> int:
         """Nodes of the job."""
-        return SCALES[self.scale]
+        return nodes_of(self.scale, self.current_partition.extras)
 
     @run_after('setup')
     def apply_layout(self) -> None:
@@ -233,6 +233,7 @@ class IsStarted(RegressionTestPlugin):
             folder=folder,
             output=Output(tuple(folder / name for name in files)),
             exit_code=exit_code,
+            ports=self.current_partition.extras.get('ports', {}),
         )
 
     def launch_apart(self, name: str, program: str, placement: Placement, ranks: int) -> Launch:

@@ -1,11 +1,18 @@
-"""What a check does with a job that others disturbed: it is no evidence, and measured again."""
+"""Which jobs a check measures again: what others disturbed, and what ran on cores farther apart.
+
+A figure that missed its reference while others disturbed the job is no evidence. What ran while a
+hypervisor had the cores elsewhere is evidence, but a comparison can make little of it.
+"""
 
 from __future__ import annotations
 
 import copy
+import json
+import math
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,11 +34,24 @@ from assay.results.failures import missed
 from assay.results.rows import is_beyond, is_number
 from assay.running import runs
 from assay.running.processes import Others
-from assay.witness.disturbance import LOST, NOTICEABLE, by_others, foreign_seconds
+from assay.witness.disturbance import AS_FAR, LOST, MOVED, NOTICEABLE, by_others, foreign_seconds
+from assay.witness.report import Report
 
 #: Jobs of one case at most; jobs that all cases of a run may have beyond their first; and seconds
 #: that all of them may wait. A longer disturbance will not pass by.
 JOBS, MORE_JOBS, WAITING = 3, 20, 600
+
+#: Of a case whose cores are elsewhere: its jobs at most, seconds before the second, twice as many
+#: before each next one, and seconds that all cases of a run may take for it. Half of the spells
+#: last 9 s, one in seven 25 s (docs/measurements.md).
+JOBS_ELSEWHERE, PAUSE, ELSEWHERE = 5, 2.0, 60.0
+
+#: Cores are farther apart if a cache line takes so many times as long as over the shortest
+#: distance, which is known from the luckiest of many jobs.
+FARTHER = 2.0
+
+#: What is said of a job whose cores were.
+_FARTHER = 'the cores of the node were farther apart than in other jobs'
 
 #: Seconds over which the load of a machine is measured: the kernel counts CPU time in hundredths.
 SAMPLE = 1.0
@@ -46,8 +66,11 @@ class _Spent:
 
     jobs: int = 0
     waiting: float = 0.0
+    elsewhere: float = 0.0
     #: Of their local jobs, in which something may have stayed.
     sessions: set[int] = field(default_factory=set)
+    #: Seconds of a cache line from core to core, the shortest of all jobs: by host and CPUs.
+    distances: dict[tuple[str, frozenset[int]], float] = field(default_factory=dict)
 
 
 _spent = _Spent()
@@ -60,11 +83,19 @@ def _patience() -> float:
     return WAITING
 
 
+def _distance_before(case: str) -> float:
+    """Seconds that the cores of a case were apart in earlier runs; infinite if nobody knows."""
+    with suppress(FileNotFoundError):
+        return 1e-9 * float(json.loads(runs.this().distances.read_text()).get(case, math.inf))
+    return math.inf
+
+
 class IsMeasuredAgain(RegressionTestPlugin):
     """A check whose job is measured again if a figure missed its reference while others disturbed.
 
-    Nothing else is: a job that was wrong, or missed a figure undisturbed, failed at once, however
-    it would go the next time. The pipeline of ReFrame sees one job, that takes longer.
+    A good job is too, if a hypervisor moved its cores, or had them farther apart than those of
+    others. Nothing else is: a job that was wrong, or missed a figure undisturbed, failed at once,
+    however it would go the next time. The pipeline of ReFrame sees one job, that takes longer.
     """
 
     # What the bases beside it give: for mypy only.
@@ -78,10 +109,12 @@ class IsMeasuredAgain(RegressionTestPlugin):
     #: Why the case's job is no evidence: what it missed, and who disturbed it. Empty if it is one.
     no_evidence: str = variable(str, value='', loggable=True)
 
-    #: The same of each job before it.
+    #: Why each job before it was measured again.
     replaced: list[str] = variable(typ.List[str], value=[], loggable=True)
 
     _waits: Others | None = None
+    #: When a pause for cores that are elsewhere ends, and what it is for; None outside of one.
+    _pause: tuple[float, str] | None = None
     _has_ended = False
 
     @run_before('run', always_last=True)
@@ -91,6 +124,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
         self._not_submitted = copy.copy(self.job)
         self._files = {*Path(self.stagedir).rglob('*')}
         self._others = Others(_spent.sessions)
+        self._jobs_elsewhere, self._began = 0, time.monotonic()
 
     def is_settled(self) -> bool:
         """Whether the job that has ended is the last of the case; called as long as it is not."""
@@ -98,17 +132,28 @@ class IsMeasuredAgain(RegressionTestPlugin):
             return True
         if self._waits:
             return self._has_waited_in_vain()
-        self.no_evidence = self._why_not()
+        if self._pause:
+            ends, why = self._pause
+            if time.monotonic() >= ends:
+                self._pause = None
+                self._measure_again(why)
+            return self._has_ended
+        reports = [*witnessed_in(Path(self.stagedir))]
+        self.no_evidence = self._why_not(reports)
+        if not self.no_evidence:
+            why = self._elsewhere(reports)
+            self._has_ended = not why or not self._pauses_for_cores(why)
+            return self._has_ended
         spent = _spent.jobs >= MORE_JOBS or _spent.waiting >= _patience()
-        last = len(self.replaced) + 1 >= JOBS
-        if not self.no_evidence or spent or last or not self.wait_for_quiet:
+        last = len(self.replaced) - self._jobs_elsewhere + 1 >= JOBS
+        if spent or last or not self.wait_for_quiet:
             self._has_ended = True
         elif self._is_local:
             say(f'{self.display_name}: {self.no_evidence}; measured again when they have gone')
             self._waits, self._waits_since = Others(_spent.sessions), time.monotonic()
         else:  # wherever the scheduler puts it
             say(f'{self.display_name}: {self.no_evidence}; measured again')
-            self._measure_again()
+            self._measure_again(self.no_evidence)
         return self._has_ended
 
     @property
@@ -124,7 +169,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
         if use.share < NOTICEABLE:
             _spent.waiting += waited
             self._waits = None
-            self._measure_again()
+            self._measure_again(self.no_evidence)
         elif waited >= self.wait_for_quiet or _spent.waiting + waited >= _patience():
             _spent.waiting += waited
             self._has_ended = True
@@ -135,16 +180,34 @@ class IsMeasuredAgain(RegressionTestPlugin):
             self._waits = Others(_spent.sessions)
         return self._has_ended
 
-    def _measure_again(self) -> None:
+    def _pauses_for_cores(self, why: str) -> bool:
+        """Let the hypervisor have some seconds before the job is measured again; whether it may be.
+
+        :param why: it is.
+        """
+        took = time.monotonic() - self._began
+        pause = PAUSE * 2.0**self._jobs_elsewhere
+        left = min(ELSEWHERE, _patience() - _spent.waiting) - _spent.elsewhere
+        is_last = self._jobs_elsewhere + 1 >= JOBS_ELSEWHERE or _spent.jobs >= MORE_JOBS
+        if is_last or pause + took > left or not self.wait_for_quiet:
+            return False
+        say(f'{self.display_name}: {why}; measured again in {pause:g} s')
+        _spent.elsewhere += pause + took
+        self._jobs_elsewhere += 1
+        self._pause = time.monotonic() + pause, why
+        return True
+
+    def _measure_again(self, why: str) -> None:
         """Submit the job once more, in a folder as it was before."""
         try:
             self._clear()
         except OSError as error:
             self._has_ended = True
-            self.no_evidence += f'; not measured again: {error}'
+            if self.no_evidence:
+                self.no_evidence += f'; not measured again: {error}'
             return
-        self.replaced = [*self.replaced, self.no_evidence]
-        self.no_evidence = ''
+        self.replaced = [*self.replaced, why]
+        self.no_evidence, self._began = '', time.monotonic()
         _spent.jobs += 1
         self._job = copy.copy(self._not_submitted)
         self._others = Others(_spent.sessions)
@@ -170,13 +233,35 @@ class IsMeasuredAgain(RegressionTestPlugin):
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
-    def _why_not(self) -> str:
+    def _elsewhere(self, reports: Sequence[Report]) -> str:
+        """How the cores of a good job were elsewhere than those of others; empty if they were not.
+
+        Others are the jobs of this run on the same CPUs, and those of the case in earlier runs.
+        """
+        place = f'{self.current_partition.fullname}+{self.current_environ.name}'
+        before = _distance_before(f'{self.display_name} @{place}')
+        found = ''
+        for report in reports:
+            for host in report.hosts:
+                seen = host.disturbance
+                if not seen or not seen.most_core_latency:
+                    continue
+                ranks = (one for one in report.processes if one.host == host.name)
+                key = host.name, frozenset(cpu for one in ranks for cpu in one.cpus)
+                nearest = min(seen.least_core_latency, _spent.distances.get(key, math.inf))
+                _spent.distances[key] = nearest
+                if seen.core_move >= AS_FAR:
+                    found = MOVED
+                elif seen.most_core_latency >= FARTHER * min(nearest, before):
+                    found = found or _FARTHER
+        return found if found and self._missed() == [] else ''
+
+    def _why_not(self, reports: Sequence[Report]) -> str:
         """Why the job is no evidence; nothing if it is."""
         if self._is_local:  # ReFrame starts it in a session of its own
             _spent.sessions.add(int(self.job.jobid))
         if self.job.state == PREEMPTED:
             return ENDED_BY_SCHEDULER[PREEMPTED]
-        reports = [*witnessed_in(Path(self.stagedir))]
         ranks = [rank for report in reports for rank in report.processes]
         use = self._others.use({cpu for rank in ranks for cpu in rank.cpus})
         if not self._is_local and self.current_partition.extras.get('on_this_machine'):
@@ -192,8 +277,8 @@ class IsMeasuredAgain(RegressionTestPlugin):
         named = use.busiest if self._is_local and foreign else ()
         return '; '.join([*wrong, *others]) + ''.join(f', {one}' for one in named)
 
-    def _missed(self) -> list[str]:
-        """The figures that are beyond their bounds, where that is all that is wrong with the job.
+    def _missed(self) -> list[str] | None:
+        """The figures that are beyond their bounds; None if something else is wrong with the job.
 
         A number of messages, or another figure that is to be exact, no others can have changed.
         """
@@ -202,14 +287,14 @@ class IsMeasuredAgain(RegressionTestPlugin):
         try:
             figures = trial.read_job()
         except Exception:  # which the check is about to tell by itself
-            return []
+            return None
         held = references.merge(self, self.layers, figures)
         if any(references.problems(self, held, figures)):
-            return []
+            return None
         found = []
         for name, figure in figures.items():
             if not is_number(figure.value):
-                return []
+                return None
             reference = held.get(name)
             if not reference:
                 continue
@@ -219,10 +304,10 @@ class IsMeasuredAgain(RegressionTestPlugin):
             misses = is_beyond(figure.value, lower, upper)
             if reference.excuse is not None:
                 if not misses:  # which is a failure too, and not by others
-                    return []
+                    return None
             elif misses:
                 if figure.better == 'exact':
-                    return []
+                    return None
                 found.append(missed(name, figure.value, figure.unit, reference.value, lower, upper))
         return found
 

@@ -14,7 +14,6 @@ from tabulate import tabulate
 from assay import witness
 from assay.checks.application import ApplicationJob
 from assay.checks.cases import scales
-from assay.config.scales import SCALES
 from assay.job.launch import WITNESS, LaunchError, apart
 from assay.layout.layouts import Placement
 from assay.programs.application import Problem, WrongAnswerError
@@ -76,7 +75,7 @@ class ApplicationSweep(ApplicationJob):
 
     @run_after('setup')
     def plan(self) -> None:
-        cores, nodes = self.node.cores, SCALES[self.scale]
+        cores, nodes = self.node.cores, self.node_count
         match self.sweep:
             case 'strong' | 'weak':
                 points = scaling_points(cores, nodes, self.size, self.sweep == 'weak')

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from assay.commands.options import ExtraOption, JsonOption
+from assay.commands.options import ExtraOption, JsonOption, OneJobOption
 
 app = typer.Typer(
     help='Accept a machine by a contract that buyer and vendor sign.',
@@ -83,6 +84,7 @@ def run(
         typer.Option('--job-option', '-J', metavar='OPT', help='For each job, as of `assay run`.'),
     ] = None,
     extra: ExtraOption = None,
+    one_job: OneJobOption = False,
 ) -> None:
     """Measure what a contract asks for, until it is decided.
 
@@ -101,10 +103,11 @@ def run(
     from assay.acceptance.run import Measuring, allowed, assert_no_variables, opened
     from assay.acceptance.screenings import assert_screened, place
     from assay.acceptance.setup import UNDECIDED, prepared, refusing
+    from assay.running.selection import Listed
 
     with refusing():
         assert_no_variables(job or [])
-        asked = prepared(contract, extra or [])
+        asked = prepared(contract, extra or [], one_job)
         asked.suite.assert_shared(contract, folder)
         allowed(asked.contract.rules, os.environ)
     with refusing(UNDECIDED):  # a cluster that has to be started first
@@ -119,7 +122,10 @@ def run(
     options = [word for one in job or [] for word in ('-J', one)]
     with refusing(UNDECIDED):
         assert_screened(archive, asked.contract, partition)
-        status, code = Measuring(asked, site, archive, selected, options).run()
+        given = replace(asked.given, jobs=job or [])
+        cases = [Listed(one.name, one.place, one.environment, nodes=one.nodes) for one in selected]
+        with asked.suite.in_one_job(site, given, options, cases):
+            status, code = Measuring(asked, site, archive, selected, options).run()
     os.close(handle)
     show.show_status(status)
     raise typer.Exit(code)

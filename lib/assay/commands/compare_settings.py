@@ -16,6 +16,7 @@ from assay.commands.options import (
     JsonOption,
     MarginOption,
     ModeOption,
+    OneJobOption,
     SystemOption,
 )
 from assay.config import settings
@@ -50,6 +51,7 @@ def compare_settings(
         ),
     ] = None,
     margin: MarginOption = 0.05,
+    one_job: OneJobOption = False,
     everything: AllRowsOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -96,7 +98,7 @@ def compare_settings(
     sides = setting.read([*envs[:1], *(before or [])], [*envs[1:], *(after or [])])
     given = reframe_options.read_for('a comparison', options)
     assert_margin(margin)
-    suite = session.suite(system, mode, extra or [], given)
+    suite = session.suite(system, mode, extra or [], given, one_job)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     site = suite.load()
@@ -113,7 +115,9 @@ def compare_settings(
     wanted = [f'{re.escape(one.environment)}$' for one in sides if one.environment]
     handles = make_ready(suite, site, wanted or given.environments)
     made = suite, sides, given, options, handles
-    found, code = InterleavedMeasurement(*made, margin, within).run()
+    both = [case for those in cases for case in those]
+    with suite.in_one_job(site, setting.with_nodes(given, sides), options, both, within):
+        found, code = InterleavedMeasurement(*made, margin, within).run()
     if as_json:
         print(interleaved_json(found))
     else:

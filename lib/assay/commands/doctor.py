@@ -23,6 +23,8 @@ def doctor(
 ) -> None:
     """Say what this machine has and lacks, and what to do.
 
+    Of each MPI it says which known defects the last run showed that looked for them.
+
     With --system it asks Slurm and the MPIs of a system whether its file is right: the options that
     sbatch needs, node counts, cores and memory, modules, versions, fabrics that each MPI was built
     with, and PMIs. No job is submitted.
@@ -37,12 +39,13 @@ def doctor(
       assay doctor --mpi /opt/acme-mpi
     """
     from assay.discovery.check_config import hold
+    from assay.results.defects import found_last
     from assay.running.doctor import Findings, examine
     from assay.running.prepare import name_mpis
 
     name_mpis(system or settings.DEFAULT_SYSTEM, mpi or [])
     if system is None:
-        raise typer.Exit(0 if examine() else 1)
+        raise typer.Exit(0 if examine(found_last()) else 1)
     found = Findings()
     hold(system, found)
     raise typer.Exit(0 if found.can_run else 1)

@@ -13,6 +13,8 @@ from assay.commands.options import (
     ExtraOption,
     MarginOption,
     ModeOption,
+    NodesOption,
+    OneJobOption,
     SystemOption,
 )
 from assay.config import settings
@@ -28,6 +30,8 @@ def nightly(
     extra: ExtraOption = None,
     margin: MarginOption = 0.05,
     budget: BudgetOption = None,
+    one_job: OneJobOption = False,
+    choose_nodes: NodesOption = None,
     tell: Annotated[
         str | None,
         typer.Option(
@@ -60,16 +64,18 @@ def nightly(
     from assay.nights.night import Night
     from assay.results.diff.judging import assert_margin
     from assay.running import reframe_options, session
+    from assay.running.node_choice import way_of
 
     given = replace(reframe_options.read_for('a night', context.args), extra=tuple(extra or ()))
     assert_margin(margin)
+    way = way_of(choose_nodes) if choose_nodes is not None else None
     suite: Suite | AssayError
     try:
-        suite = session.suite(system, mode, extra or [], given)
+        suite = session.suite(system, mode, extra or [], given, one_job)
     except AssayError as error:  # which is reported like all else
         suite = error
     else:
         if (code := suite.on_head()) is not None:
             raise typer.Exit(code)
-    night = Night(suite, system, mode, given, context.args, margin, tell, budget)
+    night = Night(suite, system, mode, given, context.args, margin, tell, budget, way)
     raise typer.Exit(night.spend())

@@ -103,6 +103,25 @@ BudgetOption = Annotated[
     ),
 ]
 
+NodesOption = Annotated[
+    str | None,
+    typer.Option(
+        '--choose-nodes',
+        metavar='WAY',
+        help='On which idle nodes of Slurm cases run: `turn`, those that had none for the longest '
+        'time; `random`; or `switch`, those of one switch.',
+    ),
+]
+
+OneJobOption = Annotated[
+    bool,
+    typer.Option(
+        '--one-job',
+        help='Run all cases in one job of Slurm, side by side on its nodes; in the job around this '
+        'command, if there is one. -J is for that job (-J nodes=16 -J time=2h).',
+    ),
+]
+
 MarginOption = Annotated[
     float,
     typer.Option(

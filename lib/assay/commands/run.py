@@ -14,6 +14,8 @@ from assay.commands.options import (
     BudgetOption,
     ExtraOption,
     ModeOption,
+    NodesOption,
+    OneJobOption,
     PlaceOption,
     SystemOption,
 )
@@ -57,14 +59,8 @@ def run(
         ),
     ] = None,
     budget: BudgetOption = None,
-    one_job: Annotated[
-        bool,
-        typer.Option(
-            '--one-job',
-            help='Run all cases in one job of Slurm, side by side on its nodes; in the job around '
-            'this command, if there is one. -J is for that job (-J nodes=16 -J time=2h).',
-        ),
-    ] = False,
+    one_job: OneJobOption = False,
+    choose_nodes: NodesOption = None,
     everything: Annotated[
         bool, typer.Option('--all', help='Show every figure of every case, and each skipped case.')
     ] = False,
@@ -98,7 +94,8 @@ def run(
     """
     from assay.results.history import load
     from assay.results.run_selectors import assert_label
-    from assay.running import allocation, reframe_options, session
+    from assay.running import reframe_options, session
+    from assay.running.node_choice import way_of
     from assay.running.prepare import name_mpis
 
     name_mpis(system, mpi or [])
@@ -119,12 +116,13 @@ def run(
 
         reframe_options.assert_can_be_held_against(given, repeat)
         before = runs_before(load(), against, system)
-    around = allocation.leave() if one_job else None
+    way = way_of(choose_nodes) if choose_nodes is not None else None
     started = time.monotonic()
-    suite = session.suite(system, mode, extra or [], given)
+    suite = session.suite(system, mode, extra or [], given, one_job)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     from assay.one_run import choose_for, measure, measure_against, options_of
+    from assay.results import node_turns
     from assay.results.runner import make_ready
     from assay.running.selection import listed
 
@@ -141,6 +139,8 @@ def run(
         assert_cases_in_common(load(), before, against, selected)
     given.remove_files_of_an_earlier_run()
     handles = make_ready(suite, site, given.environments)
+    if way:
+        node_turns.choose_nodes(suite, site, way)
     so_far = time.monotonic() - started
     options = [*again, *context.args]
     choice = None
@@ -157,16 +157,9 @@ def run(
         verdict, end = measure(suite, site, suite.own, *about)
         return 128 + end.stopped if end.stopped else verdict.exit_code
 
-    if not one_job:
-        raise typer.Exit(run_it())
-    cases = [case for one in choice.chosen for case in one.cases] if choice else selected
-    cases = cases or listed(suite.command, context.args, suite.environment)
-    if not cases:
-        raise typer.Exit(run_it())
-    asked = allocation.request(site, cases, given.jobs, budget)
-    try:
-        with allocation.one_job(around, asked, suite.own.folder) as number:
-            suite.environment[allocation.VARIABLE] = number
-            raise typer.Exit(run_it())
-    except allocation.StoppedError as stopped:
-        raise typer.Exit(128 + stopped.args[0]) from None
+    cases = choice.listed if choice else selected
+    with suite.in_one_job(site, given, context.args, cases, budget):
+        code = run_it()
+    if way:
+        node_turns.tell_turns(suite, site)
+    raise typer.Exit(code)

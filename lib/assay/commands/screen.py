@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from assay import AssayError
-from assay.commands.options import ExtraOption, JsonOption, SystemOption
+from assay.commands.options import ExtraOption, JsonOption, OneJobOption, SystemOption
 from assay.config import settings
 
 
@@ -36,6 +36,7 @@ def screen(
         typer.Option('--from', metavar='FILE', help='Judge a screening that was kept, or `last`.'),
     ] = None,
     extra: ExtraOption = None,
+    one_job: OneJobOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Find the bad node, link or switch of a partition.
@@ -69,7 +70,7 @@ def screen(
     if source and (nodes or reserve or quick or context.args):
         raise AssayError('--from judges what was measured: leave out options of a measurement.')
     given = reframe_options.read_for('a screening', context.args)
-    suite = session.suite(system, 'screen', extra or [], given)
+    suite = session.suite(system, 'screen', extra or [], given, one_job)
     if not source and (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     site = suite.load()

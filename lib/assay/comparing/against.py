@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 from assay import AssayError, say
 from assay.results.diff.compared import Compared
+from assay.results.diff.cores import tell_distances
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.endings import ends_of
 from assay.results.diff.sides import some
@@ -202,7 +203,7 @@ class Against:
 
     def _look(self) -> Difference:
         """Compare all that was measured so far, at the rate of this look."""
-        history = load()
+        self._history = history = load()
         by_uuid = {run.uuid: run for run in history.runs if not run.summary.problem}
         if lacking := [one for one in (*self.after, *self.rounds) if one not in by_uuid]:
             raise AssayError(f'the run {lacking[0]} was not stored: nothing can be compared.')
@@ -251,6 +252,7 @@ class Against:
         began, own = time.monotonic(), self.runner.begin()
         # Nor is it waited longer than that for those who disturb it.
         own.patience.write_text(f'{left:.1f}')
+        tell_distances(own, self._history, self.before)
         options = [*self.options, *leaving_out({*self.selected} - {*cases})]
         if '--prgenv' not in self.given.names_of_options:
             options += ['-p', f'^({"|".join(map(re.escape, sorted(environments)))})$']

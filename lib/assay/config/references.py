@@ -20,7 +20,7 @@ from assay.config.reference_files import (
     read,
     unused,
 )
-from assay.config.scales import SCALES
+from assay.config.scales import PARTS, SCALES, scales_in
 from assay.programs.figure import Figure
 from assay.spelling import unknown
 from assay.witness.profile import STARTUP
@@ -94,7 +94,8 @@ def _unused_by(check: RegressionTest, entry: dict[str, Any], is_own: bool) -> It
         if kind == '$processor' and not hasattr(processor, attribute):
             yield f'.$index: a processor has no {attribute!r}'
     # Of this system only some fabrics and scales are parameters, of this run (-P) maybe fewer.
-    values = {'fabric': {*load_catalogue().fabrics}, 'scale': {*SCALES}}
+    here = scales_in({name for one in check.current_system.partitions for name in one.features})
+    values = {'fabric': {*load_catalogue().fabrics}, 'scale': {*SCALES, *PARTS, *here}}
     for cls in type(check).__mro__:
         for name, one in getattr(getattr(cls, 'param_space', None), 'params', {}).items():
             values.setdefault(name, set()).update(one.values)

@@ -7,7 +7,7 @@ import runpy
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay import AssayError, locks, paths
 from assay.spelling import did_you_mean, similar
@@ -159,11 +159,11 @@ def _misunderstood(site: _SiteConfig) -> Iterator[str]:
     Features that look like none of ours are the site's own.
     """
     from assay.config.fabrics import load_catalogue
-    from assay.config.scales import SCALES
+    from assay.config.scales import PARTS, PREFIX, SCALES
     from assay.mpis import FAMILIES
 
     catalogue = load_catalogue()
-    scales = [f'scale_{name}' for name in SCALES]
+    scales = [f'{PREFIX}{name}' for name in (*SCALES, *PARTS)]
     offered = {*catalogue.fabrics, *scales}
     built = {*catalogue.fabrics, *FAMILIES, 'mpi', 'imb', 'spack'}
     for environment in site['environments']:
@@ -178,8 +178,41 @@ def _misunderstood(site: _SiteConfig) -> Iterator[str]:
                 f"'extras': {{'family': ...}}, with one of {', '.join(FAMILIES)}"
             )
     for partition in site['systems'][0]['partitions']:
-        features = partition.get('features', [])
-        yield from _misspelled(f'partition {partition["name"]}', features, offered)
+        yield from _of_no_scale(partition)
+        features = [one for one in partition.get('features', []) if not one.startswith(PREFIX)]
+        where = f'partition {partition["name"]}'
+        yield from _misspelled(where, features, offered)
+        ports = partition.get('extras', {}).get('ports', {})
+        if not isinstance(ports, dict) or not all(_is_rate(rate) for rate in ports.values()):
+            yield (
+                f'{where} has extras with ports {ports!r}: write the names of its network ports '
+                f"with their rates in Gbit/s, 'ports': {{'mlx5_0': 200}}"
+            )
+
+
+def _is_rate(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _of_no_scale(partition: dict[str, Any]) -> Iterator[str]:
+    """What a partition says of scales, and no check understands."""
+    from assay.config.scales import PARTS, PREFIX, is_scale, nodes_of
+
+    for feature in partition.get('features', []):
+        name, where = feature.removeprefix(PREFIX), f'partition {partition["name"]}'
+        if name == feature:
+            continue
+        if not is_scale(name):
+            known = ', '.join(f'{PREFIX}{part}' for part in PARTS)
+            yield (
+                f'{where} has the unknown feature {feature!r}: scales are {PREFIX}1_node, '
+                f'{PREFIX}2_nodes and so on with any number, {known}'
+            )
+            continue
+        try:
+            nodes_of(name, partition.get('extras', {}))
+        except ValueError as error:
+            yield f'{where}: the feature {feature!r} {error}'
 
 
 def _misspelled(where: str, features: list[str], known: set[str]) -> Iterator[str]:

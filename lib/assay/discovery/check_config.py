@@ -15,7 +15,7 @@ from reframe.utility.typecheck import Duration
 from assay import AssayError
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
-from assay.config.scales import SCALES
+from assay.config.scales import PREFIX, nodes_of, scales_in
 from assay.discovery.partitions import chosen_by, names_of_nodes, node_type, ways_of_srun
 from assay.discovery.policies import (
     LONGEST,
@@ -128,8 +128,8 @@ class _Job:
 
 def _scales(partition: Mapping[str, Any]) -> dict[str, int]:
     """Those that a partition has, with their nodes."""
-    own = partition.get('features', [])
-    return {name: nodes for name, nodes in SCALES.items() if f'scale_{name}' in own}
+    extras = partition.get('extras', {})
+    return {name: nodes_of(name, extras) for name in scales_in(partition.get('features', []))}
 
 
 def _hold_time_limit(
@@ -160,9 +160,9 @@ def _hold_access(partition: Mapping[str, Any], job: _Job, found: Findings) -> bo
 def _hold_scales(partition: Mapping[str, Any], job: _Job, count: int, found: Findings) -> None:
     for scale, nodes in _scales(partition).items():
         if nodes > count:
-            found.problem(f'feature scale_{scale}: Slurm has {count} node(s) for it')
+            found.problem(f'feature {PREFIX}{scale}: Slurm has {count} node(s) for it')
             continue
-        name = f'scale_{scale}'
+        name = f'{PREFIX}{scale}'
         refused = f'feature {name}: sbatch refuses a job'
         _hold_answer(job.answer(nodes), found, name, refused, name)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
@@ -22,6 +22,7 @@ from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness import profile
 from assay.witness.disturbance import DISTURBANCES, disturbance_figures
 from assay.witness.profile import STARTUP, startup_figures
+from assay.witness.rails import verify_rails
 from assay.witness.settings import verify_settings
 from assay.witness.traffic import verify_links, verify_traffic
 
@@ -132,6 +133,7 @@ class Launch:
     :param folder: where it ran.
     :param output: its standard output and error.
     :param exit_code: of the launcher.
+    :param ports: of the partition, with their rates in Gbit/s; empty where its file names none.
     """
 
     program: str
@@ -145,6 +147,7 @@ class Launch:
     folder: Path
     output: Output
     exit_code: int
+    ports: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -222,10 +225,10 @@ class Launch:
         return report
 
     def assert_as_asked(self, but_single_nodes: bool = False) -> None:
-        """Hold MPI, ranks, placement, fabric, links and settings against what was asked for.
+        """Hold MPI, ranks, placement, fabric, links, ports and settings against what was asked.
 
-        :param but_single_nodes: whether what is wrong with single nodes, their placement, links and
-            settings, is for the caller to tell.
+        :param but_single_nodes: whether what is wrong with single nodes, their placement, links,
+            ports and settings, is for the caller to tell.
         :raises LaunchError: with the first fault that is found.
         """
         for fault in self._faults(but_single_nodes):
@@ -272,6 +275,7 @@ class Launch:
             yield counted
         if not but_single_nodes:
             yield verify_links(report, fabric.carrier)
+            yield verify_rails(report, fabric.carrier, self.ports)
 
     def witness_figures(self) -> dict[str, Figure]:
         """What disturbed it, how long it took to start and end, and where its time went.

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from assay import AssayError
+from assay.text import expand_nodes
 
 #: Seconds that Slurm has for an answer.
 PATIENCE = 30
@@ -47,6 +48,7 @@ PASSES = re.compile(
 #: Seconds after which it is asked again that has said so.
 AGAIN = (1, 2, 4, 8)
 
+_LEAF = re.compile(r'SwitchName=(\S+) Level=0 .*?Nodes=(\S+)')
 _PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
 
 
@@ -128,6 +130,15 @@ def node_states(partitions: Sequence[str]) -> dict[str, str]:
         if is_asked if partitions else partition.endswith('*'):
             found[node] = state if reason in ('', 'none') else f'{state}: {reason}'
     return found
+
+
+def switches() -> dict[str, tuple[str, ...]]:
+    """The nodes behind each leaf switch, as Slurm knows them; nothing where it does not."""
+    try:
+        shown = query('scontrol', '--oneliner', 'show', 'topology')
+        return {name: tuple(expand_nodes(nodes)) for name, nodes in _LEAF.findall(shown)}
+    except (AssayError, ValueError):
+        return {}
 
 
 def names_of_hosts(hosts: Iterable[str], nodes: Iterable[str]) -> dict[str, str]:

@@ -24,6 +24,7 @@ from assay.nights.outcome import (
 )
 from assay.one_run import choose_for, measure
 from assay.report.diff import diff_conclusion, show_diff
+from assay.results import node_turns
 from assay.results.budget import Choice
 from assay.results.cases import Run
 from assay.results.diff.difference import Difference, difference
@@ -34,6 +35,7 @@ from assay.results.reframe_report import read_report
 from assay.results.runner import make_ready
 from assay.results.verdict import Verdict
 from assay.running import runs
+from assay.running.node_choice import Way
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.selection import leaving_out
@@ -57,6 +59,7 @@ class NightMeasurement:
     :param handle: of the night's lock, which its jobs hold as well.
     :param memory: the file of what is known of earlier nights.
     :param budget: seconds for which cases are chosen; None to run them all.
+    :param way: how nodes are chosen; None to leave them to the scheduler.
     """
 
     def __init__(
@@ -68,9 +71,11 @@ class NightMeasurement:
         handle: int,
         memory: Path,
         budget: float | None = None,
+        way: Way | None = None,
     ) -> None:
         self.suite, self.site, self.given, self.options = suite, site, given, options
         self.handles, self.memory, self.budget = [handle], memory, budget
+        self.way = way
         #: What is run for the budget.
         self.choice: Choice | None = None
 
@@ -86,8 +91,15 @@ class NightMeasurement:
         if self.budget is not None:
             about = self.suite, self.site, self.given, self.options
             self.choice = choose_for(self.budget, *about, suspects=known_bad_cases(memory.told))
-        verdict, report = self._run(self.suite.own, self.given, (), self.choice)
-        outcome, good = self._held(of_run(verdict, report), report, memory, margin)
+        if self.way:
+            node_turns.choose_nodes(self.suite, self.site, self.way)
+        chosen = self.choice.listed if self.choice else ()
+        about_job = self.site, self.given, self.options, chosen, self.budget
+        with self.suite.in_one_job(*about_job):
+            verdict, report = self._run(self.suite.own, self.given, (), self.choice)
+            outcome, good = self._held(of_run(verdict, report), report, memory, margin)
+        if self.way:
+            node_turns.tell_turns(self.suite, self.site)
         if self.choice:
             outcome = with_left_out(outcome, memory.told, self.choice)
         return outcome, good

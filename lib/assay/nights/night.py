@@ -17,6 +17,7 @@ from assay.nights.message import as_minute, last_line, message, notify, subject
 from assay.nights.outcome import NightOutcome, Reported, of_problem
 from assay.report import junit
 from assay.results.verdict import Verdict
+from assay.running.node_choice import Way
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.text import plain
@@ -36,6 +37,7 @@ class Night:
     :param margin: a change within it is called the same.
     :param command: that tells people; None if they look for themselves.
     :param budget: seconds for which cases are chosen; None to run them all.
+    :param way: how nodes are chosen; None to leave them to the scheduler.
     """
 
     suite: Suite | AssayError
@@ -46,6 +48,7 @@ class Night:
     margin: float
     command: str | None
     budget: float | None = None
+    way: Way | None = None
 
     def spend(self) -> int:
         """All of it, unless another one is under way.
@@ -77,7 +80,7 @@ class Night:
                 if isinstance(self.suite, AssayError):
                     raise self.suite
                 about = self.suite, self.suite.load(), self.given, self.options, handle, folder.file
-                measuring = NightMeasurement(*about, self.budget)
+                measuring = NightMeasurement(*about, self.budget, self.way)
                 outcome, good = measuring.measure(memory, self.margin)
             except AssayError as error:
                 said = ''.join(f'assay: {plain(line)}\n' for line in str(error).splitlines())

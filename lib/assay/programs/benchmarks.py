@@ -30,12 +30,16 @@ def check_halo(report: Mapping[str, Any], mesh: tuple[int, int, int], steps: int
 
     :raises WrongAnswerError: if one of them is wrong.
     """
+    alone = {result['method']: result for result in report['results']}['compute_only']
     for result in report['results']:
         method, time = result['method'], _times(result)
         _equal(
             f'rate of {method}', result['points_per_second'], steps * math.prod(mesh) / time['best']
         )
         _equal(f'median of {method}', result['iterations_per_second'], steps / time['median'])
+        if 'efficiency' in result:
+            expected = alone['time']['median'] / time['median']
+            _equal(f'efficiency of {method}', result['efficiency'], expected)
         _of_both_clocks(method, result)
     angles = [math.pi * waves / (edge + 1) for waves, edge in zip(_WAVES, mesh, strict=True)]
     decay = (1 - 0.5 * sum(math.sin(angle / 2) ** 2 for angle in angles)) ** steps

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 from assay.programs.application import Application, Problem, WrongAnswerError
@@ -47,6 +48,10 @@ _TESTS = (
     'Reproducibility Information',
 )
 _KERNELS = ('DDOT', 'WAXPBY', 'SpMV', 'MG')
+_STEPS = 'Iteration Count Information::Total number of optimized iterations'
+_TOTAL = 'Benchmark Time Summary::Total'
+_SETUP = 'Setup Information::Setup Time'
+_REDUCTION = 'MPI_Allreduce'
 _RATING = 'Final Summary::HPCG result is VALID with a GFLOP/s rating of'
 
 
@@ -96,6 +101,24 @@ class Hpcg(Application):
         report.check_verdict()
         grids = _check_problem(report, problem, ranks, threads)
         return _figures(report, grids)
+
+    def check_witnessed(self, folder: Path, wall: float, calls: Mapping[str, int]) -> None:
+        """Hold a report against what the witness saw of a rank: HPCG reads one clock only.
+
+        :param wall: seconds from the rank's start to its end.
+        :param calls: how often it called what of MPI.
+        :raises WrongAnswerError: if more was reported than was done, or a longer time than passed.
+        """
+        report = _Report(folder)
+        # A sum over the ranks for each of the three scalar products of an iteration.
+        steps, made = report.number(_STEPS), calls.get(_REDUCTION, 0)
+        if made < 3 * steps:
+            raise WrongAnswerError(
+                f'HPCG reported {steps:g} iterations, but called {_REDUCTION} {made} times'
+            )
+        said = report.number(_TOTAL) + report.number(_SETUP)
+        if said > wall * (1 + _PRINTED):
+            raise WrongAnswerError(f'HPCG reported {said:g} s, but took {wall:g} s')
 
 
 class _Report:
@@ -237,7 +260,7 @@ def _bytes(grids: list[_Grid], sets: float, steps: float) -> float:
 def _figures(report: _Report, grids: list[_Grid]) -> dict[str, Figure]:
     """Rates by what was computed and the times of the report, which must say the same."""
     of_set = report.number('Iteration Count Information::Optimized CG iterations per set')
-    steps = report.number('Iteration Count Information::Total number of optimized iterations')
+    steps = report.number(_STEPS)
     if of_set < _ITERATIONS or steps < of_set or steps % of_set:
         raise WrongAnswerError(f'HPCG made {steps:g} iterations in sets of {of_set:g}')
     sets = steps / of_set
@@ -247,7 +270,7 @@ def _figures(report: _Report, grids: list[_Grid]) -> dict[str, Figure]:
     }
     if not 0 < sum(times[kernel] for kernel in _KERNELS) <= times['Total'] * (1 + _PRINTED):
         raise WrongAnswerError(f'the parts of HPCG took longer than {times["Total"]:g} s, or none')
-    setup = report.number('Setup Information::Setup Time')
+    setup = report.number(_SETUP)
     optimization = report.number('Benchmark Time Summary::Optimization phase')
 
     operations = _operations(grids, sets, steps)

@@ -105,8 +105,10 @@ def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
 def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
     """Sentences about cases, those of a kind together."""
     from assay.results.failures import (
+        Retried,
         disturbed_cases,
         failures,
+        findings,
         left_in_good_cases,
         retried,
         skipped,
@@ -120,6 +122,7 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
         f'figures were held to nothing'
         for case in unheld(run)
     ]
+    yield [f'defect: {one}' for one in findings(run)]
     by_reason: dict[str, list[str]] = {}
     for name, reason in skipped(run, log):
         by_reason.setdefault(reason, []).append(name)
@@ -128,9 +131,18 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
         for reason, names in by_reason.items()
         for name in (names if everything or len(names) == 1 else [many(len(names), 'case')])
     ]
+    late: dict[str, list[Retried]] = {}
+    for one in retried(run):
+        late.setdefault(one.reason, []).append(one)
     yield [
-        f'passed at the {ordinal(late.attempts)} attempt: {late.case}: first: {late.reason}'
-        for late in retried(run)
+        f'passed at the {ordinal(one.attempts)} attempt: {one.case}: first: {reason}'
+        for reason, alike in late.items()
+        for one in (alike if everything or len(alike) == 1 else ())
+    ]
+    yield [
+        f'passed at a later attempt: {many(len(alike), "case")}: first: {reason}'
+        for reason, alike in late.items()
+        if len(alike) > 1 and not everything
     ]
     bad = {'disturbed': disturbed_cases(run), 'failed': failures(run)}
     for word, found in bad.items():

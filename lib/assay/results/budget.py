@@ -93,6 +93,11 @@ class Choice:
         return sum(len(one.cases) for one in self.chosen)
 
     @property
+    def listed(self) -> list[Listed]:
+        """The cases that are run."""
+        return [case for one in self.chosen for case in one.cases]
+
+    @property
     def cases_left_out(self) -> int:
         return sum(len(one.cases) for one in self.left_out)
 

@@ -209,6 +209,7 @@ class Case(CaseName):
     :param replaced: why each job before its last did not do.
     :param disturbances: what disturbed it, in words.
     :param taken_by_others: what others took of its nodes, in words, whatever its result is.
+    :param finding: what it says of a known defect of its MPI; empty if nothing.
     :param facts: what it was built from and what it ran with; see :mod:`assay.results.provenance`.
     :param hash: ReFrame's of the check.
     :param unique_name: of the check, by which others depend on it.
@@ -231,6 +232,7 @@ class Case(CaseName):
     disturbances: tuple[str, ...] = ()
     taken_by_others: tuple[str, ...] = ()
     leftovers: Leftovers = Leftovers()
+    finding: str = ''
     facts: Facts = ()
     hash: str = ''
     unique_name: str = ''

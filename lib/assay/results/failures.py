@@ -106,6 +106,12 @@ def unheld(run: Run) -> list[Case]:
     ]
 
 
+def findings(run: Run) -> list[str]:
+    """What good cases say of known defects of their MPIs, each once."""
+    said = (plain(case.finding) for case in run.own_cases if is_good(case) and case.finding)
+    return sorted({*said})
+
+
 def left_in_good_cases(run: Run) -> str | None:
     """Variables that were left in the environment or files of good cases, in a sentence; or None.
 

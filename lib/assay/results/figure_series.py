@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from assay.config.scales import SCALES
+from assay.config.scales import is_at_most, is_scale
 from assay.results.statistics.series import GREATEST, Series, location, series
 from assay.results.statistics.spread import FigureKind, learn
 from assay.witness.disturbance import DISTURBANCES
@@ -123,8 +123,9 @@ class Measured:
     @property
     def reach(self) -> str:
         """Whether its messages leave the node: ``between nodes``, ``within a node`` or unknown."""
-        nodes = SCALES.get(self.scale)
-        return '' if nodes is None else 'within a node' if nodes == 1 else 'between nodes'
+        if not is_scale(self.scale):
+            return ''
+        return 'within a node' if is_at_most(self.scale, 1) else 'between nodes'
 
     @cached_property
     def series(self) -> Series | None:

@@ -163,6 +163,7 @@ def _case(record: Record) -> Case:
         disturbances=_texts(record, 'disturbances'),
         taken_by_others=_table_texts(record, 'taken_by_others'),
         leftovers=_leftovers(record),
+        finding=_words(record, 'finding'),
         facts=_facts(record),
         hash=_shown(record, 'hashcode'),
         unique_name=_text(record, 'unique_name', ''),

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError, say
-from assay.config.scales import SCALES
 from assay.machine import job_states
 from assay.machine.job_states import forget_job_around
 from assay.machine.slurm import (
@@ -32,6 +31,7 @@ from assay.machine.slurm import (
     query_patiently,
     without_defaults,
 )
+from assay.running.node_choice import NodeChoice
 from assay.running.selection import Listed
 from assay.running.supervise import noted
 from assay.text import expand_nodes, plain
@@ -57,7 +57,6 @@ LOOK = 60
 #: What states of nodes begin with that have jobs, or may have.
 _IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
 
-_SCALE = re.compile(r'%scale=(\S+)')
 _NUMBER = re.compile(r'job allocation (\d+)')
 
 # Of a step that holds CPUs: those above are Slurm's own (of a batch script, or of salloc's shell).
@@ -145,12 +144,17 @@ def expanded(nodes: str) -> list[str]:
 
 
 def request(
-    site: _SiteConfig, cases: Sequence[Listed], jobs: Iterable[str], budget: float | None
+    site: _SiteConfig,
+    cases: Sequence[Listed],
+    jobs: Iterable[str],
+    budget: float | None,
+    choice: NodeChoice | None = None,
 ) -> list[str]:
     """The options of salloc for cases: as many nodes as the site lets their jobs have at once.
 
     :param jobs: what ``-J`` says, which overrides all else.
     :param budget: seconds that the run may take, if that is given.
+    :param choice: how the nodes are chosen among the idle ones, unless they are named.
     :raises AssayError: if one allocation is not enough for the cases.
     """
     used = {case.partition.partition(':')[2] for case in cases}
@@ -169,12 +173,18 @@ def request(
         )
     words = shlex.split(' '.join(access.pop() if access else ()))
     most = max((one['max_jobs'] for one in partitions), default=1)
-    nodes = sorted(map(_nodes_of, cases), reverse=True) or [1]
-    count = max(nodes[0], min(sum(nodes[:most]), _usable(words)))
+    states = node_states(partitions_in(' '.join(words)))
+    idle = [name for name, state in states.items() if state == 'idle']
+    usable = sum(state.startswith(_IN_USE) for state in states.values())
+    nodes = sorted((case.nodes or len(idle) for case in cases), reverse=True) or [1]
+    words += [word for one in jobs for word in shlex.split(_option(one))]
+    named = _named_in(words)
+    count = max(nodes[0], min(sum(nodes[:most]), usable), named)
     options = ['--exclusive', f'--nodes={count}']
+    if choice and not named and (chosen := choice.choose(idle, count)):
+        options.append(f'--nodelist={",".join(chosen)}')
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
-    words += [word for one in jobs for word in shlex.split(_option(one))]
     return [*options, *_without_those_of_scripts(words)]
 
 
@@ -188,18 +198,11 @@ def _without_those_of_scripts(words: Sequence[str]) -> list[str]:
     return parser.parse_known_args(words)[1]
 
 
-def _usable(access: Sequence[str]) -> int:
-    """How many nodes of a partition are neither down nor taken out.
-
-    :raises AssayError: if Slurm does not answer.
-    """
-    states = node_states(partitions_in(' '.join(access)))
-    return sum(state.startswith(_IN_USE) for state in states.values())
-
-
-def _nodes_of(case: Listed) -> int:
-    scale = _SCALE.search(case.name)
-    return SCALES.get(scale[1], 1) if scale else 1
+def _named_in(words: Sequence[str]) -> int:
+    """How many nodes options of sbatch name."""
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument('-w', '--nodelist', default='')
+    return len({*expanded(parser.parse_known_args(words)[0].nodelist)})
 
 
 def _option(given: str) -> str:

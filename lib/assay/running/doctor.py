@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import sys
+from collections.abc import Sequence
 
 from assay import AssayError, paths
 from assay.config import fabrics, settings
@@ -40,14 +41,17 @@ class Findings:
         self.can_run = False
 
 
-def examine() -> bool:
-    """Print everything; return whether `assay run` could work on this machine."""
+def examine(defects: Sequence[str] = ()) -> bool:
+    """Print everything; return whether `assay run` could work on this machine.
+
+    :param defects: what runs have found of known defects, sentences that begin with an MPI.
+    """
     found = Findings()
     _python(found)
     _compilers(found)
     if _checkout(found):  # the rest of what is looked at writes there
         _configuration(found)
-        _mpis(found)
+        _mpis(found, defects)
     _scheduler(found)
     _spack(found)
     _hardware(found)
@@ -103,7 +107,7 @@ def _configuration(found: Findings) -> None:
             found.good(f'system {system}')
 
 
-def _mpis(found: Findings) -> None:
+def _mpis(found: Findings, defects: Sequence[str]) -> None:
     try:
         catalogue = fabrics.load_catalogue()
     except fabrics.CatalogueError as error:
@@ -135,6 +139,9 @@ def _mpis(found: Findings) -> None:
                 found.good(f'fabric {fabric}')
             else:
                 found.note(f'no fabric {fabric}: {reason}')
+        for words in defects:
+            if words.startswith(f'{one.kind.name} {one.version} '):
+                found.note(words)
     for name in wheels.wheel_names():
         if name not in {one.name for one in known}:
             lacking = name in wheels.NEEDED and name not in {one.family for one in known}

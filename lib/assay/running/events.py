@@ -15,7 +15,8 @@ VARIABLE = 'ASSAY_TELLS'
 ROUND, NUMBER = 'round', 'number'
 
 #: The cases that ReFrame lists and would run, without what they need; of that, in each case, names.
-LISTED, NEEDS = 'listed', 'needs'
+#: Beside these the nodes of its job, 0 for all that are idle.
+LISTED, NEEDS, NODES = 'listed', 'needs', 'nodes'
 
 #: A case whose build was started.
 BUILDS = 'builds'

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -33,9 +33,17 @@ class NodePlan(Generic[Case]):
 
     :param nodes: their names; neighbours in this order are used together.
     :param at_once: the most cases at a time.
+    :param choose: chooses so many of free nodes, or none where they do not suffice; by default they
+        are used in their order.
     """
 
-    def __init__(self, nodes: Sequence[str], at_once: float = math.inf) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        at_once: float = math.inf,
+        choose: Callable[[Collection[str], int], list[str]] | None = None,
+    ) -> None:
+        self._choose = choose
         self._places = {node: place for place, node in enumerate(nodes)}
         self._names = [*nodes]
         self._at_once = at_once
@@ -108,9 +116,14 @@ class NodePlan(Generic[Case]):
         return len(self._places if want.among is None else self._places.keys() & want.among)
 
     def _take(self, want: Want) -> list[str]:
-        """Free nodes for a case, the first ones that there are; none if they do not suffice."""
+        """Free nodes for a case, those chosen or the first; none if they do not suffice."""
         if len(self._free) < want.count:
             return []
+        if self._choose:
+            able = self._free if want.among is None else want.among & self._free
+            found = self._choose(able, want.count)
+            self._free.difference_update(found)
+            return found
         if want.among is not None:
             able = sorted(want.among & self._free, key=self._places.__getitem__)
             found = able[: want.count] if len(able) >= want.count else []

@@ -38,11 +38,13 @@ from reframe.frontend.executors.policies import AsynchronousExecutionPolicy, _Po
 from reframe.frontend.reporting import RunReport
 from reframe.utility import jsonext
 
+from assay.config.scales import is_scale, nodes_of
 from assay.running.events import (
     BUILDS,
     ENDED,
     LISTED,
     NEEDS,
+    NODES,
     NUMBER,
     ROUND,
     RUNS,
@@ -175,7 +177,11 @@ class _Teller(TaskEventListener):
     def tell_listed(self, cases: Iterable[TestCase]) -> None:
         def own() -> list[dict[str, Any]]:
             return [
-                _named(case) | {NEEDS: sorted({one.check.display_name for one in _needed(case)})}
+                {
+                    **_named(case),
+                    NEEDS: sorted({one.check.display_name for one in _needed(case)}),
+                    NODES: _nodes_of(case),
+                }
                 for case in cases
                 if case.in_degree == 0
             ]
@@ -225,6 +231,14 @@ def _named(case: TestCase) -> dict[str, Any]:
         'environ': case.environ.name,
         'fixture': case.check.is_fixture(),
     }
+
+
+def _nodes_of(case: TestCase) -> int:
+    """The nodes of its job; 0 for all that are idle. Of a check without a scale, one."""
+    scale = getattr(case.check, 'scale', None)
+    if isinstance(scale, str) and is_scale(scale):
+        return nodes_of(scale, case.partition.extras)
+    return int(getattr(case.check, 'asked_nodes', 1))
 
 
 def _needed(case: TestCase) -> Iterator[TestCase]:

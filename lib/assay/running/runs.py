@@ -55,6 +55,14 @@ class RunFolder:
         return self.folder / 'patience'
 
     @property
+    def distances(self) -> Path:
+        """The file with the distances of cores in earlier runs, if any is known.
+
+        JSON: nanoseconds by full names of cases.
+        """
+        return self.folder / 'distances.json'
+
+    @property
     def exports(self) -> dict[str, str]:
         """The environment variables that keep ReFrame's files in the folder."""
         return {

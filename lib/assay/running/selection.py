@@ -17,7 +17,7 @@ from assay import AssayError, paths
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
 from assay.config.lint import check_classes, known_classes
-from assay.config.scales import SCALES
+from assay.config.scales import scales_in
 from assay.layout.layouts import LAYOUTS
 from assay.running import events, runs
 from assay.text import plain
@@ -35,12 +35,14 @@ class Listed:
     :param name: of the check, with its parameters, as ReFrame displays it.
     :param partition: with its system: ``generic:node``.
     :param needs: names of what is built for it first.
+    :param nodes: of its job; 0 for all that are idle.
     """
 
     name: str
     partition: str
     environment: str
     needs: frozenset[str] = frozenset()
+    nodes: int = 1
 
     @property
     def title(self) -> str:
@@ -82,6 +84,7 @@ def listed(
             f'{case["system"]}:{case["partition"]}',
             case['environ'],
             frozenset(case[events.NEEDS]),
+            case[events.NODES],
         )
         for case in lists[0]
     ]
@@ -104,7 +107,7 @@ def explain(site: _SiteConfig, given: Given) -> None:
         'environment': sorted({name for one in partitions for name in one.get('environs', [])}),
         'fabric': [name for name in load_catalogue().fabrics if name in features],
         'layout': list(LAYOUTS),
-        'scale': [name for name in SCALES if f'scale_{name}' in features],
+        'scale': scales_in(features),
         'check': sorted(known_classes(paths.CHECKS)),
     }
     asked = [*_asked(given)]

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,11 +19,11 @@ from assay.config import settings
 from assay.config.lint import lint
 from assay.machine.job_states import forget_job_around
 from assay.machine.slurm import SCHEDULERS, forget_sbatch_defaults
-from assay.running import allocation, prepare, runs, session_extras, supervise, turn
+from assay.running import allocation, node_choice, prepare, runs, session_extras, supervise, turn
 from assay.running.leftovers import stop_what_was_left
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
-from assay.running.selection import files_of
+from assay.running.selection import Listed, files_of, listed
 from assay.running.supervise import Audience, Ended
 from assay.vcluster.command import assert_shared, run_on_head
 
@@ -39,6 +40,8 @@ class Suite:
     :param command: ReFrame, with the options that the mode stands for.
     :param environment: the variables that ReFrame needs.
     :param not_heeded: variables for sbatch that a user had set.
+    :param is_one_job: whether the cases of all sessions are to be steps of one job.
+    :param around: the number of the job around this command, which that is to be.
     """
 
     own: RunFolder
@@ -47,6 +50,8 @@ class Suite:
     command: tuple[str, ...]
     environment: dict[str, str]
     not_heeded: tuple[str, ...] = ()
+    is_one_job: bool = False
+    around: str | None = None
 
     def on_head(self) -> int | None:
         """Run this command again on the head of the virtual cluster, if it is for that system.
@@ -97,6 +102,37 @@ class Suite:
         stop_what_was_left()
         return handles
 
+    @contextmanager
+    def in_one_job(
+        self,
+        site: _SiteConfig,
+        given: Given,
+        options: Sequence[str],
+        cases: Sequence[Listed] = (),
+        budget: float | None = None,
+    ) -> Iterator[None]:
+        """Have the job for all cases of the sessions within, if one was asked for.
+
+        :param given: what was asked of ReFrame.
+        :param options: of ReFrame, which select the cases where these are not given.
+        :param budget: seconds that the sessions may take, if that is given.
+        :raises AssayError: if there is no such job.
+        :raises SystemExit: if this command was told to stop while it waited for that.
+        """
+        if self.is_one_job:
+            cases = cases or listed(self.command, options, self.environment)
+        if not self.is_one_job or not cases:
+            yield
+            return
+        choice = node_choice.of_run(self.environment)
+        asked = allocation.request(site, cases, given.jobs, budget, choice)
+        try:
+            with allocation.one_job(self.around, asked, self.own.folder) as number:
+                self.environment[allocation.VARIABLE] = number
+                yield
+        except allocation.StoppedError as stopped:
+            raise SystemExit(128 + stopped.args[0]) from None
+
     def run(
         self,
         own: RunFolder,
@@ -128,14 +164,18 @@ def _uses_slurm(site: _SiteConfig) -> bool:
     return any(one['scheduler'] in SCHEDULERS for one in site.get('systems/0/partitions'))
 
 
-def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:
+def suite(
+    system: str, mode: str, extra: Sequence[str], given: Given, is_one_job: bool = False
+) -> Suite:
     """The suite, with what the machine lacks installed.
 
     :param extra: what ``--with`` names.
     :param given: what is asked of ReFrame.
+    :param is_one_job: whether all cases are to be steps of one job.
     :raises AssayError: if mode or system are unknown, something cannot be installed, or nothing may
         be written.
     """
+    around = allocation.leave() if is_one_job else None
     settings.assert_writable()
     os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
     not_heeded = tuple(forget_sbatch_defaults())
@@ -149,7 +189,8 @@ def suite(system: str, mode: str, extra: Sequence[str], given: Given) -> Suite:
     # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
     files = (f'--checkpath={file}' for file in files_of(given, paths.CHECKS))
     command = (str(paths.VENV_BIN / 'reframe'), *options, *files)
-    return Suite(own, system, mode, command, {**os.environ, **exports}, not_heeded)
+    environment = {**os.environ, **exports}
+    return Suite(own, system, mode, command, environment, not_heeded, is_one_job, around)
 
 
 @cache

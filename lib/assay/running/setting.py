@@ -8,7 +8,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -195,6 +195,12 @@ def assert_possible(settings: Settings, site: _SiteConfig, given: Given) -> None
                 f'{min(told)}=... is not for what Spack builds (for {", ".join(by_spack)}): '
                 'leave out --with spack.'
             )
+
+
+def with_nodes(given: Given, settings: Settings) -> Given:
+    """What is asked of ReFrame, and the nodes of both settings as those of one job for both."""
+    named = [one.values[NODES] for one in settings if NODES in one.values]
+    return replace(given, jobs=[*given.jobs, *([f'nodelist={",".join(named)}'] if named else [])])
 
 
 def in_common(settings: Settings, sides: Sequence[Sequence[Listed]]) -> set[str]:

@@ -14,12 +14,13 @@ from typing import Any
 
 import reframe.core.runtime as rt
 import reframe.utility.osext as osext
-from reframe.core.exceptions import JobSchedulerError, SpawnedProcessError
+from reframe.core.exceptions import JobSchedulerError, ReframeError, SpawnedProcessError
 from reframe.core.schedulers import Job, slurm
 
 from assay import say
 from assay.machine import job_states
 from assay.machine.slurm import PASSES
+from assay.running import node_choice
 from assay.running.allocation import expanded
 from assay.running.asking import (
     OUTAGE,
@@ -54,6 +55,9 @@ _DISABLED = re.compile(rf'accounting storage is disabled|^\S+: {os.strerror(errn
 
 _OPTION = '#SBATCH '
 
+# What names of jobs begin with that build.
+_BUILD = 'rfm_build_'
+
 # States of a database that the queue knows better: it may have started the job again.
 _MAY_COME_BACK = {'PREEMPTED', 'NODE_FAIL', 'BOOT_FAIL', 'REQUEUED', 'PENDING', ''}
 
@@ -76,11 +80,33 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
     product = 'Slurm'
 
     _not_cancelled = -math.inf
+    # For all partitions, which may have the same nodes.
+    _promised = node_choice.Promised(lambda job: job_states.has_ended(job.state))
 
     def make_job(self, *args: Any, **kwargs: Any) -> Any:
         made: Any = super().make_job(*args, **kwargs)
         made.__class__ = _Job  # with what ReFrame asks of it for several clusters
         return made
+
+    def emit_preamble(self, job: Any) -> Any:
+        """With the nodes that were chosen for a job, if that many are free."""
+        choice = node_choice.of_run()
+        if choice and not job.name.startswith(_BUILD):
+            per_node = int(job.num_tasks_per_node or job.num_tasks or 1)
+            nodes = choice.take(self._free(job), -(-(job.num_tasks or 1) // per_node))
+            self._promised.add(job, nodes)
+            job.options = [*job.options, *([f'--nodelist={",".join(nodes)}'] if nodes else [])]
+        return super().emit_preamble(job)
+
+    def _free(self, job: Any) -> set[str]:
+        """The nodes that a job could have now; none if Slurm does not tell."""
+        try:
+            able = self.filternodes(job, self.allnodes())
+            return {one.name for one in self.filternodes_by_state(able, 'idle')} - (
+                self._promised.nodes
+            )
+        except ReframeError:
+            return set()
 
     def ask(self, jobs: list[Job]) -> dict[str, Record]:
         return self._queue(jobs)

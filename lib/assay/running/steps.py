@@ -34,7 +34,7 @@ from reframe.frontend.executors import RegressionTask, policies
 from assay import AssayError, locks, paths, say
 from assay.machine import job_states
 from assay.machine.slurm import PASSES, query, without_defaults
-from assay.running import allocation
+from assay.running import allocation, node_choice
 from assay.running.asking import OUTAGE, STOPPING
 from assay.running.node_plan import NodePlan, Want
 from assay.running.slurm_jobs import options_in
@@ -136,7 +136,9 @@ class _Allocation:
         shared = any(
             one.extras.get('on_this_machine') for one in rt.runtime().system.partitions
         )  # a virtual cluster, whose nodes have the same CPUs
-        self._plan: NodePlan[Any] = NodePlan(now.nodes, 1 if shared else math.inf)
+        choice = node_choice.of_run()
+        at_once, choose = 1 if shared else math.inf, choice.take if choice else None
+        self._plan: NodePlan[Any] = NodePlan(now.nodes, at_once, choose)
         self._running: list[_Running] = []
         self._submitted = 0
         # Those on which a step was started.

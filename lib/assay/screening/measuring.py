@@ -10,17 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError
-from assay.machine.slurm import SCHEDULERS
+from assay.machine.slurm import SCHEDULERS, switches
 from assay.results.cases import Case, left_in
 from assay.results.failures import failures
 from assay.results.runner import Concluded, Runner, make_ready
+from assay.running import reframe_options
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.supervise import Audience
 from assay.screening import kept as screenings
 from assay.screening import outputs
 from assay.screening.outputs import collect
-from assay.screening.where import Where, left_out, node_names, switches
+from assay.screening.where import Where, left_out, node_names
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -53,7 +54,9 @@ def measure(
     begun = datetime.now().astimezone()
     asked = [*where.options, *job, *options]
     runner = Runner(suite, given, handles, 'screen')
-    found = runner.run(suite.own, None, asked, audience=audience)
+    given = replace(given, jobs=[*reframe_options.read([*job]).jobs, *given.jobs])
+    with suite.in_one_job(site, given, asked):
+        found = runner.run(suite.own, None, asked, audience=audience)
     if found.stopped:
         raise SystemExit(128 + found.stopped)
     case = _measured(found)

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from assay import AssayError, paths, say
 from assay.config.fabrics import load_catalogue
-from assay.machine.slurm import SCHEDULERS, node_states, partitions_in, query
+from assay.machine.slurm import SCHEDULERS, node_states, partitions_in
 from assay.text import expand_nodes, plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
-
-_LEAF = re.compile(r'SwitchName=(\S+) Level=0 .*?Nodes=(\S+)')
 
 
 @dataclass(frozen=True)
@@ -107,15 +105,6 @@ def _environments(
             if one['name'] == name and {'mpi', fabric} <= {*one.get('features', [])}:
                 yield name
                 break
-
-
-def switches() -> dict[str, tuple[str, ...]]:
-    """The nodes behind each leaf switch, as Slurm knows them; nothing where it does not."""
-    try:
-        shown = query('scontrol', '--oneliner', 'show', 'topology')
-        return {name: tuple(expand_nodes(nodes)) for name, nodes in _LEAF.findall(shown)}
-    except (AssayError, ValueError):
-        return {}
 
 
 def left_out(where: Where, nodes: Collection[str]) -> dict[str, str]:

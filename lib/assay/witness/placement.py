@@ -125,9 +125,9 @@ def shared(host: PlacedHost) -> str | None:
     (numbers, cores), *others = groups.items()
     if len(numbers) == len(host.ranks) > 2 and len(users) == len(cores):
         return f'all {len(numbers)} ranks of {host.name} are bound to {cores_in_words(cores)}'
-    more = ''.join(f', {_numbered("rank", n)} {cores_in_words(c)}' for n, c in others[:3])
+    more = ''.join(f', {numbered("rank", n)} {cores_in_words(c)}' for n, c in others[:3])
     more += f' (and {len(others) - 3} more such groups)' if len(others) > 3 else ''
-    return f'{_numbered("rank", numbers)} share {cores_in_words(cores)}{more} of node {host.name}'
+    return f'{numbered("rank", numbers)} share {cores_in_words(cores)}{more} of node {host.name}'
 
 
 def strayed(host: PlacedHost) -> str | None:
@@ -193,7 +193,7 @@ def _omp_threads(environment: dict[str, str]) -> int:
 
 def ranks_in_words(ranks: Iterable[Rank]) -> str:
     """``rank 2``, ``ranks 0 and 1``, ``ranks 0-7``."""
-    return _numbered('rank', [rank.number for rank in ranks])
+    return numbered('rank', [rank.number for rank in ranks])
 
 
 def cores_in_words(cores: Iterable[int]) -> str:
@@ -202,7 +202,7 @@ def cores_in_words(cores: Iterable[int]) -> str:
     return f'core{"s" * (len(cores) != 1)} {as_list(cores)}'
 
 
-def _numbered(what: str, numbers: Iterable[int]) -> str:
+def numbered(what: str, numbers: Iterable[int]) -> str:
     """``rank 2``, ``ranks 0 and 1``, ``ranks 0-7``; a long list is cut."""
     numbers = sorted(numbers)
     if len(numbers) <= 2:

@@ -58,12 +58,27 @@ class Domain(_Record):
     cpus: Cpus
 
 
+class Pcie(_Record):
+    """The slot of a device: lanes, and transfers per second and lane in 10^9.
+
+    ``widest`` and ``fastest`` are what both its ends could do.
+    """
+
+    width: int
+    widest: int
+    speed: float
+    fastest: float
+
+
 class Device(_Record):
     """A network device, and what its counters counted between MPI_Init and MPI_Finalize.
 
     ``kind`` is loopback, ethernet, infiniband, cxi, or another of Linux's. ``downs`` is how often
     its link went down; None if nobody counts that. ``mtu`` is in bytes, ``speed`` in bytes per
-    second as the driver of a real device states it; 0 if unknown.
+    second as the driver of a real device states it; 0 if unknown. ``up`` is whether its link was at
+    the end. An interface may be part of a ``master``, a bond or bridge; a port may have an
+    ``interface``. ``layer`` and ``link`` are of ports of RDMA devices: Ethernet or InfiniBand, and
+    ``4X HDR``. ``nic`` is its PCI function, ``numa`` its NUMA domain.
     """
 
     name: str
@@ -73,6 +88,15 @@ class Device(_Record):
     downs: int | None = None
     mtu: int = 0
     speed: int = 0
+    up: bool | None = None
+    master: str = ''
+    interface: str = ''
+    layer: str = ''
+    link: str = ''
+    nic: str = ''
+    virtual: bool = False
+    numa: int | None = None
+    pcie: Pcie | None = None
 
 
 class Clock(_Record):

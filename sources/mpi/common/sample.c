@@ -38,33 +38,72 @@ struct sample {
     struct sample_result result;
 };
 
-/* What sample_since told since the batch began. */
+long sample_operations;
+
+/* What was timed since the batch began. */
 static struct {
     bool has_count;
-    long made;
+    long made, starts, ends;
     double least, most;
 } told;
 
+struct sample_mark sample_mark(void)
+{
+    return (struct sample_mark){ clock_seconds(), sample_operations };
+}
+
+static struct sample_instant now(void)
+{
+    double before = MPI_Wtime();
+    struct sample_mark mark = sample_mark();
+    return (struct sample_instant){ before, mark, MPI_Wtime() };
+}
+
 struct sample_instant sample_now(void)
 {
-    double before = MPI_Wtime(), seconds = clock_seconds();
-    return (struct sample_instant){ before, seconds, MPI_Wtime() };
+    told.starts++;
+    return now();
 }
 
-void sample_made(long made)
+/* From one instant to another but for so many seconds. */
+static void tell(struct sample_instant start, struct sample_instant end, double but, long made)
 {
-    told.has_count = true;
-    told.made += made;
-}
-
-double sample_since(struct sample_instant start, long made)
-{
-    struct sample_instant end = sample_now();
-    sample_made(made);
     double tick = MPI_Wtick(); /* of some MPIs a microsecond */
-    told.least += end.before - start.after - tick;
-    told.most += end.after - start.before + tick;
-    return end.seconds - start.seconds;
+    told.has_count = true;
+    told.ends++;
+    told.made += made;
+    told.least += end.before - start.after - tick - but;
+    told.most += end.after - start.before + tick - but;
+}
+
+double sample_since(struct sample_instant start)
+{
+    struct sample_instant end = now();
+    tell(start, end, 0, end.mark.made - start.mark.made);
+    return end.mark.seconds - start.mark.seconds;
+}
+
+struct sample_parts sample_parts_start(void)
+{
+    struct sample_instant start = sample_now();
+    return (struct sample_parts){ .start = start, .last = start.mark };
+}
+
+void sample_parts_add(struct sample_parts *parts, struct sample_mark before)
+{
+    struct sample_mark after = sample_mark();
+    parts->between += before.seconds - parts->last.seconds;
+    parts->seconds += after.seconds - before.seconds;
+    parts->made += after.made - before.made;
+    parts->last = after;
+}
+
+double sample_parts_end(struct sample_parts *parts)
+{
+    struct sample_instant end = now();
+    double between = parts->between + end.mark.seconds - parts->last.seconds;
+    tell(parts->start, end, between, parts->made);
+    return parts->seconds;
 }
 
 /* A little more than enough, in steps of at most ten times: the first batches mislead. `whole` is
@@ -169,14 +208,17 @@ void sample_slowest(MPI_Comm comm, const double *own, double *slowest, int count
 void sample_clocks_start(void)
 {
     told.has_count = false;
-    told.made = 0;
+    told.made = told.starts = told.ends = 0;
     told.least = told.most = 0;
 }
 
 void sample_clocks_add(struct sample_clocks *clocks, long iterations, double own, double slowest)
 {
     if (told.has_count && told.made != iterations)
-        bench_abort(EXIT_BROKEN, "%ld operations were made of %ld", told.made, iterations);
+        bench_abort(EXIT_BROKEN, "%ld operations were timed of %ld", told.made, iterations);
+    if (told.starts != told.ends)
+        bench_abort(EXIT_BROKEN, "the clock was started %ld times and stopped %ld times",
+                    told.starts, told.ends);
     if (!(told.most > 0))
         return;
     clocks->own += own;

@@ -41,23 +41,48 @@ struct sample_plan {
 /* Times that a program goes through its points; a power of two. */
 enum { SAMPLE_ROUNDS = 4 };
 
-/* The clock of all programs, and MPI's, read just before and just after it. */
-struct sample_instant {
-    double before, seconds, after;
+/* Behind each operation of a batch, within its time: operations are counted between the instants that
+ * they are timed between, and one that is outside of them is missed. */
+extern long sample_operations;
+static inline void sample_operation(void)
+{
+    sample_operations++;
+}
+
+/* The clock of all programs, and how many operations had been made. */
+struct sample_mark {
+    double seconds;
+    long made;
 };
+struct sample_mark sample_mark(void);
+
+/* With MPI's clock, read just before and just after. */
+struct sample_instant {
+    double before;
+    struct sample_mark mark;
+    double after;
+};
+/* The start of a time that sample_since ends. */
 struct sample_instant sample_now(void);
 
-/* For a batch: the seconds since then, in which so many operations were made here. What a batch
- * returns is held against MPI's clock by lib/assay/programs/benchmarks.py: a time that was scaled, or
- * divided by something else, is not what passed. */
-double sample_since(struct sample_instant start, long made);
+/* For a batch: the seconds since then. What a batch returns is held against MPI's clock by
+ * lib/assay/programs/benchmarks.py: a time that was scaled, or divided by something else, is not what
+ * passed. */
+double sample_since(struct sample_instant start);
 
-/* For a batch that times its operations one by one, of which a second clock would take its part: how
- * many were made here. */
-void sample_made(long made);
+/* For a batch that times its operations one by one, of which a second clock would take its part. */
+struct sample_parts {
+    struct sample_instant start;
+    struct sample_mark last;
+    double seconds, between; /* of the operations, and of all else */
+    long made;
+};
+struct sample_parts sample_parts_start(void);
+void sample_parts_add(struct sample_parts *parts, struct sample_mark before);
+double sample_parts_end(struct sample_parts *parts);
 
 /* All batches of a point, warm-up included, on rank 0: seconds that they returned here and on the
- * slowest rank, and within which bounds those are that sample_since told here by MPI's clock. */
+ * slowest rank, and within which bounds those are that were timed here by MPI's clock. */
 struct sample_clocks {
     double own, slowest, least, most;
 };
@@ -68,8 +93,8 @@ enum { SAMPLE_MOST_THINGS = 4 };
 void sample_slowest(MPI_Comm comm, const double *own, double *slowest, int count);
 
 /* Around a batch, where sample_bout does not run it: `add` aborts the job if another number of
- * operations was made than `iterations`, and adds what the batch returned here and on the slowest
- * rank, and what sample_since told meanwhile. */
+ * operations was timed than `iterations`, and adds what the batch returned here and on the slowest
+ * rank, and what MPI's clock told meanwhile. */
 void sample_clocks_start(void);
 void sample_clocks_add(struct sample_clocks *clocks, long iterations, double own, double slowest);
 
@@ -127,7 +152,7 @@ struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_b
                                 void *context);
 
 /* Writes "time" (an object), "kept", "bouts" where there were several, "samples", "iterations_per_sample",
- * "stopped_by", "budget", and "clocks" where batches used sample_since. */
+ * "stopped_by", "budget", and "clocks" where batches were timed by MPI's too. */
 void sample_json(struct json *json, const struct sample_result *result);
 
 #endif

@@ -31,7 +31,7 @@ static double one_turn(void *context, long iterations)
         whole += seconds[i];
         whole_own += own[i];
     }
-    sample_clocks_add(&turns->clocks, iterations, whole_own, whole);
+    sample_clocks_add(&turns->clocks, turns->things * iterations, whole_own, whole);
     sample_clocks_start(); /* whoever called holds them against no other time */
     return whole;
 }

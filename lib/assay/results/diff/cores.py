@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,16 +10,13 @@ import polars as pl
 
 from assay.results.diff.families import is_without_messages
 from assay.results.diff.sides import CASE, JOB, Tables
-from assay.witness.disturbance import CORE_LATENCY, CORE_MOVE
-
-#: Cores are as far apart if a cache line takes less than so many times as long: on one chip it
-#: takes 40 ns, between two 155, as measured on an EPYC.
-AS_FAR = 1.5
+from assay.results.history import History, StoredRun
+from assay.running.runs import RunFolder
+from assay.witness.disturbance import AS_FAR, CORE_LATENCY, CORE_MOVE, MOVED
 
 #: The columns of a table that tell jobs apart.
 Job = tuple[object, ...]
 
-_MOVED = 'the hypervisor moved the cores of the node apart or together'
 _ELSEWHERE = 'the cores of the node were farther apart or nearer than in the jobs that are compared'
 
 
@@ -35,7 +33,7 @@ class _Cores:
     def differs(self, usual: _Cores) -> str | None:
         """How from those of most jobs, in words; None if they are alike."""
         if self.is_moved:
-            return _MOVED
+            return MOVED
         is_as_far = usual.latency / AS_FAR < self.latency < usual.latency * AS_FAR
         return None if is_as_far else _ELSEWHERE
 
@@ -55,6 +53,23 @@ def on_alike_cores(tables: Tables) -> Tables:
         _without_rest(table, side, usual) for table, side in zip(tables, sides, strict=True)
     )
     return before, after
+
+
+def tell_distances(own: RunFolder, history: History, before: Sequence[StoredRun]) -> None:
+    """Leave in the folder of a run how far apart cores were in the runs it is compared with.
+
+    The run measures those jobs again whose cores are farther apart than the nearest of these.
+
+    :raises AssayError: if the report of one can no longer be read.
+    """
+    found: dict[str, float] = {}
+    table = history.figures(before)
+    for (system, partition, environment, case, *_), cores in _cores_of(table).items():
+        if not cores.is_moved:
+            name = f'{case} @{system}:{partition}+{environment}'
+            found[name] = min(cores.latency, found.get(name, cores.latency))
+    if found:
+        own.distances.write_text(json.dumps(found))
 
 
 def _cores_of(table: pl.DataFrame) -> dict[Job, _Cores]:

@@ -1,0 +1,115 @@
+"""Known defects of MPIs: small reproducers, each for the MPIs that have or had it."""
+
+import re
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.exceptions import PerformanceError, SanityError
+
+from assay.checks.cases import offered
+from assay.checks.check import MpiCheck
+from assay.config.defects import load_defects
+from assay.job.launch import LaunchError
+from assay.programs.figure import Quantity
+
+DEFECTS = load_defects()
+FABRICS = list(dict.fromkeys(name for one in DEFECTS.values() for name in one.fabrics))
+
+#: Of a job: a reproducer needs no more.
+MOST_RANKS = 4
+
+
+@rfm.simple_test
+class KnownDefect(MpiCheck):
+    """Tells whether the MPI has a defect that is known, and fails where that should be fixed.
+
+    A job that began and did not get to its end shows the defect, however it ended.
+    """
+
+    program = 'defects'
+    witness_sections = 'placement,fabric'
+    time_limit = '3m'
+    defect = parameter(sorted(DEFECTS), type=str, loggable=True)
+    fabric = parameter(offered(FABRICS), type=str, loggable=True)
+    #: What `assay run` and `assay doctor` tell; empty if there is nothing.
+    finding = variable(str, value='', loggable=True)
+
+    #: 1, or 0 where it shows in a version that should have it fixed.
+    measures = {'as_known': Quantity('1', 'higher', headline=True)}
+
+    @property
+    def entry(self):
+        return DEFECTS[self.defect]
+
+    @run_after('init')
+    def select_mpis(self):
+        self.finding = ''  # whatever a user set
+        if self.fabric not in self.entry.fabrics:
+            self.valid_systems = []
+            return
+        earlier = self.entry.fabrics[: self.entry.fabrics.index(self.fabric)]
+        first = ' '.join(['+mpi', f'+{self.fabric}', *(f'-{name}' for name in earlier)])
+        self.valid_prog_environs = [first]
+        self.narrow_to_features(*self.entry.known)
+
+    @property
+    def is_smoke_case(self):
+        return False
+
+    def place(self, ranks, threads):
+        return super().place(min(MOST_RANKS, self.node.cores), threads)
+
+    @run_before('run')
+    def use_reproducer(self):
+        self.executable = self.build.product(self.program)
+        self.executable_opts = [self.defect, str(self.entry.seconds)]
+
+    @property
+    def ran(self):
+        """What the witness saw, though it be of a job that did not get to its end."""
+        if report := self.launch.seen:
+            return report
+        return self.launch.witnessed
+
+    def verify(self):
+        shown = self.how_it_shows()
+        version = self.current_environ.extras.get('version', '')
+        state, self.finding = self.entry.report(self.family, version, shown)
+        self.is_as_known = shown is None or state != 'fixed'
+
+    def how_it_shows(self):
+        """How the job showed the defect, in words; None if it did not.
+
+        :raises SanityError, LaunchError: if it did not begin, or was not as asked for.
+        """
+        said = self.launch.text
+        begins = re.search(rf'^defects: {self.defect} begins on (\d+) ranks$', said, re.MULTILINE)
+        if not begins:
+            self.launch.assert_ended_well()
+            raise SanityError(f'{self.program} did not begin: {self.launch.reason}')
+        if int(begins[1]) != self.num_tasks:
+            raise SanityError(f'{self.program} began on {begins[1]} ranks, not {self.num_tasks}')
+        if re.search('^defects: hangs$', said, re.MULTILINE):
+            return f'it hung for {self.entry.seconds} s'
+        try:
+            self.launch.assert_ended_well()
+        except LaunchError as error:
+            return str(error)
+        self.launch.assert_as_asked()
+        if re.search(rf'^defects: {self.defect} shows$', said, re.MULTILINE):
+            return 'wrong result'
+        if re.search(rf'^defects: {self.defect} does not show$', said, re.MULTILINE):
+            return None
+        raise SanityError(f'{self.program} did not tell whether the defect shows')
+
+    def figures(self):
+        return self.named(as_known=float(self.is_as_known))
+
+    def told(self, error):
+        if self.no_evidence:
+            return super().told(error)
+        return PerformanceError(f'{self.finding}: this version should have it fixed')
+
+    def witness_figures(self):
+        """None: how long a reproducer takes is nothing to measure."""
+        return {}

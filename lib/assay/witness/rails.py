@@ -1,0 +1,376 @@
+"""The network ports of each host: whether each carried its part, and whether one is below its rate.
+
+Pure functions over reports of the witness. ``docs/witness.md`` explains the method.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from assay.witness.placement import numbered
+from assay.witness.report import Device, Host, Process, Report
+from assay.witness.traffic import between_hosts, decimal_size
+
+#: Messages from so many bytes on are sent in parts, where an MPI takes several ports for one.
+LARGE = 64 << 10
+
+#: So many bytes of a rank to and from other hosts, in large messages, tell which ports it used: far
+#: more than connections and others' monitoring send meanwhile.
+ENOUGH = 16 << 20
+
+#: So many bytes over a connection make the rate at which it went more than that of a burst.
+STREAM = 1 << 20
+
+#: A port did its part that carried at least this share of it.
+LEAST_PART = 0.5
+
+#: Below this share of the rate that it ought to have a port is slow; drivers round theirs.
+LEAST_RATE = 0.95
+
+#: A connection that nothing but the way held back goes at least at this share of the port's rate,
+#: and of :data:`ONE_SOCKET` where the port is faster.
+LEAST_OF_SOCKETS = 0.1
+
+#: Bytes per second of a link that any core can fill by one socket: 10 Gbit/s.
+ONE_SOCKET = 1.25e9
+
+#: A slot is too narrow for a port only if it carries less than so many times the port's rate.
+ROOMY_SLOT = 2.0
+
+#: Sentences of a job before the rest is only counted.
+MOST_FAULTS = 4
+
+#: One lane of an InfiniBand port whose cable has two at least.
+_NARROW = {'1X SDR', '1X DDR', '1X QDR', '1X FDR10', '1X FDR', '1X EDR', '1X HDR'}
+
+
+@dataclass(frozen=True)
+class Rails:
+    """The ports of a host that messages of a fabric go over.
+
+    :param by_name: each by what sentences call it.
+    """
+
+    host: Host
+    by_name: dict[str, Device]
+
+
+def verify_rails(report: Report, carrier: str, ports: Mapping[str, float]) -> str | None:
+    """Hold what each port carried, its rate and its slot against what they ought to be.
+
+    :param carrier: of the fabric.
+    :param ports: those of the partition with their rates in Gbit/s, by names as the witness has
+        them; empty where its file names none.
+    :returns: a sentence with the faults; None if there are none, or nothing can be told.
+    """
+    if len(report.hosts) == 1 or carrier == 'memory':
+        return None
+    named = _of_carrier(report, carrier, ports)
+    rails = _named(report, carrier, named) if named else _made_for_messages(report, carrier)
+    faults = [
+        *_down(rails, named),
+        *_below_rate(rails, named),
+        *_narrow_slots(rails),
+        *(_slow_sockets(report, rails, named) if carrier == 'sockets' else ()),
+    ]
+    # Interfaces that nobody named may be for all else.
+    if named or carrier != 'sockets':
+        for one in rails:
+            faults += _idle(report, one, bool(named))
+    if not faults:
+        return None
+    more = f' (and {len(faults) - MOST_FAULTS} more like it)' if len(faults) > MOST_FAULTS else ''
+    return '; '.join(faults[:MOST_FAULTS]) + more
+
+
+# Which ports ------------------------------------------------------------------------------------
+
+
+def _candidates(host: Host, carrier: str) -> list[Device]:
+    if carrier == 'sockets':
+        return [one for one in host.devices if one.kind not in ('infiniband', 'cxi', 'loopback')]
+    return [one for one in host.devices if one.kind == carrier]
+
+
+def _is_called(device: Device, name: str) -> bool:
+    return name in (device.name, device.name.removesuffix(':1'))
+
+
+def _of_carrier(report: Report, carrier: str, ports: Mapping[str, float]) -> dict[str, float]:
+    """Those of the partition's ports that a fabric can go over, and those that no host has."""
+    others = {
+        name
+        for host in report.hosts
+        for device in host.devices
+        if device not in _candidates(host, carrier)
+        for name in ports
+        if _is_called(device, name)
+    }
+    return {name: rate for name, rate in ports.items() if name not in others}
+
+
+def _named(report: Report, carrier: str, ports: Iterable[str]) -> list[Rails]:
+    rails = []
+    for host in report.hosts:
+        found = {
+            name: _with_parts(device, host)
+            for name in ports
+            for device in _candidates(host, carrier)
+            if _is_called(device, name)
+        }
+        rails.append(Rails(host, found))
+    return rails
+
+
+def _with_parts(device: Device, host: Host) -> Device:
+    """A bond has the rate of those of its parts whose link is up; its own is not told."""
+    parts = [one.speed for one in host.devices if one.master == device.name and one.up is not False]
+    return device.model_copy(update={'speed': sum(parts)}) if sum(parts) else device
+
+
+def _made_for_messages(report: Report, carrier: str) -> list[Rails]:
+    """What is up on some host and as fast as others there, without virtual functions.
+
+    Where there is InfiniBand, Ethernet ports of RDMA devices are for storage or management. Of
+    interfaces those count that ranks have connections over, and what these are made of.
+    """
+    rails, names = [], set()
+    for host in report.hosts:
+        ports = {_label(one): one for one in _candidates(host, carrier) if not one.virtual}
+        if carrier == 'sockets':
+            names |= {
+                socket.device for name, _, socket in between_hosts(report) if name == host.name
+            }
+            names |= {one.name for one in ports.values() if one.nic and one.master in names}
+        else:
+            up = {name: one for name, one in ports.items() if one.up is not False}
+            if any(one.layer == 'InfiniBand' for one in up.values()):
+                up = {name: one for name, one in up.items() if one.layer == 'InfiniBand'}
+            names |= _of_one_rate(up).keys()
+            names |= {name for name, one in up.items() if _is_degraded(one)}
+        rails.append(Rails(host, ports))
+    return [
+        Rails(one.host, {name: port for name, port in one.by_name.items() if name in names})
+        for one in rails
+    ]
+
+
+def _label(device: Device) -> str:
+    """What people call a port: those of Slingshot by their interface."""
+    return device.interface if device.kind == 'cxi' and device.interface else device.name
+
+
+def _of_one_rate(ports: dict[str, Device]) -> dict[str, Device]:
+    """Without those that have less than half of the rate of another: they are not for messages."""
+    most = max((one.speed for one in ports.values()), default=0)
+    return {name: one for name, one in ports.items() if not 0 < one.speed < most / 2}
+
+
+# What is wrong with a port ----------------------------------------------------------------------
+
+
+def _down(rails: Sequence[Rails], named: Iterable[str]) -> Iterator[str]:
+    """Ports that are not there or have no link, of those that are named or have it on others."""
+    up = {name for one in rails for name, port in one.by_name.items() if port.up is not False}
+    for one in rails:
+        for name in named:
+            if name not in one.by_name:
+                yield f'{one.host.name} has no port {name}, which its partition has'
+        for name, port in one.by_name.items():
+            if port.up is False and (name in up or name in named):
+                yield f'{one.host.name}: the link of {name} is down'
+
+
+def _below_rate(rails: Sequence[Rails], named: Mapping[str, float]) -> Iterator[str]:
+    """Ports slower than the partition says, or than the same port of other hosts."""
+    fastest: defaultdict[str, float] = defaultdict(float)
+    for one in rails:
+        for name, port in one.by_name.items():
+            fastest[name] = max(fastest[name], port.speed)
+    for one in rails:
+        for name, port in one.by_name.items():
+            ought = named[name] * 1e9 / 8 if name in named else fastest[name]
+            if port.up is False or not port.speed:
+                continue
+            where = f'{one.host.name}: {name} runs at'
+            link = f' ({port.link})' if port.link else ''
+            if port.speed < LEAST_RATE * ought:
+                on = '' if name in named else ' that it has on others'
+                yield f'{where} {_gigabits(port.speed)} of {_gigabits(ought)} Gbit/s{on}{link}'
+            elif name not in named and _is_degraded(port):
+                yield (
+                    f'{where} {_gigabits(port.speed)} Gbit/s{link}, to which links fall back when '
+                    f'they fail to train'
+                )
+
+
+def _gigabits(rate: float) -> str:
+    return f'{rate * 8e-9:g}'
+
+
+def _is_degraded(device: Device) -> bool:
+    """Whether a link of InfiniBand is trained to less than any port of today is made for.
+
+    Two lanes are what a cable to two ports gives, and one lane of NDR too; Ethernet's rates go by
+    the same words.
+    """
+    return device.layer == 'InfiniBand' and (device.link in _NARROW or device.link.endswith(' SDR'))
+
+
+def _narrow_slots(rails: Iterable[Rails]) -> Iterator[str]:
+    for one in rails:
+        for name, device in one.by_name.items():
+            slot = device.pcie
+            if not slot or slot.width * slot.speed * 1e9 / 8 >= ROOMY_SLOT * (device.speed or 1e99):
+                continue
+            if slot.width < slot.widest:
+                yield f'{one.host.name}: {name} has {slot.width} of {slot.widest} PCIe lanes'
+            elif slot.speed < LEAST_RATE * slot.fastest:
+                yield (
+                    f'{one.host.name}: the PCIe lanes of {name} run at {slot.speed:g} of '
+                    f'{slot.fastest:g} GT/s'
+                )
+
+
+def _slow_sockets(
+    report: Report, rails: Iterable[Rails], named: Mapping[str, float]
+) -> Iterator[str]:
+    """Ports over which connections went far slower than their rate, though nothing else held.
+
+    Of the connections over a port some may have no rate: those count with the mean of the others.
+    """
+    found: defaultdict[tuple[str, str], list[float | None]] = defaultdict(list)
+    for sender, _, socket in between_hosts(report):
+        if socket.device and socket.sent >= STREAM:
+            found[sender, socket.device].append(socket.rate)
+    for one in rails:
+        for name, port in one.by_name.items():
+            rates = found[one.host.name, port.name]
+            known = [rate for rate in rates if rate is not None]
+            rate = len(rates) * sum(known) / len(known) if known else ONE_SOCKET
+            ought = named[name] * 1e9 / 8 if name in named else port.speed
+            if rate < LEAST_OF_SOCKETS * min(ought, ONE_SOCKET):
+                yield (
+                    f'{one.host.name}: connections over {name} sent {decimal_size(rate)} in a '
+                    f'second, of {_gigabits(ought)} Gbit/s'
+                )
+
+
+# What each carried ------------------------------------------------------------------------------
+
+
+def _large_bytes(report: Report) -> dict[int, float]:
+    """By rank the bytes of large messages to and from other hosts, where they are enough.
+
+    Where nobody counted messages by size it is all bytes: small ones are few of them in what
+    measures a network.
+    """
+    found: defaultdict[int, float] = defaultdict(float)
+    for process in report.processes:
+        for partner in process.partners:
+            if partner.rank < 0 or report.processes[partner.rank].host == process.host:
+                continue
+            large = partner.bytes
+            if partner.sizes:
+                large = sum(
+                    number * size for size, number in partner.sizes.items() if size >= LARGE
+                )
+            for rank in (process.rank, partner.rank):
+                found[rank] += large
+    return {rank: size for rank, size in found.items() if size >= ENOUGH}
+
+
+def _idle(report: Report, rails: Rails, named: bool) -> Iterator[str]:
+    """Ports that carried too little of what the ranks beside them sent and received.
+
+    A rank needs no more than one port: of those beside some ranks, only as many are asked for as
+    there are ranks. A part is the lesser of two: what those ranks sent over the ports beside them
+    alone, and what all sent over all ports of the host.
+    """
+    moved = _large_bytes(report)
+    movers = [one for one in report.by_host()[rails.host.name] if one.rank in moved]
+    ports = {name: one for name, one in _of_one_rate(rails.by_name).items() if one.up is not False}
+    carried = {name: one.sent + one.received for name, one in ports.items()}
+    if len(ports) < 2:
+        return
+    all_of_host = sum(moved[one.rank] for one in movers)
+    groups: defaultdict[tuple[str, ...], list[Process]] = defaultdict(list)
+    packages = _packages(report, rails.host)
+    for one in movers:
+        groups[_beside(one, ports, packages)].append(one)
+    beside = {name for group in groups for name in group}
+    idle: list[str] = []
+    waiting: list[Process] = []
+    far: set[str] = set()
+    for group, ranks in groups.items():
+        most = max(moved[one.rank] for one in ranks)
+        even = [one for one in ranks if moved[one.rank] >= LEAST_PART * most]
+        least = min(moved[one.rank] for one in even) * max(1, len(even) // len(group))
+        part = LEAST_PART * min(least, all_of_host / len(ports))
+        less = [name for name in group if carried[name] < part]
+        if min(len(even), len(group)) > len(group) - len(less):
+            idle += less
+            waiting += ranks
+            far |= {name for name in ports if name not in beside and carried[name] >= part}
+    if idle:
+        words = _words(rails, idle, waiting, carried, all_of_host, sorted(far))
+        yield words + ('' if named else _REMEDY)
+
+
+_REMEDY = (
+    " (if not all of its ports are for messages, name those that are in the partition's extras: "
+    'ports)'
+)
+
+
+def _packages(report: Report, host: Host) -> dict[int, frozenset[int]]:
+    """The packages of NUMA domains, as far as ranks show them."""
+    return {
+        domain: process.packages
+        for process in report.by_host()[host.name]
+        if len(process.packages) == 1
+        for domain in process.numa
+    }
+
+
+def _beside(
+    process: Process, ports: Mapping[str, Device], packages: Mapping[int, frozenset[int]]
+) -> tuple[str, ...]:
+    """The nearest ports of a rank: of its NUMA domains, else of its packages, else all."""
+    of_domain = [name for name, one in ports.items() if one.numa in process.numa]
+    of_package = [
+        name
+        for name, one in ports.items()
+        if one.numa is not None and packages.get(one.numa, frozenset()) & process.packages
+    ]
+    return tuple(of_domain or of_package or ports)
+
+
+def _words(
+    rails: Rails,
+    idle: list[str],
+    ranks: list[Process],
+    carried: Mapping[str, int],
+    of: float,
+    far: list[str],
+) -> str:
+    least = decimal_size(sum(carried[name] for name in idle))
+    sit = 'sits' if len(ranks) == 1 else 'sit'
+    they = 'it' if len(idle) == 1 else 'them'
+    text = (
+        f'{rails.host.name}: {_listed(sorted(idle))} carried {least} of {decimal_size(of)}; '
+        f'{numbered("rank", [one.rank for one in ranks])} {sit} beside {they}'
+    )
+    if far:
+        domains = sorted({str(rails.by_name[name].numa) for name in far})
+        text += (
+            f', but {_listed(far)} in NUMA domain {", ".join(domains)} carried '
+            f'{decimal_size(sum(carried[name] for name in far))}'
+        )
+    return text
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f'{", ".join(names[:-1])} and {names[-1]}'

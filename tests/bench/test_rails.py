@@ -1,0 +1,97 @@
+"""Two cables between two hosts, over which Open MPI sends parts of each message by TCP."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay import witness
+from assay.config.fabrics import load_catalogue
+from assay.witness.rails import verify_rails
+from families import MPIS
+from namespaces import inside, needs_namespaces, two_hosts
+from running import run_command
+
+RAILS = {'rail0': ('198.18.7.1', '198.18.7.2'), 'rail1': ('198.18.8.1', '198.18.8.2')}
+
+pytestmark = [
+    needs_namespaces,
+    pytest.mark.parametrize(
+        'mpi', [mpi.name for mpi in MPIS.values() if mpi.family == 'openmpi'], indirect=True
+    ),
+]
+
+#: Called by the launcher as ssh would be: options, a host's name, a command.
+AGENT = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+host=$1
+shift
+case $host in
+    {names[0]}) exec nsenter -t {pids[0]} -n -u sh -c "$*" ;;
+    {names[1]}) exec nsenter -t {pids[1]} -n -u sh -c "$*" ;;
+esac
+"""
+
+
+@pytest.fixture
+def hosts():
+    with two_hosts(RAILS) as found:
+        yield found
+
+
+@pytest.fixture
+def verdict(mpi, surroundings, build, compiled, tmp_path, hosts):
+    """What is said of two ranks on each host that send 16 MiB to one of the other."""
+    agent = tmp_path / 'agent'
+    names, pids = RAILS['rail0'], [host.pid for host in hosts]
+    text = AGENT.replace('{1#-}', '{{1#-}}')
+    agent.write_text(text.format(names=names, pids=pids))
+    agent.chmod(0o755)
+
+    def verdict(over, rate):
+        env = load_catalogue().recipe('tcp', 'openmpi').env | {
+            'OMPI_MCA_btl_tcp_if_include': ','.join(over),
+            # The launcher's own, of Open MPI 5 and 4.
+            'PRTE_MCA_prte_if_include': 'rail0',
+            'PRTE_MCA_plm_ssh_agent': str(agent),
+            'OMPI_MCA_oob_tcp_if_include': 'rail0',
+            'OMPI_MCA_plm_rsh_agent': str(agent),
+        }
+        library = build('assay_witness') / 'libassay_witness.so'
+        report = tmp_path / 'report.json'
+        command = ['nsenter', '-t', str(pids[0]), '-n', '-u', mpi.launcher, '-n', '4']
+        command += ['--host', ','.join(f'{name}:2' for name in names), '--map-by', 'node']
+        command += ['env', f'LD_PRELOAD={library}', f'ASSAY_WITNESS_REPORT={report}']
+        command += ['OMP_NUM_THREADS=1']
+        command += [str(compiled('exchange', '-fopenmp'))]
+        done = run_command(command, surroundings | env, tmp_path, 120, cwd=tmp_path)
+        assert done.code == 0, done.out + done.err
+        found = witness.read_witness(report)
+        assert len(found.hosts) == 2
+        return verify_rails(found, 'sockets', dict.fromkeys(RAILS, rate))
+
+    return verdict
+
+
+def test_both_carry_their_part(verdict):
+    assert verdict(RAILS, 0.1) is None
+
+
+def test_one_that_is_left_out(hosts, verdict):
+    said = verdict(['rail0'], 0.1)
+    first, second = said.split('; 198.18.7.2: ')
+    assert first.startswith('198.18.7.1: rail1 carried ')
+    assert first.endswith('MB; ranks 0 and 2 sit beside it')
+    assert second.endswith('MB; ranks 1 and 3 sit beside it')
+    for host in hosts:
+        inside(host, 'ip', 'link', 'set', 'rail1', 'down')
+    assert verdict(['rail0'], 0.1) == (
+        '198.18.7.1: the link of rail1 is down; 198.18.7.2: the link of rail1 is down'
+    )
+
+
+def test_one_that_is_slow(hosts, verdict):
+    slow = ['rate', '80mbit', 'burst', '64kb', 'latency', '50ms']
+    inside(hosts[1], 'tc', 'qdisc', 'replace', 'dev', 'rail1', 'root', 'tbf', *slow)
+    said = verdict(RAILS, 10)
+    assert '198.18.7.2: connections over rail1 sent ' in said
+    assert said.endswith(' in a second, of 10 Gbit/s')

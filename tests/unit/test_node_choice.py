@@ -1,0 +1,198 @@
+"""On which of the free nodes cases run, where a run says how."""
+
+import json
+from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+from reframe.core.exceptions import JobSchedulerError
+from reframe.core.schedulers import slurm
+
+from assay import AssayError
+from assay.results import node_turns
+from assay.running import allocation, node_choice, slurm_jobs
+from assay.running.node_choice import NodeChoice, way_of
+from assay.running.node_plan import NodePlan, Want
+from assay.running.selection import Listed
+
+NODES = [f'n{number}' for number in range(1, 7)]
+SWITCHES = {'s1': ['n1', 'n2', 'n3'], 's2': ['n4', 'n5'], 's3': ['n6', 'n7']}
+
+
+def test_those_that_had_no_case_for_the_longest_time():
+    choice = NodeChoice('turn', {'n1': 5.0, 'n2': 3.0, 'n4': 4.0}, {})
+    free = ['n1', 'n2', 'n3', 'n4']
+    assert choice.choose(free, 2) == choice.choose(free, 2) == ['n3', 'n2']
+    assert [choice.take(free, 2) for _ in range(3)] == [['n3', 'n2'], ['n4', 'n1'], ['n2', 'n3']]
+    assert choice.choose(free, 5) == []
+
+
+def test_at_random():
+    choice = NodeChoice('random', {}, {})
+    drawn = {frozenset(choice.take(NODES, 2)) for _ in range(200)}
+    assert all(len(two) == 2 for two in drawn)
+    assert len(drawn) > 3
+
+
+@pytest.mark.parametrize(
+    ('free', 'count', 'chosen'),
+    [
+        (['n1', 'n2', 'n4', 'n5'], 2, ['n4', 'n5']),  # n1 was used
+        (['n1', 'n2', 'n4'], 2, ['n2', 'n1']),
+        (['n1', 'n4', 'n6'], 1, ['n4']),
+        (['n1', 'n2', 'n4', 'n6'], 3, ['n2', 'n1', 'n4']),  # of two switches, not of three
+        (['n1', 'n8', 'n9'], 2, ['n8', 'n9']),  # of no switch that is known
+    ],
+)
+def test_behind_one_switch(free, count, chosen):
+    assert NodeChoice('switch', {'n1': 1.0}, SWITCHES).choose(free, count) == chosen
+
+
+def test_words_that_are_no_way():
+    assert way_of('switch') == 'switch'
+    with pytest.raises(AssayError, match=r'--choose-nodes turns: no way has this name.* turn'):
+        way_of('turns')
+
+
+def test_a_command_tells_reframe_s_process(tmp_path):
+    path = tmp_path / 'nodes.json'
+    assert node_choice.of_run({}) is None
+    NodeChoice('switch', {'n1': 1.0}, {'s1': ('n1', 'n2')}).write(path)
+    choice = node_choice.of_run({node_choice.VARIABLE: str(path)})
+    assert choice.choose(['n1', 'n2', 'n3'], 2) == ['n2', 'n1']
+    with pytest.raises(AssayError, match='cannot be written'):
+        choice.write(tmp_path / 'no' / 'nodes.json')
+
+
+def test_cases_of_one_job_are_on_the_nodes_that_are_chosen():
+    choice = NodeChoice('turn', {'n1': 2.0, 'n2': 1.0}, {})
+    plan = NodePlan(['n1', 'n2', 'n3'], choose=choice.take)
+    plan.add('pair', Want(2))
+    plan.add('there', Want(1, frozenset({'n1', 'n2'})))
+    assert plan.next() == ('pair', ['n3', 'n2'])
+    assert plan.next() == ('there', ['n1'])
+    plan.add('large', Want(3))
+    plan.has_ended(['n3', 'n2'])
+    assert plan.next() is None
+    plan.has_ended(['n1'])
+    assert sorted(plan.next()[1]) == ['n1', 'n2', 'n3']
+
+
+@pytest.mark.parametrize(
+    ('jobs', 'named'), [([], '--nodelist=n3,n2'), (['nodelist=n1'], '--nodelist=n1')]
+)
+def test_the_nodes_of_one_job_for_all_cases(monkeypatch, jobs, named):
+    states = dict.fromkeys(['n1', 'n2', 'n3'], 'idle') | {'n0': 'mixed', 'n4': 'idle*'}
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+    partition = {'name': 'a', 'scheduler': 'slurm', 'max_jobs': 1}
+    choice = NodeChoice('turn', {'n1': 2.0, 'n2': 1.0}, {})
+    site = {'systems/0/partitions': [partition]}
+    asked = allocation.request(site, [Listed('x', 's:a', 'e', nodes=2)], jobs, None, choice)
+    assert [one for one in asked if one.startswith('--nodelist')] == [named]
+
+
+class Idle(SimpleNamespace):
+    """A node, as ReFrame has it."""
+
+    __hash__ = object.__hash__
+
+
+@pytest.fixture
+def scheduler(monkeypatch, tmp_path):
+    """Slurm with three idle nodes, of which the first had a case last."""
+    path = tmp_path / 'nodes.json'
+    path.write_text(json.dumps({'way': 'turn', 'used': {'n1': 2.0, 'n2': 1.0}, 'switches': {}}))
+    monkeypatch.setenv(node_choice.VARIABLE, str(path))
+    made = slurm_jobs.WithoutDatabase.__new__(slurm_jobs.WithoutDatabase)
+    idle = {Idle(name=name, in_statex=lambda state: True) for name in ('n1', 'n2', 'n3')}
+    made.allnodes = lambda: idle
+    made.filternodes = lambda job, nodes: nodes
+    made._promised = node_choice.Promised(lambda job: job.state == 'COMPLETED')
+    monkeypatch.setattr(slurm.SlurmJobScheduler, 'emit_preamble', lambda self, job: job.options)
+    return made
+
+
+def job(nodes, name='rfm_Ring'):
+    return SimpleNamespace(
+        name=name, num_tasks=4 * nodes, num_tasks_per_node=4, options=['-x'], state='PENDING'
+    )
+
+
+def test_jobs_of_their_own_are_on_the_nodes_that_are_chosen(scheduler):
+    first, second, third = job(1), job(2), job(1)
+    assert scheduler.emit_preamble(first) == ['-x', '--nodelist=n3']
+    assert scheduler.emit_preamble(second) == ['-x', '--nodelist=n2,n1']
+    assert scheduler.emit_preamble(third) == ['-x']  # all are promised: Slurm chooses
+    first.state = second.state = 'COMPLETED'
+    assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n3']
+
+
+def test_builds_have_any_node(scheduler):
+    assert scheduler.emit_preamble(job(1, 'rfm_build_BuildSources')) == ['-x']
+
+
+def test_no_choice_where_slurm_does_not_tell_its_nodes(scheduler, monkeypatch):
+    def away():
+        raise JobSchedulerError('no controller')
+
+    scheduler.allnodes = away
+    assert scheduler.emit_preamble(job(1)) == ['-x']
+    monkeypatch.delenv(node_choice.VARIABLE)
+    assert scheduler.emit_preamble(job(1)) == ['-x']
+
+
+NOW = datetime.now(timezone.utc)
+
+
+class Stored:
+    """A history of jobs: nodes, and how many days ago."""
+
+    def __init__(self, jobs):
+        self.runs = [
+            SimpleNamespace(summary=SimpleNamespace(system=name), is_of_the_future=False, name=name)
+            for name in ('made', 'other')
+        ]
+        self._jobs = jobs
+
+    def figures(self, runs):
+        assert [run.name for run in runs] == ['made']
+        times = [NOW - timedelta(days=days) for _, days in self._jobs]
+        return pl.DataFrame({'nodes': [nodes for nodes, _ in self._jobs], 'measured': times})
+
+
+def test_when_nodes_had_their_last_case():
+    stored = Stored([('n[1-2]', 3), ('n2', 1), (None, 1), ('n[', 1)])
+    used = node_turns.last_used(stored, 'made:batch')
+    ages = {node: round((NOW.timestamp() - when) / 86400) for node, when in used.items()}
+    assert ages == {'n1': 3, 'n2': 1}
+
+
+SITE = {'systems/0/partitions': [{'name': 'a', 'scheduler': 'slurm', 'access': ['-p all']}]}
+
+
+@pytest.mark.parametrize(
+    ('jobs', 'told'),
+    [
+        ([('n[1-3]', 1)], 'each of 3 nodes had a case within a week'),
+        ([('n1', 1), ('n2', 8)], '2 of 3 nodes had no case within a week: n[2-3]'),
+    ],
+)
+def test_nodes_without_a_turn_are_told(monkeypatch, capsys, jobs, told):
+    monkeypatch.setattr(node_turns, 'load', lambda: Stored(jobs))
+    states = dict.fromkeys(['n1', 'n2', 'n3'], 'idle')
+    monkeypatch.setattr(node_turns, 'node_states', lambda partitions: states)
+    node_turns.tell_turns(SimpleNamespace(system='made'), SITE)
+    assert capsys.readouterr().err == f'Assay: {told}\n'
+
+
+def test_only_slurm_is_told_nodes(tmp_path, monkeypatch):
+    monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n1', 1)]))
+    monkeypatch.setattr(node_turns, 'switches', lambda: {})
+    suite = SimpleNamespace(system='made', own=SimpleNamespace(folder=tmp_path), environment={})
+    node_turns.choose_nodes(suite, SITE, 'turn')
+    choice = node_choice.of_run(suite.environment)
+    assert choice.choose(['n1', 'n2'], 1) == ['n2']
+    local = {'systems/0/partitions': [{'name': 'a', 'scheduler': 'local'}]}
+    with pytest.raises(AssayError, match='the scheduler of a is local'):
+        node_turns.choose_nodes(suite, local, 'turn')
