@@ -22,7 +22,7 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 
 from assay.screening.measured import MEASURES, MODES, Links, Screening
-from assay.screening.verdict import Verdict, judge
+from assay.screening.verdict import ScreeningVerdict, judge
 
 SWEEPS, NOISE = 8, 0.01
 #: Screenings before the one that is judged.
@@ -138,7 +138,7 @@ def without_some(random: Random, one: Screening) -> Screening:
     )
 
 
-def drained(verdict: Verdict) -> set[str]:
+def drained(verdict: ScreeningVerdict) -> set[str]:
     return {one.members[0] for one in verdict.drain}
 
 

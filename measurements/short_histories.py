@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 from error_rates import percent, simulated
 
-from assay.results.statistics.families import Judged, Member, judge_suite
+from assay.results.statistics.families import FamilyMember, Judged, judge_suite
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import series
 from assay.results.statistics.spread import NO_KIND, learn
@@ -64,7 +64,7 @@ def suite(seed: int, history: int, slowed: int = 0, slower: float = 0.0) -> Judg
         for i in range(0, FIGURES, CASES)
     ]
     members = [
-        Member(
+        FamilyMember(
             f'family {i // (KINDS * CASES)}',
             f'kind {i // CASES}',
             before,

@@ -4,10 +4,10 @@ from datetime import datetime, timedelta, timezone
 
 import polars as pl
 
-from assay.results.figure_series import Figure
+from assay.results.figure_series import FigureKey
 from assay.results.figures import SCHEMA
 
-RING = Figure('toy', 'login', 'mpich', 'Ring %fabric=shm', 'latency', 'us')
+RING = FigureKey('toy', 'login', 'mpich', 'Ring %fabric=shm', 'latency', 'us')
 FIRST = datetime(2026, 1, 1, tzinfo=timezone.utc)
 PLACE = {'system': 'toy', 'partition': 'login', 'environment': 'mpich', 'case': 'Ring %fabric=shm'}
 ROW = PLACE | {'check': 'Ring', 'figure': 'latency', 'unit': 'us', 'better': 'lower'}

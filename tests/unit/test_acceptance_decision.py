@@ -16,7 +16,7 @@ from assay import AssayError, paths
 from assay.acceptance import setup
 from assay.acceptance.contract import Commitment, Contract, Rules
 from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
-from assay.acceptance.journal import Begun, Ended, Entry, Interrupted
+from assay.acceptance.journal import Begun, Interrupted, JournalEntry, RunEnded
 from assay.acceptance.plan import plan, seconds, spreads
 from assay.acceptance.power import Spread
 from assay.acceptance.run import TUNING, allowed, assert_no_variables, is_lost, next_cases, once
@@ -277,7 +277,7 @@ def entries(*told):
     found = []
     for number, what in enumerate(told, 1):
         time = begun + timedelta(minutes=30 * number)
-        found.append(Entry(number, time, what, '', ''))
+        found.append(JournalEntry(number, time, what, '', ''))
     return found
 
 
@@ -289,7 +289,7 @@ def started(run, case=CASE):
 
 
 def ended(run):
-    return Ended(run=run, uuid='', word='PASSED', files={})
+    return RunEnded(run=run, uuid='', word='PASSED', files={})
 
 
 def test_a_run_that_was_killed_counts_as_a_job_and_is_no_value():

@@ -16,11 +16,11 @@ from accepted import started
 from assay import AssayError, paths
 from assay.acceptance import journal
 from assay.acceptance.files import Checksum, canonical, digest, parse_record
-from assay.acceptance.journal import Begun, Ended, Interrupted, Resumed, Torn
+from assay.acceptance.journal import Begun, Interrupted, Resumed, RunEnded, Torn
 
 BEGUN = Begun(contract='c', commit='d', system='golden')
 STARTED = started(1).model_dump(mode='json')
-END = Ended(run=1, uuid='u', word='PASSED', files={})
+END = RunEnded(run=1, uuid='u', word='PASSED', files={})
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from scipy import stats
 from assay.results.statistics.comparison import compare
 from assay.results.statistics.families import (
     FALSE_SHARE,
-    Member,
+    FamilyMember,
     _any_of,
     _changed,
     benjamini_hochberg,
@@ -54,7 +54,7 @@ class Suite:
                 )
             ]
             names = f'family {self.family[number]}', f'kind {self.kind[number]}'
-            members.append(Member(*names, *sides, better))
+            members.append(FamilyMember(*names, *sides, better))
         return judge_suite(members)
 
 
@@ -167,9 +167,9 @@ def test_what_was_not_measured_in_each_session_counts_all_the_same():
 
 
 def test_counts_and_figures_with_zeros_are_in_no_family():
-    plain = Member('a', 'a', series([1.0, 1.01]), series([1.0, 1.01]), 'lower')
-    count = Member('a', 'a', series([5.0] * 2), series([6.0] * 2), 'exact')
-    empty = Member('a', 'a', series([0.0, 1]), series([0.0, 1]), 'lower')
+    plain = FamilyMember('a', 'a', series([1.0, 1.01]), series([1.0, 1.01]), 'lower')
+    count = FamilyMember('a', 'a', series([5.0] * 2), series([6.0] * 2), 'exact')
+    empty = FamilyMember('a', 'a', series([0.0, 1]), series([0.0, 1]), 'lower')
     judged = judge_suite([count, plain, empty])
     assert judged.families[0].tested.members == (1,)
     assert judged.p_values == [0, 1, 1]
@@ -178,7 +178,7 @@ def test_counts_and_figures_with_zeros_are_in_no_family():
 @pytest.mark.parametrize('values', [(5e-324, 1e300), (1e300, 5e-324)])
 def test_a_change_beyond_all_numbers_is_one(values):
     before, after = (series([value] * RUNS) for value in values)
-    (family,) = judge_suite([Member('a', 'a', before, after, 'lower')]).families
+    (family,) = judge_suite([FamilyMember('a', 'a', before, after, 'lower')]).families
     assert (family.tested.index.change > 0) == (values[1] > values[0])
 
 
@@ -190,21 +190,23 @@ def test_a_family_is_no_surer_than_clocks_and_rounding_are():
         before, after = (
             series(middle * (1 + 2e-6 * random.standard_normal(RUNS))) for middle in (100, 100.02)
         )
-        members.append(Member(f'{number % 2}', 'a', before, after, 'lower'))
+        members.append(FamilyMember(f'{number % 2}', 'a', before, after, 'lower'))
     assert not changed(judge_suite(members))
 
 
 @pytest.mark.filterwarnings('error')
 def test_a_history_with_a_zero_is_none():
     sides = series([1.0, 1.01, 1.02]), series([1.01, 1.02, 1.0])
-    with_zero = Member('a', 'a', *sides, 'lower', series([0.0, 1, 1]))
-    without = Member('a', 'a', *sides, 'lower')
+    with_zero = FamilyMember('a', 'a', *sides, 'lower', series([0.0, 1, 1]))
+    without = FamilyMember('a', 'a', *sides, 'lower')
     found = [judge_suite([one]).families[0] for one in (with_zero, without)]
     assert found[0].p_value == found[1].p_value
 
 
 def test_one_run_each_tells_nothing_without_a_history():
-    members = [Member('a', str(one), series([1.0]), series([9.0]), 'lower') for one in range(9)]
+    members = [
+        FamilyMember('a', str(one), series([1.0]), series([9.0]), 'lower') for one in range(9)
+    ]
     assert not changed(judge_suite(members))
     assert judge_suite([]).families == []
 

@@ -18,7 +18,7 @@ from assay.job.launch import tell_names
 from assay.report import screening as report
 from assay.running import reframe_options
 from assay.screening import kept, measured, outputs
-from assay.screening.findings import Evidence, Finding
+from assay.screening.findings import Evidence, ScreeningFinding
 from assay.screening.links import _fast_to_each_other
 from assay.screening.measured import Links, read, write
 from assay.screening.measuring import job_options
@@ -712,7 +712,7 @@ def test_what_is_shown(capsys, tmp_path):
     ],
 )
 def test_how_often_it_would_be_chance(chance, words):
-    suspect = Finding('suspect', ('n1',), (Evidence('triad alone', 'slow', 0.5, chance),))
+    suspect = ScreeningFinding('suspect', ('n1',), (Evidence('triad alone', 'slow', 0.5, chance),))
     assert report.headline(suspect) == f'n1 is a suspect: screen again (by chance {words})'
 
 

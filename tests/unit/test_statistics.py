@@ -25,7 +25,7 @@ from assay.results.statistics.series import DAY, location, series
 from assay.results.statistics.spread import (
     MANY,
     OCCASIONS,
-    Kind,
+    FigureKind,
     Variance,
     beyond,
     history_variance,
@@ -165,7 +165,7 @@ def test_neighbours_that_are_alike_inflate_locations():
 
 
 def test_fewer_sessions_count_where_neighbours_are_alike(histories):
-    alone = history_variance(histories[0].locations, Kind((), None))
+    alone = history_variance(histories[0].locations, FigureKind((), None))
     assert alone.freedom == 59
     stuck = [series(np.repeat(one, 6)) for one in noise(6, 20, 10)]
     assert history_variance(stuck[0].locations, learn(stuck)).freedom < 20
@@ -233,7 +233,7 @@ def test_the_step_of_values_that_were_printed_with_few_digits(values, step):
 
 def test_values_that_were_rounded_are_no_surer_than_half_a_step():
     """Times of 0.02 s, printed with two digits, that are 0.03 s after: as equal as can be."""
-    steady = Kind((), None, Variance(1e-4, 20))
+    steady = FigureKind((), None, Variance(1e-4, 20))
 
     def sure(before, after):
         return compare(series([before] * 3), series([after] * 3), 'lower', kind=steady).p_value
@@ -246,7 +246,7 @@ def test_figures_of_a_family_lend_each_other_the_spread_of_these_runs():
     within = pooled(sides)
     assert within.value == pytest.approx(1e-4, rel=0.2)
     alone, leaning = (
-        compare(*sides[0], 'higher', kind=Kind((), None, one)) for one in (None, within)
+        compare(*sides[0], 'higher', kind=FigureKind((), None, one)) for one in (None, within)
     )
     assert leaning.freedom > 2 * alone.freedom
     assert leaning.single == pytest.approx(1e-4 / (1 - OCCASIONS), rel=0.3)

@@ -49,11 +49,11 @@ def test_each_failure_is_open_until_somebody_says_what_is_behind_it(database):
     classify(*runs_of(database, 1), 'fabric=tcp', 'network', ' switch 3,\nticket 12 ')
     history = load(database)
     causes = [one.cause for one in failed(history, history.runs)]
-    assert causes == [None, store.Cause(TCP, 'network', 'switch 3, ticket 12'), None, None]
+    assert causes == [None, store.TriageCause(TCP, 'network', 'switch 3, ticket 12'), None, None]
     # A second word takes the place of the first.
     classify(*runs_of(database, 1), TCP, 'hardware', '')
     assert store.causes(database) == {
-        history.runs[0].uuid: (store.Cause(TCP, 'hardware', ''),),
+        history.runs[0].uuid: (store.TriageCause(TCP, 'hardware', ''),),
     }
 
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from assay import AssayError
 from assay.acceptance import facts, journal
 from assay.acceptance.files import Checksum, Files, checksums_in, digest
-from assay.acceptance.journal import AnyEntry, Begun, Ended, Reported, Screened, Started
+from assay.acceptance.journal import AnyEntry, Begun, Reported, RunEnded, Screened, Started
 from assay.files import read_bounded, write_whole
 from assay.machine.provenance import suite_commit
 from assay.results.cases import Case, left_in
@@ -197,7 +197,7 @@ def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _Sit
             f'interrupted'
         ) from None
     files = _named(number, kept)
-    journal.append(archive.journal, Ended(run=number, uuid=uuid, word=word, files=files))
+    journal.append(archive.journal, RunEnded(run=number, uuid=uuid, word=word, files=files))
 
 
 def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, Checksum]) -> Files:

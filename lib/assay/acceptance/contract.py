@@ -58,7 +58,7 @@ class Parties(Part):
     vendor: Party = Field(description='name and signers of the vendor')
 
 
-class Nodes(Part):
+class ContractNodes(Part):
     """The nodes that have to take part: by their names, or so many of any."""
 
     names: tuple[Identifier, ...] | None = Field(
@@ -183,7 +183,7 @@ class Contract(Part):
     system: Annotated[str, Field(max_length=200, pattern=r'^[A-Za-z0-9_-]+(:[A-Za-z0-9_-]+)?$')] = (
         Field(description='a system of config/systems, or SYSTEM:PARTITION')
     )
-    nodes: Nodes = Field(description='names or number of the nodes that have to take part')
+    nodes: ContractNodes = Field(description='names or number of the nodes that have to take part')
     commitments: tuple[Commitment, ...] = Field(
         min_length=1, max_length=1000, description='a list of figures, each with its value'
     )

@@ -287,7 +287,7 @@ def _nodes(contract: Contract, ran: Iterable[CaseRun]) -> list[Condition]:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class AcceptanceVerdict:
     """Whether a machine is accepted.
 
     :param reasons: what was missed, or is not decided; a sentence each.
@@ -301,14 +301,14 @@ class Verdict:
         return {'ACCEPTED': 0, 'NOT MET': 1, 'NOT DECIDED': 3}[self.word]
 
 
-def conclude(decisions: Sequence[Decision], others: Sequence[Condition]) -> Verdict:
+def conclude(decisions: Sequence[Decision], others: Sequence[Condition]) -> AcceptanceVerdict:
     """The verdict: accepted if all is met that was not given up, and something is."""
     told = [(one.commitment.id, one.word, one.reason) for one in decisions]
     told += [(one.name, one.word, one.reason) for one in others]
     missed = tuple(f'{name}: {reason}' for name, word, reason in told if word == 'missed')
     if missed:
-        return Verdict('NOT MET', missed)
+        return AcceptanceVerdict('NOT MET', missed)
     unknown = tuple(f'{name}: {reason}' for name, word, reason in told if word == 'undecided')
     if unknown or not any(one.word == 'met' for one in decisions):
-        return Verdict('NOT DECIDED', unknown or ('no commitment is met',))
-    return Verdict('ACCEPTED', ())
+        return AcceptanceVerdict('NOT DECIDED', unknown or ('no commitment is met',))
+    return AcceptanceVerdict('ACCEPTED', ())

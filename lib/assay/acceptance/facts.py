@@ -32,7 +32,7 @@ class _Facts(BaseModel):
     model_config = ConfigDict(extra='forbid', frozen=True)
 
 
-class Partition(_Facts):
+class PartitionFacts(_Facts):
     """A partition.
 
     :param cores: of a node, that jobs may use.
@@ -50,7 +50,7 @@ class Partition(_Facts):
     processor: dict[str, Any]
 
 
-class Environment(_Facts):
+class EnvironmentFacts(_Facts):
     """A compiler and an MPI."""
 
     name: Name
@@ -62,8 +62,8 @@ class Facts(_Facts):
     """A system, as checks see it."""
 
     system: Name
-    partitions: tuple[Partition, ...]
-    environments: tuple[Environment, ...]
+    partitions: tuple[PartitionFacts, ...]
+    environments: tuple[EnvironmentFacts, ...]
 
     def text(self) -> str:
         """As it is kept."""
@@ -80,7 +80,7 @@ def of_site(site: _SiteConfig) -> Facts:
         system=system['name'],
         partitions=tuple(_partition(site, system['name'], one) for one in system['partitions']),
         environments=tuple(
-            Environment(
+            EnvironmentFacts(
                 name=one['name'],
                 features=tuple(one.get('features', ())),
                 extras=_plain_data(one.get('extras', {})),
@@ -103,7 +103,7 @@ def read(path: Path) -> Facts:
         raise AssayError(f'{path}: {where}: {first["msg"]}') from None
 
 
-def _partition(site: _SiteConfig, system: str, partition: dict[str, Any]) -> Partition:
+def _partition(site: _SiteConfig, system: str, partition: dict[str, Any]) -> PartitionFacts:
     is_local = partition['scheduler'] == 'local'
     processor = partition.get('processor') or _found_out(site, system, partition['name'], is_local)
     cores, memory = topology.core_count(processor) or None, None
@@ -114,7 +114,7 @@ def _partition(site: _SiteConfig, system: str, partition: dict[str, Any]) -> Par
         memory = usable_memory() / GIB
     elif 'memory_gib' in extras:
         memory = float(extras['memory_gib'])
-    return Partition(
+    return PartitionFacts(
         name=partition['name'],
         launcher=partition['launcher'],
         features=tuple(partition.get('features', ())),

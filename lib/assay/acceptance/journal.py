@@ -129,7 +129,7 @@ class EndsRun(TellsFiles):
         return f'jobs/{self.run}/'
 
 
-class Ended(EndsRun):
+class RunEnded(EndsRun):
     """By itself, or by a signal.
 
     :param uuid: ReFrame's identifier of the session; empty if it left no report.
@@ -178,14 +178,15 @@ class Reported(TellsFiles):
 
 
 KINDS: dict[str, type[What]] = {
-    one.kind: one for one in (Begun, Screened, Started, Ended, Interrupted, Torn, Resumed, Reported)
+    one.kind: one
+    for one in (Begun, Screened, Started, RunEnded, Interrupted, Torn, Resumed, Reported)
 }
 
 W_co = TypeVar('W_co', bound=What, covariant=True)
 
 
 @dataclass(frozen=True)
-class Entry(Generic[W_co]):
+class JournalEntry(Generic[W_co]):
     """A line of the journal.
 
     :param number: from 1.
@@ -202,12 +203,12 @@ class Entry(Generic[W_co]):
     digest: str
 
 
-AnyEntry: TypeAlias = Entry[What]
+AnyEntry: TypeAlias = JournalEntry[What]
 
 
-def of(kind: type[W_co], entries: Iterable[AnyEntry]) -> list[Entry[W_co]]:
+def of(kind: type[W_co], entries: Iterable[AnyEntry]) -> list[JournalEntry[W_co]]:
     """The entries of a kind, or of several that are based on one."""
-    return [cast(Entry[W_co], one) for one in entries if isinstance(one.what, kind)]
+    return [cast(JournalEntry[W_co], one) for one in entries if isinstance(one.what, kind)]
 
 
 @dataclass(frozen=True)
@@ -437,7 +438,7 @@ def _entry(line: bytes) -> AnyEntry:
         raise ValueError(f'{record["time"]!r} is no time') from None
     if offset is None or offset or when.isoformat(timespec='microseconds') != record['time']:
         raise ValueError(f'{record["time"]!r} is no time in UTC')
-    return Entry(number, when, told, str(before), digest(line))
+    return JournalEntry(number, when, told, str(before), digest(line))
 
 
 def _is_told_as_torn(line: bytes, following: list[bytes]) -> bool:

@@ -11,7 +11,7 @@ from assay.acceptance.contract import Contract
 from assay.acceptance.power import Chance, Held, Spread, chance, held, log_spread
 from assay.acceptance.setup import SelectedCase
 from assay.results.case_history import CaseHistory
-from assay.results.figure_series import Figure, learn_past, measured
+from assay.results.figure_series import FigureKey, learn_past, measured
 from assay.results.history import History
 from assay.results.statistics.spread import history_variance, moderated
 from assay.results.unchanged import mostly_good, unchanged, usual
@@ -36,7 +36,7 @@ def spreads(history: History, selected: Sequence[SelectedCase]) -> list[Spread |
         commitment = one.commitment
         system, _, partition = one.place.partition(':')
         named = (system, partition, one.environment, one.name)
-        series = past.unchanged.get(Figure(*named, commitment.figure, commitment.unit))
+        series = past.unchanged.get(FigureKey(*named, commitment.figure, commitment.unit))
         if series and series.has_logarithms and series.size >= FEWEST:
             kind = past.kinds[commitment.check, commitment.figure]
             own = history_variance(series.locations, kind)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from assay import AssayError
 from assay.acceptance.archive import CASES, folder_of
-from assay.acceptance.facts import Facts, Partition
+from assay.acceptance.facts import Facts, PartitionFacts
 from assay.job.ending import EndedJob
 from assay.job.launch import witnessed_in
 from assay.programs.figure import Figure
@@ -128,7 +128,7 @@ def _configuration(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _partition(partition: Partition) -> dict[str, Any]:
+def _partition(partition: PartitionFacts) -> dict[str, Any]:
     """As one of other nodes than this machine, so that nothing is asked of this machine."""
     processor, extras = dict(partition.processor), dict(partition.extras)
     if partition.cores:

@@ -27,7 +27,7 @@ from assay.screening import kept, outputs
 from assay.screening.findings import MOST_EARLIER, UNDECIDED
 from assay.screening.measured import Screening, read
 from assay.screening.nodes import FEWEST_PEERS
-from assay.screening.verdict import Verdict, judge
+from assay.screening.verdict import ScreeningVerdict, judge
 from assay.screening.where import choose
 from assay.spelling import many
 from assay.text import plain
@@ -259,7 +259,7 @@ def _earlier(archive: Archive, screening: str, files: Iterable[str]) -> list[str
 
 def _judged(
     archive: Archive, screening: str, files: Iterable[str], known: Mapping[str, Screening]
-) -> Verdict:
+) -> ScreeningVerdict:
     """The verdict on a screening by the files that were kept with it."""
     before = [known[one] for one in _earlier(archive, screening, files)]
     return judge(known[_name(archive, screening)], sorted(before, key=lambda one: one.begun))
@@ -286,7 +286,7 @@ def _what(
     )
 
 
-def in_words(verdict: Verdict) -> str:
+def in_words(verdict: ScreeningVerdict) -> str:
     """What a screening found, in words; empty for nothing."""
     return '; '.join(blamed(one) for one in verdict.findings)
 

@@ -10,17 +10,17 @@ from assay.acceptance import journal
 from assay.acceptance.archive import REPORT, Archive
 from assay.acceptance.contract import Commitment, Contract
 from assay.acceptance.decision import (
+    AcceptanceVerdict,
     CaseRun,
     Condition,
     Decision,
     Outcome,
-    Verdict,
     conclude,
     conditions,
     decide,
 )
 from assay.acceptance.files import digest_of
-from assay.acceptance.journal import AnyEntry, Begun, Ended, EndsRun, Interrupted, Started
+from assay.acceptance.journal import AnyEntry, Begun, EndsRun, Interrupted, RunEnded, Started
 from assay.acceptance.screenings import screening_status
 from assay.files import explained
 from assay.results.cases import Case, Run, check_of, is_no_evidence, parameters_of
@@ -141,7 +141,7 @@ class Status:
     jobs: int
     interrupted: tuple[int, ...]
     open: tuple[int, ...]
-    verdict: Verdict
+    verdict: AcceptanceVerdict
 
 
 def status_of(
@@ -161,7 +161,7 @@ def status_of(
         ran += case_runs(run, entry.what.cases, report)
         jobs += jobs_of(entry.what.cases, report)
         end = ended.get(run)
-        if end and isinstance(end.what, Ended):
+        if end and isinstance(end.what, RunEnded):
             seconds += (end.time - entry.time).total_seconds()
     numbered = [(run, reports[run]) for run in started if run in reports]
     decisions = []
@@ -193,7 +193,7 @@ def reports(archive: Archive, entries: Sequence[AnyEntry]) -> dict[int, Run]:
     :raises AssayError: if one cannot be read.
     """
     found = {}
-    for entry in journal.of(Ended, entries):
+    for entry in journal.of(RunEnded, entries):
         path = archive.run(entry.what.run) / REPORT
         if path.is_file():
             found[entry.what.run] = read_report(path)
@@ -225,7 +225,7 @@ def _assert_as_told(archive: Archive, entries: Sequence[AnyEntry]) -> None:
     """:raises AssayError: if contract or reports were changed since the journal told of them."""
     (begun,) = journal.of(Begun, entries[:1])
     told = {archive.contract.name: begun.what.contract}
-    for entry in journal.of(Ended, entries):
+    for entry in journal.of(RunEnded, entries):
         name = f'{entry.what.where}{REPORT}'
         if name in entry.what.files:
             told[name] = entry.what.files[name].sha256

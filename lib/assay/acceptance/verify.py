@@ -27,10 +27,10 @@ from assay.acceptance.journal import (
     AnyEntry,
     Begun,
     Chain,
-    Ended,
-    Entry,
     Interrupted,
+    JournalEntry,
     Reported,
+    RunEnded,
     Started,
     TellsFiles,
 )
@@ -282,7 +282,7 @@ def _told_of_files(chain: Chain, kept: Mapping[str, Checksum]) -> Iterator[str]:
 
 def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verification) -> None:
     """Compute figures and decisions again."""
-    ended = {one.what.run: one for one in journal.of(Ended, chain.entries)}
+    ended = {one.what.run: one for one in journal.of(RunEnded, chain.entries)}
     started = {one.what.run: one for one in journal.of(Started, chain.entries)}
     reports: dict[int, Run] = {}
     faults: dict[int, list[str]] = {run: [] for run in ended}
@@ -348,7 +348,7 @@ def _report(path: Path, run: int) -> Run:
     return as_run(read_bounded(path, MOST_REPORT), f'jobs/{run}/{path.name}')
 
 
-def _not_started(run: Run, started: Entry[Started], contract: Contract) -> Iterator[str]:
+def _not_started(run: Run, started: JournalEntry[Started], contract: Contract) -> Iterator[str]:
     """Sentences: cases that a run was not started with, or of another place than the contract's."""
     own = [case for case in run.cases if not case.is_fixture]
     for name in dict.fromkeys(one.title for one in own):
@@ -360,7 +360,7 @@ def _not_started(run: Run, started: Entry[Started], contract: Contract) -> Itera
             yield f'it was measured on the partition {name}, not on {contract.system}'
 
 
-def _not_allowed(started: Iterable[Entry[Started]], contract: Contract) -> Iterator[str]:
+def _not_allowed(started: Iterable[JournalEntry[Started]], contract: Contract) -> Iterator[str]:
     """Sentences: runs with variables that the rules do not allow."""
     for entry in started:
         if strange := sorted({*entry.what.variables} - {*contract.rules.variables}):
@@ -371,7 +371,10 @@ def _not_allowed(started: Iterable[Entry[Started]], contract: Contract) -> Itera
 
 
 def _of_session(
-    report: Run, ended: Entry[Ended], started: Entry[Started], uuids: dict[str, int]
+    report: Run,
+    ended: JournalEntry[RunEnded],
+    started: JournalEntry[Started],
+    uuids: dict[str, int],
 ) -> Iterator[str]:
     """Sentences: where a report is not of the session that the journal tells of.
 

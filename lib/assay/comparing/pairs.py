@@ -17,9 +17,15 @@ from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference
 from assay.results.diff.judging import past_of
 from assay.results.diff.sides import tables_of
-from assay.results.figure_series import Figure, Measured, measured
+from assay.results.figure_series import FigureKey, Measured, measured
 from assay.results.history import History
-from assay.results.statistics.comparison import OCCASIONS_ASSUMED, Better, Comparison, Verdict, Word
+from assay.results.statistics.comparison import (
+    OCCASIONS_ASSUMED,
+    Better,
+    Comparison,
+    FigureVerdict,
+    Word,
+)
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.retest import BUDGET, LOOKS, Decision, decide, spread_of_foursomes
 from assay.results.statistics.retest import suspects as suspected
@@ -40,7 +46,7 @@ class Suspect:
     :param spread: what fours of sessions do in its history; None where that is too short.
     """
 
-    figure: Figure
+    figure: FigureKey
     looked: Word | None
     spread: Variance | None
 
@@ -75,7 +81,7 @@ def find_suspects(found: Difference, settings: Settings) -> list[Suspect]:
     ]
 
 
-def _lacks_history(one: Verdict) -> bool:
+def _lacks_history(one: FigureVerdict) -> bool:
     term = one.comparison.term
     is_short = not one.comparison.is_seen or term.endswith(OCCASIONS_ASSUMED)
     return one.word == 'cannot tell' and is_short
@@ -126,7 +132,7 @@ def decisions(
     pairs: Sequence[ComparedSession],
     settings: Settings,
     margin: float,
-) -> dict[Figure, SuspectResult]:
+) -> dict[FigureKey, SuspectResult]:
     """What pairs say of suspects so far.
 
     If one of four sessions gave no value that counts, none counts for that figure. A decided
@@ -226,7 +232,7 @@ def said_of(
     word, reason = decision.word or 'cannot tell', ''
     if word == 'cannot tell':
         reason = _why_undecided(decision, margin, stopped)
-    verdict = Verdict(
+    verdict = FigureVerdict(
         word,
         comparison,
         decision.p_value,

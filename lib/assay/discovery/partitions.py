@@ -23,6 +23,7 @@ from assay.discovery.policies import (
 )
 from assay.machine.slurm import Record, RefusedError, query, query_patiently, records
 from assay.spelling import many
+from assay.text import expand_nodes, fold_nodes
 
 #: Nodes that differ by no more of their memory are of one type.
 ALIKE = 1.05
@@ -338,7 +339,7 @@ def _choice(
         simple = theirs is None or re.fullmatch(r'[\w.-]+', theirs)
         both = feature if theirs is None else f'{theirs if simple else f"({theirs})"}&{feature}'
         return f'--constraint={both}', left
-    return f'--exclude={_folded([*others, *names_of_nodes(theirs or "")])}', left
+    return f'--exclude={fold_nodes([*others, *names_of_nodes(theirs or "")])}', left
 
 
 #: States in which a node has no new jobs until somebody or something brings it back.
@@ -364,7 +365,7 @@ def away_in_words(away: Mapping[str, str]) -> str:
     states: dict[str, list[str]] = {}
     for name, state in away.items():
         states.setdefault(state, []).append(name)
-    return ', '.join(f'{_folded(names)} {state}' for state, names in states.items())
+    return ', '.join(f'{fold_nodes(names)} {state}' for state, names in states.items())
 
 
 def _types(nodes: Mapping[str, Record]) -> dict[NodeType, list[str]]:
@@ -444,18 +445,10 @@ def names_of_nodes(nodes: str) -> list[str]:
 
     :raises AssayError: if it is none.
     """
-    from ClusterShell.NodeSet import NodeSet, NodeSetException
-
     try:
-        return [*NodeSet(nodes.replace('(null)', ''))]
-    except NodeSetException as error:
+        return expand_nodes(nodes.replace('(null)', ''))
+    except ValueError as error:
         raise AssayError(f'Slurm names nodes in a way that is not known: {error}') from None
-
-
-def _folded(names: Iterable[str]) -> str:
-    from ClusterShell.NodeSet import NodeSet
-
-    return str(NodeSet.fromlist(list(names)))
 
 
 def _has_accounting() -> bool:

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pydantic import ValidationError
 
 from assay import AssayError, locks, paths, say
-from assay.files import write_whole
+from assay.files import explained, write_whole
 from assay.nights.outcome import NightMemory
 
 
@@ -41,10 +41,8 @@ class Folder:
         :raises AssayError: if that cannot be known.
         """
         path = self.path / 'lock'
-        try:
+        with explained(self.path, 'made'):
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise AssayError(f'{error.filename}: {error.strerror}') from None
         with ExitStack() as opened:
             handle: int | None = None
             with suppress(locks.LockedError):
@@ -60,26 +58,19 @@ class Folder:
         """What is known; where it is damaged, that is said, and all begins anew."""
         if not self.file.exists():
             return NightMemory()
-        with self._told('read'):
+        with explained(self.file, 'read'):
             text = self.file.read_bytes()
         try:
             return NightMemory.model_validate_json(text)
         except ValidationError:
             aside = self.file.with_name(f'{self.file.name}.damaged-{datetime.now():%Y%m%dT%H%M%S}')
-            with self._told('renamed'):
+            with explained(self.file, 'renamed'):
                 self.file.rename(aside)
             say(f'what was known of the nights before was damaged: it is {aside} now')
             return NightMemory()
 
     def write(self, memory: NightMemory) -> None:
         """:raises AssayError: if it cannot be written."""
-        with self._told('written'):
+        with explained(self.file, 'written'):
             self.path.mkdir(parents=True, exist_ok=True)
             write_whole(self.file, f'{memory.model_dump_json(indent=2)}\n')
-
-    @contextmanager
-    def _told(self, done: str) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise AssayError(f'{self.file}: cannot be {done}: {error.strerror}') from None

@@ -113,7 +113,7 @@ _COMPLAINT = re.compile(r'^(?:>>> (?P<upstream>.+?) <<<|hpl: (?P<ours>.+))$', re
 
 
 @dataclass(frozen=True)
-class Choice:
+class HplChoice:
     """What goes into HPL.dat.
 
     :param n: order of the matrix.
@@ -128,18 +128,18 @@ class Choice:
     q: int
 
 
-def choose(memory_bytes: float, ranks: int) -> Choice:
+def choose(memory_bytes: float, ranks: int) -> HplChoice:
     """The largest problem for a machine: 80% of the memory that the ranks have together."""
     return _largest(_SHARE_OF_MEMORY * memory_bytes, ranks)
 
 
-def _largest(matrix_bytes: float, ranks: int) -> Choice:
+def _largest(matrix_bytes: float, ranks: int) -> HplChoice:
     order = math.isqrt(max(int(matrix_bytes / _BYTES), 0))
     nb = next((block for least, block in _BLOCKS if order >= least), _BLOCKS[-1][1])
     if order < nb:
         raise ValueError(f'HPL needs {_BYTES * nb * nb} bytes at least: one block of order {nb}')
     p = next(rows for rows in range(math.isqrt(ranks), 0, -1) if ranks % rows == 0)
-    return Choice(n=order // nb * nb, nb=nb, p=p, q=ranks // p)
+    return HplChoice(n=order // nb * nb, nb=nb, p=p, q=ranks // p)
 
 
 def operations(n: int) -> float:

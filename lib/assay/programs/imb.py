@@ -10,7 +10,7 @@ PROGRAM = 'IMB-MPI1'
 
 
 @dataclass(frozen=True)
-class Row:
+class ImbRow:
     """One line of a table.
 
     :param size: bytes of a message.
@@ -24,7 +24,7 @@ class Row:
     bandwidth: float | None
 
 
-def parse(output: str) -> dict[str, tuple[int, list[Row]]]:
+def parse(output: str) -> dict[str, tuple[int, list[ImbRow]]]:
     """Read the tables of an ``IMB-MPI1`` run.
 
     :returns: for each benchmark the number of processes and its rows; of the tables with several
@@ -33,14 +33,14 @@ def parse(output: str) -> dict[str, tuple[int, list[Row]]]:
     """
     if '# All processes entering MPI_Finalize' not in output:
         raise ValueError(f'{PROGRAM} did not get to its end')
-    tables: dict[str, tuple[int, list[Row]]] = {}
+    tables: dict[str, tuple[int, list[ImbRow]]] = {}
     for name, processes, lines in _tables(output):
         if processes >= tables.get(name, (0, []))[0]:
             tables[name] = (processes, lines)
     return tables
 
 
-def _tables(output: str) -> Iterator[tuple[str, int, list[Row]]]:
+def _tables(output: str) -> Iterator[tuple[str, int, list[ImbRow]]]:
     for section in output.split('# Benchmarking ')[1:]:
         name = section.split(None, 1)[0]
         processes = re.search(r'#processes = (\d+)', section)
@@ -58,12 +58,12 @@ def _tables(output: str) -> Iterator[tuple[str, int, list[Row]]]:
         yield name, int(processes.group(1)), rows
 
 
-def _row(name: str, columns: list[str], line: str) -> Row:
+def _row(name: str, columns: list[str], line: str) -> ImbRow:
     values = dict(zip(columns, line.split(), strict=False))
     try:
         time = float(values.get('t[usec]') or values['t_avg[usec]'])
         rate = values.get('Mbytes/sec')
-        return Row(
+        return ImbRow(
             size=int(values.get('#bytes', 0)),
             time=time * 1e-6,
             bandwidth=None if rate is None else float(rate) * 1e6,

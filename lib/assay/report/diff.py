@@ -32,7 +32,7 @@ from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
 from assay.results.diff.endings import Failed
 from assay.results.diff.families import Finding
-from assay.results.figure_series import Figure, Measured
+from assay.results.figure_series import FigureKey, Measured
 from assay.results.grouping import Attribute
 from assay.results.history import StoredRun
 from assay.results.rows import number
@@ -528,7 +528,7 @@ def _figures(
     print_table(out, title, '|'.join(columns), rows, all_rows=True)
 
 
-def _names(figure: Figure, is_narrow: bool) -> tuple[str, ...]:
+def _names(figure: FigureKey, is_narrow: bool) -> tuple[str, ...]:
     where = figure.partition, figure.environment
     if is_narrow:  # in words that can be folded
         return (f'{figure.figure} of {figure.case} in {" with ".join(where)}',)

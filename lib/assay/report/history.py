@@ -10,7 +10,7 @@ from pathlib import Path
 
 from assay.report.console import console, print_line, print_table
 from assay.results.history import StoredRun
-from assay.results.store import Cause
+from assay.results.store import TriageCause
 from assay.results.triage import TriagedFailure
 from assay.spelling import many
 from assay.text import plain
@@ -118,7 +118,7 @@ def failures_json(found: Sequence[TriagedFailure]) -> str:
     return json.dumps(rows, indent=2)
 
 
-def causes_in_words(causes: Sequence[Cause]) -> str:
+def causes_in_words(causes: Sequence[TriageCause]) -> str:
     """Such as ``network 2, unknown 1``; ``-`` for none."""
     kinds = Counter(cause.kind for cause in causes).most_common()
     return ', '.join(f'{kind} {count}' for kind, count in kinds) or '-'

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from assay.report.console import console, print_line
-from assay.screening.findings import Finding
+from assay.screening.findings import ScreeningFinding
 from assay.screening.measured import Screening
-from assay.screening.verdict import Verdict
+from assay.screening.verdict import ScreeningVerdict
 from assay.spelling import many
 from assay.text import fold_nodes, plain
 
@@ -24,7 +24,7 @@ _DRAIN = {
 _DRAIN['squeue'] = _DRAIN['slurm']
 
 
-def show_screening(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> None:
+def show_screening(now: Screening, verdict: ScreeningVerdict, scheduler: str, path: Path) -> None:
     """All that was found, what would drain the bad nodes, and the verdict in the last line."""
     out = console()
     print_line(out, screening_subject(now, verdict, f'{now.begun:%Y-%m-%d %H:%M}'))
@@ -44,7 +44,7 @@ def show_screening(now: Screening, verdict: Verdict, scheduler: str, path: Path)
     print_line(out, screening_conclusion(now, verdict))
 
 
-def screening_subject(now: Screening, verdict: Verdict, begun: str) -> str:
+def screening_subject(now: Screening, verdict: ScreeningVerdict, begun: str) -> str:
     """What was measured of how many nodes, and what it was held against.
 
     :param begun: when that was, in words.
@@ -57,7 +57,7 @@ def screening_subject(now: Screening, verdict: Verdict, begun: str) -> str:
     )
 
 
-def unjudged(verdict: Verdict) -> str:
+def unjudged(verdict: ScreeningVerdict) -> str:
     """Which nodes have no peers."""
     return f'too few of a kind to be judged: {node_set(verdict.without_peers)}'
 
@@ -70,13 +70,13 @@ def not_measured(now: Screening) -> Iterable[str]:
     return [f'not measured: {node_set(names)} ({why})' for why, names in by_state.items()]
 
 
-def headline(one: Finding) -> str:
+def headline(one: ScreeningFinding) -> str:
     """Who is to blame, and how often that is by chance, in words."""
     often = '' if one.chance is None else f' (by chance {_often(one.chance)})'
     return blamed(one) + often
 
 
-def blamed(one: Finding) -> str:
+def blamed(one: ScreeningFinding) -> str:
     """Who is to blame, in words."""
     who = node_set(one.members)
     text = {
@@ -113,7 +113,7 @@ def node_set(names: Iterable[str]) -> str:
         return ','.join(map(plain, names))
 
 
-def drain_lines(now: Screening, verdict: Verdict, scheduler: str) -> Iterable[str]:
+def drain_lines(now: Screening, verdict: ScreeningVerdict, scheduler: str) -> Iterable[str]:
     """A line of the shell for each bad node; none where the scheduler has no such command."""
     for one in verdict.drain:
         if command := _DRAIN.get(scheduler):
@@ -121,12 +121,12 @@ def drain_lines(now: Screening, verdict: Verdict, scheduler: str) -> Iterable[st
             yield command.format(node=node, reason=shlex.quote(_reason(now, one)))
 
 
-def _reason(now: Screening, one: Finding) -> str:
+def _reason(now: Screening, one: ScreeningFinding) -> str:
     strongest = min(one.evidence, key=lambda found: found.chance or 0.0)
     return f'assay screen {now.begun:%Y-%m-%d}: {strongest.figure}: {strongest.text}'
 
 
-def screening_conclusion(now: Screening, verdict: Verdict) -> str:
+def screening_conclusion(now: Screening, verdict: ScreeningVerdict) -> str:
     """One line: what was found, of how many nodes."""
     word = {0: 'NOTHING FOUND', 1: 'FOUND', 3: 'CANNOT TELL'}[verdict.exit_code]
     names = {
@@ -149,7 +149,7 @@ def screening_conclusion(now: Screening, verdict: Verdict) -> str:
     return f'{word}{": " * bool(told)}{told} of {of}{many(total, "node")}'
 
 
-def screening_json(now: Screening, verdict: Verdict, scheduler: str, path: Path) -> str:
+def screening_json(now: Screening, verdict: ScreeningVerdict, scheduler: str, path: Path) -> str:
     """JSON of all that is known."""
     return json.dumps(
         {

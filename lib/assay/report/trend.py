@@ -17,7 +17,7 @@ from assay.text import plain
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from assay.results.figure_series import Figure
+    from assay.results.figure_series import FigureKey
     from assay.results.history import StoredRun
 
 #: Characters of a sparkline, in a wide window and in a narrow one.
@@ -111,7 +111,7 @@ def _show(
     title: str,
     between: str,
     some: Sequence[Found],
-    lines: dict[Figure, FigureTrend],
+    lines: dict[FigureKey, FigureTrend],
     found: Trend,
     show_all: bool,
 ) -> None:

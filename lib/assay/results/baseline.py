@@ -32,7 +32,7 @@ from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import STARTUP
 
 if TYPE_CHECKING:
-    from assay.results.figure_series import Figure, Measured
+    from assay.results.figure_series import FigureKey, Measured
     from assay.results.history import StoredRun
     from assay.results.statistics.bounds import Bounds
 
@@ -54,7 +54,7 @@ class Proposal:
     """
 
     learned: list[Learned]
-    refused: list[tuple[Figure, str]]
+    refused: list[tuple[FigureKey, str]]
 
 
 def values_of(system: str, partition: str, environment: str, case: str) -> dict[str, str]:
@@ -98,9 +98,9 @@ def system_of(runs: Sequence[StoredRun]) -> str:
 
 
 def propose(
-    found: Mapping[Figure, Measured],
+    found: Mapping[FigureKey, Measured],
     known: Known,
-    is_chosen: Callable[[Figure], bool],
+    is_chosen: Callable[[FigureKey], bool],
     worst: float,
     accept: bool,
     references: Path,
@@ -124,7 +124,7 @@ def propose(
     for figure in found:
         places.setdefault(_place(figure), set()).add(figure.unit)
     classes = known_classes(checks)
-    refused: list[tuple[Figure, str]] = []
+    refused: list[tuple[FigureKey, str]] = []
     candidates: list[Measured] = []
     for figure, one in found.items():
         if figure.figure in (*DISTURBANCES, *STARTUP) or not is_chosen(figure):
@@ -157,11 +157,11 @@ def propose(
     return Proposal(learned, sorted(refused))
 
 
-def _values(figure: Figure) -> dict[str, str]:
+def _values(figure: FigureKey) -> dict[str, str]:
     return values_of(figure.system, figure.partition, figure.environment, figure.case)
 
 
-def _place(figure: Figure) -> tuple[object, ...]:
+def _place(figure: FigureKey) -> tuple[object, ...]:
     return figure.partition, figure.environment, figure.case, figure.figure
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.results.figure_series import Figure, Measured, Past
+from assay.results.figure_series import FigureKey, Measured, Past
 from assay.results.statistics.changes import EDGE, find_changes
 from assay.results.statistics.series import Series, series
 
@@ -23,7 +23,7 @@ class TwoStates:
     """
 
     run: str
-    figures: tuple[Figure, ...]
+    figures: tuple[FigureKey, ...]
 
 
 def two_states(side: Iterable[Measured], past: Past) -> TwoStates | None:
@@ -40,7 +40,7 @@ def two_states(side: Iterable[Measured], past: Past) -> TwoStates | None:
         if (own := one.series) and own.size > EDGE
     ]
     joined = [_joined(known, own) for _, own, known in searched]
-    found: dict[Figure, str] = {}
+    found: dict[FigureKey, str] = {}
     for (one, _, known), whole, changes in zip(searched, joined, find_changes(joined), strict=True):
         places = _places(whole, known.size if known else 0)
         within = (

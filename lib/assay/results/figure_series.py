@@ -13,7 +13,7 @@ import polars as pl
 
 from assay.config.scales import is_at_most, is_scale
 from assay.results.statistics.series import GREATEST, Series, location, series
-from assay.results.statistics.spread import Kind, learn
+from assay.results.statistics.spread import FigureKind, learn
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import LEAST_STARTUP, STARTUP
 
@@ -58,7 +58,7 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, order=True)
-class Figure:
+class FigureKey:
     """What is measured: one figure of one case in one place; the words of the table's columns."""
 
     system: str
@@ -97,7 +97,7 @@ class Measured:
         is measured. Negative shares are left out as well, and not counted.
     """
 
-    figure: Figure
+    figure: FigureKey
     check: str
     fabric: str
     layout: str
@@ -177,7 +177,7 @@ class Measured:
         return replace(self, **{name: getattr(self, name).filter(kept) for name in _COLUMNS})
 
 
-def measured(table: pl.DataFrame) -> dict[Figure, Measured]:
+def measured(table: pl.DataFrame) -> dict[FigureKey, Measured]:
     """The figures of a table (:data:`assay.results.figures.SCHEMA`), sorted.
 
     A case that failed and has no figure is in none of them.
@@ -216,8 +216,8 @@ class Past:
     :param kinds: what figures of a kind (:attr:`Measured.kind`) have in common.
     """
 
-    unchanged: dict[Figure, Series]
-    kinds: dict[tuple[str, str], Kind]
+    unchanged: dict[FigureKey, Series]
+    kinds: dict[tuple[str, str], FigureKind]
 
 
 def is_negligible(*measured: Measured) -> bool:
@@ -253,7 +253,7 @@ def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -
 
     :param words: of its columns of words.
     """
-    figure = Figure(*(words[name] or '' for name in IDENTITY))
+    figure = FigureKey(*(words[name] or '' for name in IDENTITY))
     fields: dict[str, Any] = {name: words[name] or '' for name in _WORDS}
     fields |= {name: groups[name][row] for name in (*_COLUMNS, 'disturbed', 'unusable')}
     return Measured(figure=figure, better=words['better'], **fields)

@@ -42,7 +42,7 @@ class StoredRun:
     verdict: str | None = None
     problems: tuple[str, ...] = ()
     file: Path | None = None
-    causes: tuple[store.Cause, ...] = ()
+    causes: tuple[store.TriageCause, ...] = ()
 
     @property
     def name(self) -> str:

@@ -27,7 +27,7 @@ from assay.spelling import did_you_mean, many, similar
 from assay.text import plain
 
 if TYPE_CHECKING:
-    from assay.results.figure_series import Figure
+    from assay.results.figure_series import FigureKey
 
 _LAST = re.compile(r'last(?:~(\d{1,9}))?')
 _DAY = re.compile(r'\d{4}-\d{2}-\d{2}')
@@ -144,7 +144,7 @@ def of_cases(expression: str) -> Callable[[str], bool]:
     return lambda case: expression in case or bool(pattern.search(case))
 
 
-def of_figures(cases: str, figures: str) -> Callable[[Figure], bool]:
+def of_figures(cases: str, figures: str) -> Callable[[FigureKey], bool]:
     """What tells whether a figure is chosen by ``-n`` and ``--figure``.
 
     :raises AssayError: if one is no regular expression.

@@ -142,7 +142,7 @@ def keep_verdict(
 
 
 @dataclass(frozen=True)
-class Cause:
+class TriageCause:
     """What somebody found to be behind a failure.
 
     :param failed: name, partition and environment of the case.
@@ -155,18 +155,18 @@ class Cause:
     note: str
 
 
-def causes(database: Path = paths.RESULTS_DATABASE) -> dict[str, tuple[Cause, ...]]:
+def causes(database: Path = paths.RESULTS_DATABASE) -> dict[str, tuple[TriageCause, ...]]:
     """What was found to be behind the failures of sessions, by uuid.
 
     :raises AssayError: as :func:`sessions`.
     """
-    found: dict[str, list[Cause]] = {}
+    found: dict[str, list[TriageCause]] = {}
     for uuid, *words in _rows(database, 'assay_triage', '*'):
-        found.setdefault(str(uuid), []).append(Cause(*map(str, words)))
+        found.setdefault(str(uuid), []).append(TriageCause(*map(str, words)))
     return {uuid: tuple(of_session) for uuid, of_session in found.items()}
 
 
-def keep_cause(uuid: str, cause: Cause, database: Path = paths.RESULTS_DATABASE) -> None:
+def keep_cause(uuid: str, cause: TriageCause, database: Path = paths.RESULTS_DATABASE) -> None:
     """Store what is behind a failure of a stored session, in place of what was stored of it.
 
     :raises AssayError: if it cannot be written.

@@ -20,7 +20,7 @@ import numpy as np
 
 from assay import AssayError
 from assay.results.cases import Facts
-from assay.results.figure_series import Figure, Measured, is_negligible, measured
+from assay.results.figure_series import FigureKey, Measured, is_negligible, measured
 from assay.results.history import History, StoredRun
 from assay.results.provenance import changed_facts
 from assay.results.run_selectors import of_figures
@@ -63,7 +63,7 @@ class FigureTrend:
     state: State
 
     @property
-    def figure(self) -> Figure:
+    def figure(self) -> FigureKey:
         return self.measured.figure
 
 
@@ -83,7 +83,7 @@ class Found:
     :param is_repaired: whether the newest state is the one before again, or a better one.
     """
 
-    figure: Figure
+    figure: FigureKey
     form: Literal['step', 'drift']
     direction: Direction
     ratio: float
@@ -129,7 +129,7 @@ class Trend:
     runs: tuple[StoredRun, ...]
     of_the_future: int
     lines: tuple[FigureTrend, ...]
-    empty: tuple[Figure, ...]
+    empty: tuple[FigureKey, ...]
     groups: tuple[ChangeGroup, ...]
     drifts: tuple[Found, ...]
 

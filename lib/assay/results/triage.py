@@ -9,7 +9,7 @@ from assay import AssayError
 from assay.results.failures import failures
 from assay.results.history import History, StoredRun
 from assay.results.run_selectors import of_cases
-from assay.results.store import Cause, keep_cause
+from assay.results.store import TriageCause, keep_cause
 from assay.spelling import unknown
 from assay.text import plain
 
@@ -28,7 +28,7 @@ class TriagedFailure:
     run: StoredRun
     case: str
     reason: str
-    cause: Cause | None
+    cause: TriageCause | None
 
 
 def failed(history: History, runs: Sequence[StoredRun]) -> Iterator[TriagedFailure]:
@@ -71,6 +71,6 @@ def classify(
         names = ', '.join(one.case for one in those[:4]) + (', ...' if len(those) > 4 else '')
         which = f'{len(found)} failures of run {run.name} have {plain(words)!r} in their names'
         raise AssayError(f'{which}: {names or "nothing failed in it"}.')
-    cause = Cause(found[0].case, kind, plain(note))
+    cause = TriageCause(found[0].case, kind, plain(note))
     keep_cause(run.uuid, cause, history.database)
     return TriagedFailure(run, found[0].case, found[0].reason, cause)

@@ -16,8 +16,8 @@ from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import FLOOR, Variance, moderated
 from assay.screening.fewest import (
     MOST_NODES,
-    Cause,
     Culprit,
+    SuspectCause,
     causes_of_nodes,
     causes_of_pairs,
     explain,
@@ -27,7 +27,7 @@ from assay.screening.findings import (
     MOST_EARLIER,
     WAYS,
     Evidence,
-    Finding,
+    ScreeningFinding,
 )
 from assay.screening.measured import Screening, behind_one_switch, pair_times, slowness
 
@@ -198,7 +198,7 @@ def _less(far: float) -> str:
 # Links --------------------------------------------------------------------------------------------
 
 
-def slow_links(now: Screening, earlier: Sequence[Screening]) -> Iterator[Finding]:
+def slow_links(now: Screening, earlier: Sequence[Screening]) -> Iterator[ScreeningFinding]:
     """The fewest nodes, pairs and groups that explain the links that are slow.
 
     One finding for each figure that one is found by.
@@ -265,7 +265,7 @@ def _of_culprit(
     what: str,
     switches: dict[tuple[int, ...], str],
     past: _Change | None,
-) -> Iterator[Finding]:
+) -> Iterator[ScreeningFinding]:
     causes = [cause for cause in one.causes if cause.kind != 'all']
     evidence = (_evidence(figure, compared(figure, one.far, what), one),)
     pairs = [cause for cause in causes if cause.kind == 'pair']
@@ -274,27 +274,29 @@ def _of_culprit(
     if nodes and not pairs:
         name = now.nodes[nodes[0].members[0]]
         if len(causes) == len(one.causes):
-            yield Finding('node', (name,), evidence)
+            yield ScreeningFinding('node', (name,), evidence)
         else:  # it is one of the two of every pair
-            yield Finding('either', (name,), evidence, f'{name}, or what joins all nodes,')
+            yield ScreeningFinding('either', (name,), evidence, f'{name}, or what joins all nodes,')
     elif groups and not pairs:
         members = min((one.members for one in groups), key=len)
         # Of two halves nobody can say which.
         if 2 * len(members) < len(now.nodes):
             names = tuple(sorted(now.nodes[one] for one in members))
-            yield Finding('group', names, evidence, switches.get(members, ''))
+            yield ScreeningFinding('group', names, evidence, switches.get(members, ''))
     elif pairs:
         ends = pairs[0].members
         names = tuple(sorted(now.nodes[end] for end in ends))
         # Where it is the one link that is slow of three, both its nodes may be.
         both = len(now.nodes) == 3 and not nodes and past is None
         if nodes or both:
-            yield Finding('either', names, evidence, _either(now, nodes, names, both))
+            yield ScreeningFinding('either', names, evidence, _either(now, nodes, names, both))
         elif _is_slow_alone(now, figure, one, past):
-            yield Finding('pair', names, evidence)
+            yield ScreeningFinding('pair', names, evidence)
 
 
-def _either(now: Screening, nodes: Sequence[Cause], ends: tuple[str, ...], both: bool) -> str:
+def _either(
+    now: Screening, nodes: Sequence[SuspectCause], ends: tuple[str, ...], both: bool
+) -> str:
     if both:
         return f'the link between {" and ".join(ends)}, or both of them,'
     names = [now.nodes[one.members[0]] for one in nodes]

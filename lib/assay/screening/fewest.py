@@ -43,7 +43,7 @@ Truths = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Cause:
+class SuspectCause:
     """What may be wrong.
 
     :param members: numbers of nodes: one, two of a pair, some of a group; none for everything.
@@ -69,7 +69,7 @@ class Culprit:
     :param chance: how many explanations as good there are by chance, in all that is tested.
     """
 
-    causes: tuple[Cause, ...]
+    causes: tuple[SuspectCause, ...]
     own: tuple[int, ...]
     others: int
     far: float
@@ -78,39 +78,39 @@ class Culprit:
 
 def causes_of_pairs(
     ends: NDArray[np.int64], nodes: int, groups: Sequence[Sequence[int]]
-) -> Iterator[Cause]:
+) -> Iterator[SuspectCause]:
     """Every node, every pair, every group up to half of the nodes, and everything.
 
     :param ends: shape (P, 2).
     :param groups: numbers of nodes that have a switch in common, which are groups of more nodes.
     """
     for node in range(nodes):
-        yield Cause('node', (node,), (ends == node).any(axis=1))
+        yield SuspectCause('node', (node,), (ends == node).any(axis=1))
     for number, pair in enumerate(ends.tolist()):
-        yield Cause('pair', tuple(sorted(pair)), np.arange(len(ends)) == number)
+        yield SuspectCause('pair', tuple(sorted(pair)), np.arange(len(ends)) == number)
     known = {tuple(sorted(one)) for one in groups if 1 < len(one) < nodes}
     for group in known:
-        yield Cause('group', group, np.isin(ends, group).sum(axis=1) == 1)
+        yield SuspectCause('group', group, np.isin(ends, group).sum(axis=1) == 1)
     for size in range(2, nodes // 2 + 1 if nodes <= MOST_GROUPED else 0):
         for group in combinations(range(nodes), size):
             inside = np.isin(ends, group).sum(axis=1)
             # That they are fast to each other has to be seen of each.
             is_seen = {*ends[inside == 2].ravel().tolist()} == {*group}
             if is_seen and group not in known and (2 * size < nodes or 0 in group):
-                yield Cause('group', group, inside == 1, size)
-    yield Cause('all', (), np.ones(len(ends), bool))
+                yield SuspectCause('group', group, inside == 1, size)
+    yield SuspectCause('all', (), np.ones(len(ends), bool))
 
 
-def causes_of_nodes(nodes: int) -> Iterator[Cause]:
+def causes_of_nodes(nodes: int) -> Iterator[SuspectCause]:
     """Every node by itself, and everything."""
     for node in range(nodes):
-        yield Cause('node', (node,), np.arange(nodes) == node)
-    yield Cause('all', (), np.ones(nodes, bool))
+        yield SuspectCause('node', (node,), np.arange(nodes) == node)
+    yield SuspectCause('all', (), np.ones(nodes, bool))
 
 
 def explain(
     each: Floats,
-    causes: Sequence[Cause],
+    causes: Sequence[SuspectCause],
     known: Variance,
     least: float,
     tests: float,
@@ -131,7 +131,7 @@ def explain(
     of = _Values.of(each, known, usual, kinds)
     if all(np.ptp(of.mean[of.kinds == kind]) < least for kind in np.unique(of.kinds)):
         return []
-    by_hits: dict[bytes, list[Cause]] = {}
+    by_hits: dict[bytes, list[SuspectCause]] = {}
     for cause in causes:
         if cause.hits.any():
             by_hits.setdefault(cause.hits.tobytes(), []).append(cause)
@@ -176,7 +176,7 @@ def explain(
     return found
 
 
-def _apart(causes: Sequence[Cause]) -> Truths:
+def _apart(causes: Sequence[SuspectCause]) -> Truths:
     """Of each two causes whether both may be: shape (n, n).
 
     The nodes of a group that no switch is known of have to be seen to be fast to each other, which

@@ -54,7 +54,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Finding:
+class ScreeningFinding:
     """A culprit, and what shows that it is one.
 
     :param members: names of nodes: one, the two of a pair, or a group's; otherwise none.

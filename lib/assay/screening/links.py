@@ -21,7 +21,7 @@ from assay.results.statistics.outliers import FEWEST, good_side, outliers, tails
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import Variance
 from assay.screening.few import compared, slow_links, worse
-from assay.screening.findings import FALSE_RATE, WAYS, Evidence, Finding
+from assay.screening.findings import FALSE_RATE, WAYS, Evidence, ScreeningFinding
 from assay.screening.measured import Screening, behind_one_switch, pair_times
 
 #: The spread that is supposed before any is seen, and what that is worth: of nodes, and of pairs.
@@ -46,7 +46,7 @@ class Reached:
     """
 
     nodes: Found
-    others: tuple[Finding, ...]
+    others: tuple[ScreeningFinding, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def find_links(now: Screening, earlier: Sequence[Screening] = ()) -> Reached:
     :param earlier: older screenings of the same system, newest last.
     """
     nodes: Found = defaultdict(list)
-    others: list[Finding] = []
+    others: list[ScreeningFinding] = []
     explained = [*slow_links(now, earlier)]
     for one in explained:
         if one.kind == 'node':
@@ -91,13 +91,13 @@ def find_links(now: Screening, earlier: Sequence[Screening] = ()) -> Reached:
     return Reached(nodes, tuple(_merged(others)))
 
 
-def _merged(findings: Iterable[Finding]) -> Iterator[Finding]:
+def _merged(findings: Iterable[ScreeningFinding]) -> Iterator[ScreeningFinding]:
     """Findings of several figures as one."""
     by_culprit: defaultdict[tuple[Any, ...], tuple[Evidence, ...]] = defaultdict(tuple)
     for one in findings:
         by_culprit[one.kind, one.members, one.name] += one.evidence
     for (kind, members, name), evidence in by_culprit.items():
-        yield Finding(kind, members, evidence, name)
+        yield ScreeningFinding(kind, members, evidence, name)
 
 
 def _slow(now: Screening, figures: list[_Figure]) -> Found:
@@ -179,15 +179,15 @@ def _medians(ends: NDArray[np.int64], values: Floats, nodes: int) -> Floats:
     return found
 
 
-def _groups(now: Screening, figures: list[_Figure], slow: Found) -> Iterator[Finding]:
+def _groups(now: Screening, figures: list[_Figure], slow: Found) -> Iterator[ScreeningFinding]:
     """The switches whose nodes are all slow, then others that are fast to each other."""
     left = {*slow}
     for name, members in sorted(now.switches.items()):
         if len(members) > 1 and left.issuperset(members) and len(members) < len(now.nodes):
             left -= {*members}
-            yield Finding('group', tuple(sorted(members)), _of_group(slow, members), name)
+            yield ScreeningFinding('group', tuple(sorted(members)), _of_group(slow, members), name)
     for members in _fast_to_each_other(now, figures, left):
-        yield Finding('group', members, _of_group(slow, members))
+        yield ScreeningFinding('group', members, _of_group(slow, members))
 
 
 def _of_group(slow: Found, members: Iterable[str]) -> tuple[Evidence, ...]:
@@ -227,7 +227,7 @@ def _is_fast(figures: list[_Figure], a: int, b: int, far: Sequence[float]) -> bo
     return bool(told) and all(told)
 
 
-def _pairs(now: Screening, figures: list[_Figure], slow: set[str]) -> Iterator[Finding]:
+def _pairs(now: Screening, figures: list[_Figure], slow: set[str]) -> Iterator[ScreeningFinding]:
     """What is slow of itself, and not because of one of its nodes."""
     ends = now.links.ends
     bad = np.array([name in slow for name in now.nodes])
@@ -248,7 +248,7 @@ def _pairs(now: Screening, figures: list[_Figure], slow: set[str]) -> Iterator[F
             what = f'between others, whose spread is {outside.spread:.0%}, also alone'
             text = compared(figure.name, far, what)
             evidence = _evidence(figure.name, text, far, outside.chance[i])
-            yield Finding('pair', (a, b), (evidence,))
+            yield ScreeningFinding('pair', (a, b), (evidence,))
 
 
 def _evidence(name: str, text: str, far: float, chance: float) -> Evidence:

@@ -29,7 +29,7 @@ from assay.screening.findings import (
     MOST_EARLIER,
     WAYS,
     Evidence,
-    Finding,
+    ScreeningFinding,
 )
 from assay.screening.measured import Screening, mode_of, slowness
 
@@ -121,7 +121,9 @@ def kinds(now: Screening) -> list[Numbers]:
     return [np.array(one) for one in groups.values()]
 
 
-def find_nodes(now: Screening, earlier: Sequence[Screening], together: Iterable[Finding]) -> Nodes:
+def find_nodes(
+    now: Screening, earlier: Sequence[Screening], together: Iterable[ScreeningFinding]
+) -> Nodes:
     """The nodes that are not like their peers, or not like before.
 
     :param earlier: older screenings of the same system, newest last.

@@ -22,7 +22,7 @@ from assay.screening.findings import (
     UNDECIDED,
     WAYS,
     Evidence,
-    Finding,
+    ScreeningFinding,
 )
 from assay.screening.links import find_links
 from assay.screening.measured import Screening, behind_one_switch
@@ -37,7 +37,7 @@ WITHIN, BETWEEN = ' behind one switch', ' between switches'
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ScreeningVerdict:
     """What a screening shows.
 
     :param findings: by kind, then by name.
@@ -46,13 +46,13 @@ class Verdict:
     :param silent: nodes that could not be measured, and that nobody has taken out.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[ScreeningFinding, ...]
     without_peers: tuple[str, ...]
     earlier: int
     silent: tuple[str, ...] = ()
 
     @property
-    def drain(self) -> tuple[Finding, ...]:
+    def drain(self) -> tuple[ScreeningFinding, ...]:
         """The bad nodes."""
         return tuple(one for one in self.findings if one.kind == 'node')
 
@@ -64,7 +64,7 @@ class Verdict:
         return 3 if all(one.kind in UNDECIDED for one in self.findings) else 1
 
 
-def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
+def judge(now: Screening, earlier: Sequence[Screening] = ()) -> ScreeningVerdict:
     """Find the culprits of a screening.
 
     On average a screening of sound nodes and links accuses ``FALSE_RATE`` of them.
@@ -77,7 +77,7 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
         name: (*nodes.bad.get(name, ()), *links.nodes.get(name, ()))
         for name in {*nodes.bad, *links.nodes}
     }
-    findings = [Finding('node', (name,), evidence) for name, evidence in bad.items()]
+    findings = [ScreeningFinding('node', (name,), evidence) for name, evidence in bad.items()]
     findings += [*links.others, *together]
     slow = {*bad}.union(
         *(one.members for one in links.others if one.kind == 'group' or len(one.members) == 1)
@@ -89,11 +89,12 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
     )
     findings += _of_everything(now, _against_the_past(now, earlier, accused))
     findings += [
-        Finding('different', (name,), tuple(found)) for name, found in find_different(now).items()
+        ScreeningFinding('different', (name,), tuple(found))
+        for name, found in find_different(now).items()
     ]
     for kind, undecided in zip(UNDECIDED, (nodes.suspect, nodes.disturbed), strict=True):
         findings += [
-            Finding(kind, (name,), tuple(found))
+            ScreeningFinding(kind, (name,), tuple(found))
             for name, found in undecided.items()
             if name not in bad
         ]
@@ -101,7 +102,7 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> Verdict:
         key=lambda one: (KINDS.index(one.kind), *(now.number[name] for name in one.members))
     )
     silent = tuple(name for name, state in now.left_out.items() if _is_silent(state))
-    return Verdict(tuple(findings), nodes.alone, len(earlier), silent)
+    return ScreeningVerdict(tuple(findings), nodes.alone, len(earlier), silent)
 
 
 def _is_silent(state: str) -> bool:
@@ -112,7 +113,7 @@ def _is_silent(state: str) -> bool:
     return word.endswith('*') or word.startswith(('down', 'fail', 'err', 'unk', 'inval'))
 
 
-def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[Finding]:
+def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[ScreeningFinding]:
     """What joins the switches, where what crosses them is far worse; otherwise the machine."""
     left = {one.figure: one for one in worse}
     crossing = []
@@ -125,9 +126,9 @@ def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[Findin
             left.setdefault(figure, within)
     if crossing:
         switches = sorted(name for name, nodes in now.switches.items() if {*nodes} & {*now.nodes})
-        yield Finding('uplinks', (), tuple(crossing), ', '.join(switches))
+        yield ScreeningFinding('uplinks', (), tuple(crossing), ', '.join(switches))
     if left:
-        yield Finding('machine', (), tuple(left.values()))
+        yield ScreeningFinding('machine', (), tuple(left.values()))
 
 
 @dataclass(frozen=True)
@@ -274,7 +275,7 @@ def _text(fact: str, value: str | int | None) -> str:
 MOST_OWN_LINKS = 0.25
 
 
-def went_down_together(now: Screening) -> Iterator[Finding]:
+def went_down_together(now: Screening) -> Iterator[ScreeningFinding]:
     """The switches whose nodes all lost their links, and the other nodes if many did.
 
     A single node's link is the node's own, however few nodes there are.
@@ -291,11 +292,11 @@ def went_down_together(now: Screening) -> Iterator[Finding]:
         yield _group(now, left)
 
 
-def _group(now: Screening, names: set[str], switch: str = '') -> Finding:
+def _group(now: Screening, names: set[str], switch: str = '') -> ScreeningFinding:
     members = tuple(sorted(names))
     first = now.number[members[0]]
     text = (
         f'links of {len(members)} of {len(now.nodes)} nodes went down; {members[0]}: '
         f'{now.faults[first]["link"]}'
     )
-    return Finding('group', members, (Evidence('link', text),), switch)
+    return ScreeningFinding('group', members, (Evidence('link', text),), switch)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay import AssayError, paths, say
 from assay.config.fabrics import load_catalogue
 from assay.machine.slurm import SCHEDULERS, node_states, partitions_in
-from assay.text import plain
+from assay.text import expand_nodes, plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -127,12 +127,10 @@ def node_names(text: str) -> list[str]:
 
     :raises AssayError: if it is none.
     """
-    from ClusterShell.NodeSet import NodeSet, NodeSetException
-
     try:
-        names = [*NodeSet(text)]
-    except NodeSetException as error:
-        raise AssayError(f'--nodes {text}: {error}') from None
+        names = expand_nodes(text)
+    except ValueError as error:
+        raise AssayError(f'--nodes {error}') from None
     if len(names) < 2:
         raise AssayError(f'--nodes {text}: a screening holds nodes against each other: name two')
     return names

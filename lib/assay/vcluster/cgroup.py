@@ -40,7 +40,7 @@ def _words(file: Path) -> list[str]:
         return []
 
 
-class Group:
+class ControlGroup:
     """A named cgroup.
 
     :param name: unique on the machine.
@@ -125,7 +125,7 @@ class Group:
                 raise AssayError(f'{folder} cannot be removed: it still has processes')
 
 
-def named(prefix: str) -> list[Group]:
+def named(prefix: str) -> list[ControlGroup]:
     """The groups whose names begin like this."""
     folders = (MOUNT / 'cpuset' if _is_v1() else MOUNT).glob(f'{prefix}*')
-    return [Group(folder.name, ()) for folder in folders]
+    return [ControlGroup(folder.name, ()) for folder in folders]

@@ -6,7 +6,7 @@ Active faults are not recorded: they are looked up where they act.
 from __future__ import annotations
 
 from assay import AssayError
-from assay.vcluster.cgroup import Group
+from assay.vcluster.cgroup import ControlGroup
 from assay.vcluster.cluster import Cluster
 from assay.vcluster.kinds import KINDS
 from assay.vcluster.link import Carried, Link
@@ -116,7 +116,7 @@ def _address(peer: Node | None) -> str:
     return peer.address if peer else Carried().peer
 
 
-def _group(node: Node) -> Group:
+def _group(node: Node) -> ControlGroup:
     assert node.group, 'every node has one but the head, which is left alone'
     return node.group
 

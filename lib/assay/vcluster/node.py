@@ -16,7 +16,7 @@ from typing import Any
 
 from assay import AssayError, paths
 from assay.vcluster import namespaces
-from assay.vcluster.cgroup import Group
+from assay.vcluster.cgroup import ControlGroup
 from assay.vcluster.locks import Locks
 
 INIT = Path(__file__).with_name('node_init.sh')
@@ -62,10 +62,10 @@ class Node:
         return f'{SUBNET}.{10 + self.number}'
 
     @property
-    def group(self) -> Group | None:
+    def group(self) -> ControlGroup | None:
         """Its cgroup; None for the head."""
         name = f'{unique_name(self.state)}-{self.name}'
-        return Group(name, self.cpus) if self.cpus else None
+        return ControlGroup(name, self.cpus) if self.cpus else None
 
     @property
     def log(self) -> Path:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from assay.results.statistics.series import Floats
     from assay.screening.findings import Kind
     from assay.screening.measured import Screening
-    from assay.screening.verdict import Verdict
+    from assay.screening.verdict import ScreeningVerdict
 
 #: Partitions of a page, findings of one, nodes of a map, rows and columns of a matrix, and pairs of
 #: a table: of what is more the rest is counted.
@@ -91,7 +91,9 @@ def screenings_of(run: Run) -> list[ScreeningSection]:
     return found
 
 
-def screening_section(now: Screening, verdict: Verdict, run_begun: datetime) -> ScreeningSection:
+def screening_section(
+    now: Screening, verdict: ScreeningVerdict, run_begun: datetime
+) -> ScreeningSection:
     """One screening.
 
     :param run_begun: when the run began that it is shown with.
@@ -125,7 +127,7 @@ def _ago(begun: datetime, run_begun: datetime) -> str:
     )
 
 
-def _found(verdict: Verdict) -> dict[str, str]:
+def _found(verdict: ScreeningVerdict) -> dict[str, str]:
     """The worst that was found of each node, in a word; a bad pair makes no node bad."""
     found: dict[str, str] = {}
     for kind, word in FOUND.items():
@@ -232,7 +234,7 @@ def _marks(found: Iterator[tuple[str, tuple[int, int]]]) -> list[Mark]:
 # Pairs --------------------------------------------------------------------------------------------
 
 
-def _pairs(now: Screening, verdict: Verdict, found: Mapping[str, str]) -> Iterator[Grid]:
+def _pairs(now: Screening, verdict: ScreeningVerdict, found: Mapping[str, str]) -> Iterator[Grid]:
     """A matrix of latencies, and one of bandwidths; of many nodes with several to a row."""
     import numpy as np
 

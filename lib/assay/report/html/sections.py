@@ -10,7 +10,7 @@ from pathlib import Path
 from assay.report.terminal import ordinal
 from assay.results.cases import Case, Run, left_in
 from assay.results.failures import Failure, disturbed_cases, failures, retried, skipped, unheld
-from assay.results.store import Cause
+from assay.results.store import TriageCause
 from assay.text import visible_lines
 
 #: Sentences of one kind, and outputs, of a page; the rest is only counted.
@@ -48,7 +48,9 @@ class Section:
     more: int
 
 
-def sections(run: Run, log: Sequence[str] | None, causes: Sequence[Cause] = ()) -> list[Section]:
+def sections(
+    run: Run, log: Sequence[str] | None, causes: Sequence[TriageCause] = ()
+) -> list[Section]:
     """The sections that have a case.
 
     :param log: the lines of ReFrame's log; None to look for it where the run had it.
@@ -83,7 +85,7 @@ def _section(anchor: str, name: str, kind: str, told: Iterable[Told]) -> Section
     return Section(anchor, name, kind, every[:MOST], len(every[MOST:]))
 
 
-def _with_outputs(failed: Sequence[Failure], causes: Sequence[Cause]) -> list[Told]:
+def _with_outputs(failed: Sequence[Failure], causes: Sequence[TriageCause]) -> list[Told]:
     known = {one.failed: ': '.join(filter(None, (one.kind, one.note))) for one in causes}
     return [
         Told(

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from assay.results.figure_series import Figure, Measured
+from assay.results.figure_series import FigureKey, Measured
 from assay.results.grouping import Attribute
-from assay.results.statistics.comparison import Verdict, Word
+from assay.results.statistics.comparison import FigureVerdict, Word
 from assay.text import expand_nodes
 
 #: Nodes of a job of which each is looked at as the cause: of more, none alone explains much.
@@ -32,14 +32,14 @@ class Compared:
 
     before: Measured
     after: Measured
-    verdict: Verdict | None
+    verdict: FigureVerdict | None
     why_not: str = ''
     is_of: str = ''
     misses: bool = False
     has_followed: bool = False
 
     @property
-    def figure(self) -> Figure:
+    def figure(self) -> FigureKey:
         return self.after.figure
 
     @property
@@ -89,7 +89,7 @@ def worst_first(figures: Iterable[Compared]) -> tuple[Compared, ...]:
     return tuple(sorted(figures, key=lambda one: -abs(one.change)))
 
 
-def _quantity(figure: Figure) -> str:
+def _quantity(figure: FigureKey) -> str:
     """What bounds it, where its name or its unit tell: latency, or bandwidth; else empty."""
     for quantity, unit in (('bandwidth', 'B/s'), ('latency', 'us')):
         if quantity in figure.figure or figure.unit.endswith(unit):

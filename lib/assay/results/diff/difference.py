@@ -32,7 +32,7 @@ from assay.results.diff.sides import (
     without_conditions,
     without_first_values,
 )
-from assay.results.figure_series import CONDITIONS, Figure, measured
+from assay.results.figure_series import CONDITIONS, FigureKey, measured
 from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
 from assay.results.statistics.comparison import MARGIN, Word
@@ -74,8 +74,8 @@ class Difference:
     lost: tuple[Failed, ...]
     at_times: tuple[Failed, ...]
     gone: tuple[Gone, ...]
-    only_before: tuple[Figure, ...]
-    only_after: tuple[Figure, ...]
+    only_before: tuple[FigureKey, ...]
+    only_after: tuple[FigureKey, ...]
     conditions: int
     moved: tuple[Compared, ...]
     states: tuple[TwoStates | None, TwoStates | None]
@@ -129,7 +129,7 @@ def difference(
     after: Sequence[StoredRun],
     margin: float = MARGIN,
     settings: Settings | None = None,
-    again: Mapping[Figure, Compared] | None = None,
+    again: Mapping[FigureKey, Compared] | None = None,
     earlier: Earlier | None = None,
     rate: float = SUITE_RATE,
     remeasured: Sequence[StoredRun] = (),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from assay.results.diff.sides import Pair
-from assay.results.figure_series import Figure, Measured, Past, learn_past, measured
+from assay.results.figure_series import FigureKey, Measured, Past, learn_past, measured
 from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
 from assay.results.unchanged import mostly_good, unchanged, usual
@@ -25,7 +25,7 @@ class Earlier:
     """
 
     runs: int
-    figures: Mapping[Figure, Measured]
+    figures: Mapping[FigureKey, Measured]
     past: Past
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from assay.results.diff.compared import Compared
-from assay.results.figure_series import Figure
+from assay.results.figure_series import FigureKey
 from assay.spelling import many
 
 
@@ -30,7 +30,7 @@ class Failed:
 class Gone:
     """A figure that has no usable value any more, although its case ran, and why."""
 
-    figure: Figure
+    figure: FigureKey
     reason: str
 
 

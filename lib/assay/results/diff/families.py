@@ -11,7 +11,7 @@ from assay.results.diff.causes import Fact, facts_with
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.figure_series import Measured
 from assay.results.statistics.comparison import Word
-from assay.results.statistics.families import Family, benjamini_hochberg, slowness
+from assay.results.statistics.families import FigureFamily, benjamini_hochberg, slowness
 from assay.witness.profile import STARTUP
 
 #: Checks of the nodes, which no MPI touches.
@@ -119,7 +119,7 @@ class Finding:
 
 
 def findings(
-    families: Sequence[Family], compared: Sequence[Compared], facts: Sequence[Fact]
+    families: Sequence[FigureFamily], compared: Sequence[Compared], facts: Sequence[Fact]
 ) -> tuple[Finding, ...]:
     """What is said of each family, what is worse first, and of these what lost most in all.
 
@@ -152,7 +152,7 @@ def findings(
     )
 
 
-def _word(family: Family, members: Sequence[Compared]) -> Word:
+def _word(family: FigureFamily, members: Sequence[Compared]) -> Word:
     words = {one.word for one in members}
     for word in ('worse', 'better'):
         if word in words:
@@ -167,7 +167,7 @@ def _loss(one: Compared) -> float:
 
 
 def suspects(
-    families: Sequence[Family], compared: Sequence[Compared], margin: float
+    families: Sequence[FigureFamily], compared: Sequence[Compared], margin: float
 ) -> tuple[Compared, ...]:
     """What looks worse by more than the margin and could not be decided, worst first.
 

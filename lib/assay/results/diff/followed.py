@@ -8,7 +8,7 @@ from dataclasses import replace
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.statistics.comparison import Comparison
 from assay.results.statistics.controls import cleared, may_follow, moved
-from assay.results.statistics.families import FALSE_SHARE, Family
+from assay.results.statistics.families import FALSE_SHARE, FigureFamily
 from assay.results.statistics.multiplicity import SUITE_RATE
 
 
@@ -25,7 +25,7 @@ def _can_have_followed(one: Compared, control: Compared) -> bool:
 
 
 def not_blamed_on_software(
-    found: Sequence[Compared], controls: Sequence[Compared], families: Sequence[Family]
+    found: Sequence[Compared], controls: Sequence[Compared], families: Sequence[FigureFamily]
 ) -> list[Compared]:
     """Without verdicts on software that may only have followed the machine.
 

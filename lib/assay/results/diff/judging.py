@@ -11,10 +11,10 @@ from assay.results.diff.compared import Compared
 from assay.results.diff.earlier import Earlier
 from assay.results.diff.families import family_of, kind_of
 from assay.results.diff.sides import Pair, names_in_both
-from assay.results.figure_series import Figure, Measured, Past, is_of_the_network, is_of_the_node
+from assay.results.figure_series import FigureKey, Measured, Past, is_of_the_network, is_of_the_node
 from assay.results.rows import is_beyond
 from assay.results.statistics.comparison import Better, judge
-from assay.results.statistics.families import Family, Member, judge_suite
+from assay.results.statistics.families import FamilyMember, FigureFamily, judge_suite
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Series
 from assay.results.statistics.spread import NO_KIND
@@ -40,9 +40,9 @@ def judge_figures(
     earlier: Earlier,
     margin: float,
     settings: Settings | None,
-    again: Mapping[Figure, Compared],
+    again: Mapping[FigureKey, Compared],
     rate: float = SUITE_RATE,
-) -> tuple[list[Compared], list[Family]]:
+) -> tuple[list[Compared], list[FigureFamily]]:
     """Every figure with its verdict: all of them are one suite, whose error rate is promised.
 
     :param earlier: what the runs before show, in which nothing is judged.
@@ -69,9 +69,9 @@ def judge_figures(
     return [again.get(one.figure, one) for one in found], families
 
 
-def _member(one: Compared, past: Past, settings: Settings | None) -> Member:
+def _member(one: Compared, past: Past, settings: Settings | None) -> FamilyMember:
     assert one.before.series and one.after.series
-    return Member(
+    return FamilyMember(
         family_of(one),
         kind_of(one.after),
         one.before.series,
@@ -86,7 +86,7 @@ def _better(one: Compared) -> Better:
     return cast(Better, one.after.better or one.before.better)
 
 
-def past_of(figure: Figure, past: Past, settings: Settings | None = None) -> Series | None:
+def past_of(figure: FigureKey, past: Past, settings: Settings | None = None) -> Series | None:
     """The history of a figure; of two settings that one which varies more."""
     names = names_in_both(figure, settings) if settings else (figure,)
     found = (past.unchanged.get(name) for name in names)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import polars as pl
 
 from assay import AssayError
-from assay.results.figure_series import CONDITIONS, Figure, Measured, is_negligible
+from assay.results.figure_series import CONDITIONS, FigureKey, Measured, is_negligible
 from assay.results.history import History, StoredRun
 from assay.running.setting import Settings
 from assay.witness.disturbance import TAKEN
@@ -62,7 +62,7 @@ def tables_of(
     return old, new
 
 
-def names_in_both(figure: Figure, settings: Settings) -> tuple[Figure, Figure]:
+def names_in_both(figure: FigureKey, settings: Settings) -> tuple[FigureKey, FigureKey]:
     """What a figure of either side is called before, and after."""
     before, after = (
         replace(
@@ -76,8 +76,8 @@ def names_in_both(figure: Figure, settings: Settings) -> tuple[Figure, Figure]:
 
 
 def paired(
-    old: Mapping[Figure, Measured], new: Mapping[Figure, Measured]
-) -> tuple[list[Pair], tuple[Figure, ...], tuple[Figure, ...]]:
+    old: Mapping[FigureKey, Measured], new: Mapping[FigureKey, Measured]
+) -> tuple[list[Pair], tuple[FigureKey, ...], tuple[FigureKey, ...]]:
     """The figures of both, whatever their units; then those of only one of them.
 
     Starts and ends of jobs that nobody waits for are not compared.
@@ -164,7 +164,7 @@ def _taken_of_jobs(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def without_conditions(found: Mapping[Figure, Measured]) -> dict[Figure, Measured]:
+def without_conditions(found: Mapping[FigureKey, Measured]) -> dict[FigureKey, Measured]:
     """Without the figures that only tell how quiet the nodes were."""
     return {figure: one for figure, one in found.items() if figure.figure not in CONDITIONS}
 

@@ -13,7 +13,7 @@ from assay.results.statistics.changes import Change, find_changes
 from assay.results.statistics.comparison import Better, single_variance
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Floats, Series, location, ratio
-from assay.results.statistics.spread import FLOOR, UNSEEN_TAIL, Kind, alike, learn, quantile
+from assay.results.statistics.spread import FLOOR, UNSEEN_TAIL, FigureKind, alike, learn, quantile
 
 #: The fewest sessions that a baseline is made of.
 FEWEST = 10
@@ -47,7 +47,7 @@ class Bounds:
 def bounds(
     histories: Sequence[Series],
     directions: Sequence[Better],
-    kind: Kind | None = None,
+    kind: FigureKind | None = None,
     figures: int | None = None,
     rate: float = SUITE_RATE,
 ) -> list[Bounds]:
@@ -83,7 +83,7 @@ def _bounds(
     history: Series,
     better: Better,
     changes: Sequence[Change],
-    kind: Kind,
+    kind: FigureKind,
     alone: float,
 ) -> Bounds:
     middle = float(np.median(history.values))

@@ -18,7 +18,7 @@ from assay.results.statistics.spread import (
     FLOOR,
     OCCASIONS,
     UNSEEN_TAIL,
-    Kind,
+    FigureKind,
     Variance,
     alike,
     beyond,
@@ -138,7 +138,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FigureVerdict:
     """What is said of one figure, and what is behind it.
 
     :param p_value: adjusted for all figures of the suite.
@@ -170,7 +170,7 @@ def compare(
     after: Series,
     better: Better,
     history: Series | None = None,
-    kind: Kind | None = None,
+    kind: FigureKind | None = None,
 ) -> Comparison:
     """The change of one figure, and its error: the spread between sessions, never within one.
 
@@ -237,7 +237,7 @@ def judge(
     rate: float = SUITE_RATE,
     margin: float = MARGIN,
     adjusted: Sequence[float] | None = None,
-) -> list[Verdict]:
+) -> list[FigureVerdict]:
     """A verdict on each figure of a suite; the rate is that of the suite as a whole.
 
     Of suites in which nothing changed, at most ``rate`` have any figure that is called changed.
@@ -259,23 +259,23 @@ def judge(
     ]
 
 
-def _verdict(one: Comparison, p: float, rate: float, alone: float, margin: float) -> Verdict:
+def _verdict(one: Comparison, p: float, rate: float, alone: float, margin: float) -> FigureVerdict:
     if one.better == 'exact':
         word: Word = 'worse' if one.p_value == 0 else 'same'
         ends = (one.ratio, one.ratio)
-        return Verdict(word, one, p, ends, 0.0, 0)
+        return FigureVerdict(word, one, p, ends, 0.0, 0)
     if one.reason:
         nothing = (math.nan, math.nan)
-        return Verdict('cannot tell', one, p, nothing, math.inf, None, one.reason)
+        return FigureVerdict('cannot tell', one, p, nothing, math.inf, None, one.reason)
     ends = one.interval()
     smallest, more = one.smallest(alone), one.more_runs(margin, alone)
     if one.least_p > rate:
         smallest, more = math.inf, max(1, more) if more is not None else None
     if p <= rate:
         is_better = (one.change > 0) == (one.better == 'higher')
-        return Verdict('better' if is_better else 'worse', one, p, ends, smallest, more)
+        return FigureVerdict('better' if is_better else 'worse', one, p, ends, smallest, more)
     if one.is_seen and 1 / (1 + margin) < ends[0] and ends[1] < 1 + margin:
-        return Verdict('same', one, p, ends, smallest, more)
+        return FigureVerdict('same', one, p, ends, smallest, more)
     if not one.is_seen:
         reason = 'the spread between sessions is unknown: measure on several occasions'
     elif one.least_p > rate:
@@ -286,7 +286,7 @@ def _verdict(one: Comparison, p: float, rate: float, alone: float, margin: float
         reason = f'{more} more runs before and after would tell {margin:.0%}'
     else:
         reason = f'the interval reaches over the margin of {margin:.0%}'
-    return Verdict('cannot tell', one, p, ends, smallest, more, reason)
+    return FigureVerdict('cannot tell', one, p, ends, smallest, more, reason)
 
 
 def _exact(before: Series, after: Series) -> Comparison:
@@ -301,7 +301,7 @@ def _exact(before: Series, after: Series) -> Comparison:
 
 
 def single_variance(
-    samples: Iterable[Series], past: Series | None, kind: Kind
+    samples: Iterable[Series], past: Series | None, kind: FigureKind
 ) -> tuple[Variance, str]:
     """The variance of one session's location, and where it comes from, in words.
 
@@ -333,7 +333,7 @@ def single_variance(
     return found, term
 
 
-def _of_these_runs(sides: Sequence[Series], kind: Kind) -> Variance | None:
+def _of_these_runs(sides: Sequence[Series], kind: FigureKind) -> Variance | None:
     """The variance of a session that the runs which are compared show; None of one run a side.
 
     What follows each other is alike: how far occasions are apart comes on top. Values that were

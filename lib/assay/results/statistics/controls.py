@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 
-from assay.results.statistics.comparison import Comparison, Verdict
+from assay.results.statistics.comparison import Comparison, FigureVerdict
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
 
 
@@ -23,8 +23,8 @@ def moved(controls: Iterable[Comparison], rate: float = SUITE_RATE) -> list[Comp
 
 
 def cleared(
-    verdict: Verdict, controls: Iterable[Comparison], alone: float, is_fraction: bool
-) -> Verdict:
+    verdict: FigureVerdict, controls: Iterable[Comparison], alone: float, is_fraction: bool
+) -> FigureVerdict:
     """The verdict on a figure, or that it cannot be told where the machine may be to blame.
 
     A figure may follow the machine, by as much as any control moved, as none is of the same kind.

@@ -29,7 +29,7 @@ from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
     NO_KIND,
-    Kind,
+    FigureKind,
     Variance,
     learn,
     prior,
@@ -50,7 +50,7 @@ ENOUGH_BULK, ENOUGH_OF_SIDE = 16, 4
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
+class FamilyMember:
     """A figure as part of a family.
 
     :param family: its name.
@@ -65,7 +65,7 @@ class Member:
     after: Series
     better: Better
     history: Series | None = None
-    past: Kind = NO_KIND
+    past: FigureKind = NO_KIND
 
     @property
     def can_be_part(self) -> bool:
@@ -86,7 +86,7 @@ class Judged:
 
     comparisons: list[Comparison]
     p_values: list[float]
-    families: list[Family]
+    families: list[FigureFamily]
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class Tested:
 
 
 @dataclass(frozen=True, eq=False)
-class Family:
+class FigureFamily:
     """What is said of a family.
 
     :param p_value: adjusted for all families of the suite.
@@ -125,7 +125,7 @@ class Family:
     p_value: float
     changed: dict[int, float]
 
-    def at(self, positions: Sequence[int]) -> Family:
+    def at(self, positions: Sequence[int]) -> FigureFamily:
         """The same, with the members where they stand elsewhere."""
         changed = {positions[number]: p for number, p in self.changed.items()}
         return replace(self, tested=self.tested.at(positions), changed=changed)
@@ -148,7 +148,7 @@ def pooled(sides: Iterable[tuple[Series, Series]]) -> Variance | None:
     return prior(found) if found else None
 
 
-def judge_suite(members: Sequence[Member], rate: float = SUITE_RATE) -> Judged:
+def judge_suite(members: Sequence[FamilyMember], rate: float = SUITE_RATE) -> Judged:
     """Say which families changed, and which figures in them.
 
     :param rate: of suites in which nothing changed, at most so many have a family that did.
@@ -164,7 +164,7 @@ def judge_suite(members: Sequence[Member], rate: float = SUITE_RATE) -> Judged:
     return Judged(comparisons, p_values, families)
 
 
-def _alone(members: Sequence[Member]) -> list[Comparison]:
+def _alone(members: Sequence[FamilyMember]) -> list[Comparison]:
     """The comparison of each figure, which leans on those of its family."""
     sides: dict[str, list[tuple[Series, Series]]] = {}
     for one in members:
@@ -179,8 +179,8 @@ def _alone(members: Sequence[Member]) -> list[Comparison]:
 
 
 def _tested(
-    members: Sequence[Member], comparisons: Sequence[Comparison], rate: float
-) -> list[Family]:
+    members: Sequence[FamilyMember], comparisons: Sequence[Comparison], rate: float
+) -> list[FigureFamily]:
     by_family: dict[str, dict[str, list[int]]] = {}
     for number, one in enumerate(members):
         if one.can_be_part:
@@ -211,7 +211,7 @@ def _tested(
         tested.append(Tested(family, tuple(wholes[family]), index, *p, tuple(inner)))
     adjusted = holm([one.p_value for one in tested]).tolist()
     found = [
-        Family(one, p, _changed(one, comparisons) if p <= rate else {})
+        FigureFamily(one, p, _changed(one, comparisons) if p <= rate else {})
         for one, p in zip(tested, adjusted, strict=True)
     ]
     return sorted(found, key=lambda one: (one.p_value, one.tested.p_value))
@@ -318,7 +318,7 @@ def _scale(changes: Sequence[tuple[float, float]]) -> float:
 
 
 def _indices(
-    members: Sequence[Member],
+    members: Sequence[FamilyMember],
     comparisons: Sequence[Comparison],
     groups: Mapping[Key, Sequence[int]],
 ) -> dict[Key, Comparison]:
@@ -364,7 +364,7 @@ class _Index:
     unit: float
 
 
-def _index(members: Sequence[Member], singles: Floats) -> _Index:
+def _index(members: Sequence[FamilyMember], singles: Floats) -> _Index:
     """The index of some figures.
 
     :param singles: shape (n,), the variance of a session of each member: it counts by how steady it

@@ -65,7 +65,7 @@ class Windows:
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class FigureKind:
     """Figures that are alike: their histories teach what one of them has too few runs to show.
 
     :param logs: the locations of sessions in each history, natural logarithms.
@@ -88,22 +88,22 @@ class Kind:
 
 
 #: Of figures of which nothing is known.
-NO_KIND = Kind((), None)
+NO_KIND = FigureKind((), None)
 
 
-def learn(histories: Iterable[Series], within: Variance | None = None) -> Kind:
+def learn(histories: Iterable[Series], within: Variance | None = None) -> FigureKind:
     """What figures of one kind have in common, from runs in which nothing changed.
 
     :param histories: one for each figure; those with zeros or a single session teach nothing.
-    :param within: as of :class:`Kind`.
+    :param within: as of :class:`FigureKind`.
     """
     logs = tuple(one.locations for one in histories if one.has_logarithms and one.size > 1)
-    kind = Kind(logs, None, within)
+    kind = FigureKind(logs, None, within)
     variances = [history_variance(one, kind) for one in logs]
-    return Kind(logs, prior(variances) if variances else None, within, kind._windows)
+    return FigureKind(logs, prior(variances) if variances else None, within, kind._windows)
 
 
-def history_variance(logs: Floats, kind: Kind) -> Variance:
+def history_variance(logs: Floats, kind: FigureKind) -> Variance:
     """The variance of single sessions in a history.
 
     Of sessions that are alike, fewer count: the degrees of freedom are those of independent ones
@@ -210,7 +210,7 @@ def unseen_alike(n: int) -> Variance:
 _OF_LOCATION = {1: 1.0, 2: 1.0, 3: 1.346, 4: 1.192}
 
 
-def alike(n: int, own: Floats | None, kind: Kind, unseen: Variance | None = None) -> Variance:
+def alike(n: int, own: Floats | None, kind: FigureKind, unseen: Variance | None = None) -> Variance:
     """By how much the location of n successive sessions varies more than of independent ones.
 
     The larger of what its kind shows and what the figure's own history shows, which leans on its
