@@ -340,4 +340,19 @@ MUTANTS = [
         'advance(rows, rr / pq, p, q, x, r);',
         'if (k % 7) advance(rows, rr / pq, p, q, x, r);',
     ),
+    Mutant(
+        'minife',
+        'product before its watch',
+        'minife/solver.cpp',
+        'Stopwatch stopwatch(times.matvec);\n        product(p, q);',
+        'product(p, q);\n        Stopwatch stopwatch(times.matvec);',
+    ),
+    Mutant(
+        'minife',
+        'scalar product before its watch',
+        'minife/solver.cpp',
+        'Stopwatch stopwatch(times.dot);\n        return dot(rows, u, v);',
+        'double result = dot(rows, u, v);\n        Stopwatch stopwatch(times.dot);\n'
+        '        return result;',
+    ),
 ]
