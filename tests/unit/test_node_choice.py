@@ -80,7 +80,13 @@ def test_cases_of_one_job_are_on_the_nodes_that_are_chosen():
 
 
 @pytest.mark.parametrize(
-    ('jobs', 'named'), [([], '--nodelist=n3,n2'), (['nodelist=n1'], '--nodelist=n1')]
+    ('jobs', 'named'),
+    [
+        ([], '--nodelist=n3,n2'),
+        (['nodes=3'], '--nodelist=n3,n2,n1'),
+        (['N=1-2'], '--nodelist=n3'),
+        (['nodelist=n1'], '--nodelist=n1'),
+    ],
 )
 def test_the_nodes_of_one_job_for_all_cases(monkeypatch, jobs, named):
     states = dict.fromkeys(['n1', 'n2', 'n3'], 'idle') | {'n0': 'mixed', 'n4': 'idle*'}

@@ -178,10 +178,10 @@ def request(
     usable = sum(state.startswith(_IN_USE) for state in states.values())
     nodes = sorted((case.nodes or len(idle) for case in cases), reverse=True) or [1]
     words += [word for one in jobs for word in shlex.split(_option(one))]
-    named = _named_in(words)
+    named, asked = _asked_in(words)
     count = max(nodes[0], min(sum(nodes[:most]), usable), named)
     options = ['--exclusive', f'--nodes={count}']
-    if choice and not named and (chosen := choice.choose(idle, count)):
+    if choice and not named and (chosen := choice.choose(idle, asked or count)):
         options.append(f'--nodelist={",".join(chosen)}')
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
@@ -198,11 +198,14 @@ def _without_those_of_scripts(words: Sequence[str]) -> list[str]:
     return parser.parse_known_args(words)[1]
 
 
-def _named_in(words: Sequence[str]) -> int:
-    """How many nodes options of sbatch name."""
+def _asked_in(words: Sequence[str]) -> tuple[int, int]:
+    """How many nodes options of sbatch name, and how many they ask for; 0 where they do not."""
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument('-w', '--nodelist', default='')
-    return len({*expanded(parser.parse_known_args(words)[0].nodelist)})
+    parser.add_argument('-N', '--nodes', default='')
+    found = parser.parse_known_args(words)[0]
+    least = re.match(r'\d+', found.nodes)
+    return len({*expanded(found.nodelist)}), int(least[0]) if least else 0
 
 
 def _option(given: str) -> str:
