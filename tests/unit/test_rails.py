@@ -97,6 +97,7 @@ EVEN = two(8 * GB, 8 * GB)
         (two(16 * GB, GB), 2, 'mlx5_1:1 carried 1.0 GB of 16.0 GB; rank 1 sits beside it'),
         # Messages in parts over both.
         (two(4 * GB, 4 * GB), 1, None),
+        ([port(f'{name}:1', 2 * GB, n) for n, name in enumerate('abcd')], 1, None),
         # One rank needs no other port than that beside it, and took the one beside nobody.
         (two(8 * GB, 0), 1, None),
         (
@@ -151,6 +152,14 @@ def test_hosts_that_number_their_devices_otherwise():
     ethernet = {'layer': 'Ethernet', 'link': '1X EDR', 'speed': 25 * GB // 8}
     of_n1 = [port('mlx5_0:1', 16 * GB), port('mlx5_1:1', 0, **ethernet)]
     of_n2 = [port('mlx5_0:1', 0, up=False, **{**ethernet, 'speed': 0}), port('mlx5_1:1', 16 * GB)]
+    assert verify_rails(job(of_n1, of_n2), 'infiniband', {}) is None
+
+
+def test_a_slow_port_for_management_may_be_down():
+    slow = {'speed': 25 * GB // 8, 'layer': 'Ethernet', 'link': '1X EDR'}
+    fast = port('mlx5_0:1', 16 * GB, layer='Ethernet')
+    of_n1 = [fast, port('bnxt_re0:1', GB, **slow)]
+    of_n2 = [fast, port('bnxt_re0:1', 0, **{**slow, 'up': False, 'speed': 0})]
     assert verify_rails(job(of_n1, of_n2), 'infiniband', {}) is None
 
 
