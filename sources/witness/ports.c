@@ -118,6 +118,16 @@ static void write_address(struct json *json, const char *device)
     json_string(json, "nic", last ? last + 1 : target);
 }
 
+/* Ranks may be in other domains of a package than its card. */
+static void write_package(struct json *json, int domain)
+{
+    struct set cpus = system_set("/sys/devices/system/node/node%d/cpulist", domain);
+    uint64_t package;
+    if (system_number(&package, "/sys/devices/system/cpu/cpu%d/topology/physical_package_id",
+                      set_next(&cpus, 0)))
+        json_integer(json, "package", (long long)package);
+}
+
 static void write_place(struct json *json, const char *folder)
 {
     char device[192];
@@ -127,8 +137,10 @@ static void write_place(struct json *json, const char *folder)
     if (exists(device, "physfn"))
         json_boolean(json, "virtual", true);
     /* -1 where firmware does not tell, which is no number here. */
-    if (system_number(&domain, "%s/numa_node", device))
+    if (system_number(&domain, "%s/numa_node", device)) {
         json_integer(json, "numa", (long long)domain);
+        write_package(json, (int)domain);
+    }
     write_pcie(json, device);
 }
 

@@ -25,11 +25,15 @@ from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness.disturbance import sent_once
+from assay.witness.payload import payload_rate
 
 RESULT = 'result.json'
 
 #: What a raw socket fills of the link between two hosts.
 LINK_FIGURE = 'socket_bandwidth_of_link'
+
+#: What messages fill of the ports that they go over.
+PORT_FIGURE = 'bandwidth_of_port'
 
 #: The network itself, where a fabric's messages go through it by sockets.
 OF_NETWORK = {
@@ -72,7 +76,7 @@ class MpiBenchmark(MpiCheck):
     arguments: list[str] = variable(typ.List[str], value=[])
     witness_sections = 'placement,fabric'
     # Only a device's driver states a speed.
-    may_lack = frozenset({LINK_FIGURE})
+    may_lack = frozenset({LINK_FIGURE, PORT_FIGURE, f'hop_{PORT_FIGURE}'})
 
     @run_before('run')
     def use_built_program(self) -> None:
@@ -150,11 +154,20 @@ class MpiBenchmark(MpiCheck):
         better.
         """
         than = 'limit' if self.limit else 'socket'
+        of_port = {} if self.limit else self._port_figure(prefix, large)
         over = over_limit(small['bouts'], [one.latency for one in self.limits])
         size = large['size']
         of = 1 / over_limit(large['bouts'], [size / one.bandwidth for one in self.limits])
         values = {f'{prefix}latency_over_{than}': over, f'{prefix}bandwidth_of_{than}': of}
-        return figures_of(limit_measures(prefix), values) | self.network_figures()
+        return figures_of(limit_measures(prefix), values | of_port) | self.network_figures()
+
+    def _port_figure(self, prefix: str, large: dict[str, Any]) -> dict[str, float]:
+        """The fraction of what the ports give that its messages went over, where that is known."""
+        carrier = load_catalogue().fabrics[self.fabric].carrier
+        rate = payload_rate(witnessed_in(self.ended_job.folder), carrier)
+        if rate is None:
+            return {}
+        return {f'{prefix}{PORT_FIGURE}': large['size'] / min(large['bouts']) / rate}
 
     def network_figures(self) -> dict[str, Figure]:
         """The network itself, where a fabric's messages go through it by sockets.
@@ -218,7 +231,7 @@ def limit_measures(prefix: str) -> dict[str, Quantity]:
     higher = Quantity('1', 'higher', must_be_held=True)
     return {
         **{f'{prefix}latency_over_{than}': lower for than in ('limit', 'socket')},
-        **{f'{prefix}bandwidth_of_{than}': higher for than in ('limit', 'socket')},
+        **{f'{prefix}bandwidth_of_{than}': higher for than in ('limit', 'socket', 'port')},
         **OF_NETWORK,
     }
 

@@ -63,22 +63,19 @@ def verify_rails(report: Report, carrier: str, ports: Mapping[str, float]) -> st
     :param carrier: of the fabric.
     :param ports: those of the partition with their rates in Gbit/s, by names as the witness has
         them; empty where its file names none.
-    :returns: a sentence with the faults; None if there are none, or nothing can be told.
+    :returns: a sentence with the faults; None if there are none, or nothing can be known.
     """
     if len(report.hosts) == 1 or carrier == 'memory':
         return None
     named = _of_carrier(report, carrier, ports)
     rails = _named(report, carrier, named) if named else _made_for_messages(report, carrier)
-    faults = [
-        *_down(rails, named),
-        *_below_rate(rails, named),
-        *_narrow_slots(rails),
-        *(_slow_sockets(report, rails, named) if carrier == 'sockets' else ()),
-    ]
-    # Interfaces that nobody named may be for all else.
+    faults = [*_down(rails, named), *_below_rate(rails, named), *_narrow_slots(rails)]
+    # Interfaces that nobody named may be for all else, and virtual ones state any rate.
     if named or carrier != 'sockets':
         for one in rails:
             faults += _idle(report, one, bool(named))
+    if carrier == 'sockets':
+        faults += _slow_sockets(report, rails, named)
     if not faults:
         return None
     more = f' (and {len(faults) - MOST_FAULTS} more like it)' if len(faults) > MOST_FAULTS else ''
@@ -125,36 +122,46 @@ def _named(report: Report, carrier: str, ports: Iterable[str]) -> list[Rails]:
 
 
 def _with_parts(device: Device, host: Host) -> Device:
-    """A bond has the rate of those of its parts whose link is up; its own is not told."""
+    """A bond has the rate of those of its parts whose link is up; its own is not known."""
     parts = [one.speed for one in host.devices if one.master == device.name and one.up is not False]
     return device.model_copy(update={'speed': sum(parts)}) if sum(parts) else device
 
 
 def _made_for_messages(report: Report, carrier: str) -> list[Rails]:
-    """What is up on some host and as fast as others there, without virtual functions.
-
-    Where there is InfiniBand, Ethernet ports of RDMA devices are for storage or management. Of
-    interfaces those count that ranks have connections over, and what these are made of.
-    """
-    rails, names = [], set()
-    for host in report.hosts:
-        ports = {_label(one): one for one in _candidates(host, carrier) if not one.virtual}
-        if carrier == 'sockets':
-            names |= {
-                socket.device for name, _, socket in between_hosts(report) if name == host.name
-            }
-            names |= {one.name for one in ports.values() if one.nic and one.master in names}
-        else:
-            up = {name: one for name, one in ports.items() if one.up is not False}
-            if any(one.layer == 'InfiniBand' for one in up.values()):
-                up = {name: one for name, one in up.items() if one.layer == 'InfiniBand'}
-            names |= _of_one_rate(up).keys()
-            names |= {name for name, one in up.items() if _is_degraded(one)}
-        rails.append(Rails(host, ports))
+    """The ports of each host that messages ought to go over, and those that do so on others."""
+    chosen = [_chosen(report, host, carrier) for host in report.hosts]
+    kinds = {(name, one.layer) for some in chosen for name, one in some.items()}
+    if carrier == 'sockets':  # their names are of each host alone
+        return [Rails(host, some) for host, some in zip(report.hosts, chosen, strict=True)]
     return [
-        Rails(one.host, {name: port for name, port in one.by_name.items() if name in names})
-        for one in rails
+        Rails(host, {name: one for name, one in _real(host, carrier) if (name, one.layer) in kinds})
+        for host in report.hosts
     ]
+
+
+def _real(host: Host, carrier: str) -> list[tuple[str, Device]]:
+    """The candidates by what people call them, without virtual functions beside their card."""
+    return [(_label(one), one) for one in _candidates(host, carrier) if not one.virtual]
+
+
+def _chosen(report: Report, host: Host, carrier: str) -> dict[str, Device]:
+    """What is up and as fast as others on the host, or over which its ranks have connections.
+
+    Where there is InfiniBand, Ethernet ports of RDMA devices are for storage or management. A bond
+    is what it is made of.
+    """
+    ports = dict(_real(host, carrier))
+    if carrier == 'sockets':
+        used = {socket.device for name, _, socket in between_hosts(report) if name == host.name}
+        return {
+            name: one
+            for name, one in ports.items()
+            if name in used or (one.nic and one.master in used)
+        }
+    up = {name: one for name, one in ports.items() if one.up is not False}
+    if any(one.layer == 'InfiniBand' for one in up.values()):
+        up = {name: one for name, one in up.items() if one.layer == 'InfiniBand'}
+    return _of_one_rate(up) | {name: one for name, one in up.items() if _is_degraded(one)}
 
 
 def _label(device: Device) -> str:
@@ -185,13 +192,13 @@ def _down(rails: Sequence[Rails], named: Iterable[str]) -> Iterator[str]:
 
 def _below_rate(rails: Sequence[Rails], named: Mapping[str, float]) -> Iterator[str]:
     """Ports slower than the partition says, or than the same port of other hosts."""
-    fastest: defaultdict[str, float] = defaultdict(float)
+    fastest: defaultdict[tuple[str, str], float] = defaultdict(float)
     for one in rails:
         for name, port in one.by_name.items():
-            fastest[name] = max(fastest[name], port.speed)
+            fastest[name, port.layer] = max(fastest[name, port.layer], port.speed)
     for one in rails:
         for name, port in one.by_name.items():
-            ought = named[name] * 1e9 / 8 if name in named else fastest[name]
+            ought = named[name] * 1e9 / 8 if name in named else fastest[name, port.layer]
             if port.up is False or not port.speed:
                 continue
             where = f'{one.host.name}: {name} runs at'
@@ -246,15 +253,14 @@ def _slow_sockets(
         if socket.device and socket.sent >= STREAM:
             found[sender, socket.device].append(socket.rate)
     for one in rails:
-        for name, port in one.by_name.items():
-            rates = found[one.host.name, port.name]
+        for name, ought in named.items():
+            rates = found[one.host.name, name]
             known = [rate for rate in rates if rate is not None]
             rate = len(rates) * sum(known) / len(known) if known else ONE_SOCKET
-            ought = named[name] * 1e9 / 8 if name in named else port.speed
-            if rate < LEAST_OF_SOCKETS * min(ought, ONE_SOCKET):
+            if rate < LEAST_OF_SOCKETS * min(ought * 1e9 / 8, ONE_SOCKET):
                 yield (
                     f'{one.host.name}: connections over {name} sent {decimal_size(rate)} in a '
-                    f'second, of {_gigabits(ought)} Gbit/s'
+                    f'second, of {ought:g} Gbit/s'
                 )
 
 
@@ -297,9 +303,8 @@ def _idle(report: Report, rails: Rails, named: bool) -> Iterator[str]:
         return
     all_of_host = sum(moved[one.rank] for one in movers)
     groups: defaultdict[tuple[str, ...], list[Process]] = defaultdict(list)
-    packages = _packages(report, rails.host)
     for one in movers:
-        groups[_beside(one, ports, packages)].append(one)
+        groups[_beside(one, ports)].append(one)
     beside = {name for group in groups for name in group}
     idle: list[str] = []
     waiting: list[Process] = []
@@ -325,26 +330,10 @@ _REMEDY = (
 )
 
 
-def _packages(report: Report, host: Host) -> dict[int, frozenset[int]]:
-    """The packages of NUMA domains, as far as ranks show them."""
-    return {
-        domain: process.packages
-        for process in report.by_host()[host.name]
-        if len(process.packages) == 1
-        for domain in process.numa
-    }
-
-
-def _beside(
-    process: Process, ports: Mapping[str, Device], packages: Mapping[int, frozenset[int]]
-) -> tuple[str, ...]:
-    """The nearest ports of a rank: of its NUMA domains, else of its packages, else all."""
+def _beside(process: Process, ports: Mapping[str, Device]) -> tuple[str, ...]:
+    """The nearest ports of a rank: of its NUMA domains, or else its packages, or all of them."""
     of_domain = [name for name, one in ports.items() if one.numa in process.numa]
-    of_package = [
-        name
-        for name, one in ports.items()
-        if one.numa is not None and packages.get(one.numa, frozenset()) & process.packages
-    ]
+    of_package = [name for name, one in ports.items() if one.package in process.packages]
     return tuple(of_domain or of_package or ports)
 
 
