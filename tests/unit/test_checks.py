@@ -1285,7 +1285,7 @@ def test_a_defect_that_hangs_is_told(job):
 def test_a_defect_that_ends_the_job_is_told(job):
     seen = []
     job(HUNG, without('defects: hangs\n'), exitcode=139, version='4.3.2', look=seen.append)
-    assert '(defects ended with exit code 139: ' in seen[0].finding
+    assert '(it ended with exit code 139; ' in seen[0].finding
 
 
 def test_a_defect_that_should_be_fixed_fails(job, monkeypatch):
