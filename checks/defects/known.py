@@ -1,7 +1,7 @@
 """Known defects of MPIs: small reproducers, each for the MPIs that have or had it."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import PerformanceError, SanityError
 
 from assay.checks.cases import offered
@@ -28,8 +28,6 @@ class KnownDefect(MpiCheck):
     time_limit = '3m'
     defect = parameter(sorted(DEFECTS), type=str, loggable=True)
     fabric = parameter(offered(FABRICS), type=str, loggable=True)
-    #: What `assay run` and `assay doctor` tell; empty if there is nothing.
-    finding = variable(str, value='', loggable=True)
 
     #: 1, or 0 where it shows in a version that should have it fixed.
     measures = {'as_known': Quantity('1', 'higher', headline=True)}
@@ -40,7 +38,6 @@ class KnownDefect(MpiCheck):
 
     @run_after('init')
     def select_mpis(self):
-        self.finding = ''  # whatever a user set
         if self.fabric not in self.entry.fabrics:
             self.valid_systems = []
             return

@@ -98,7 +98,7 @@ def with_findings(report, *found):
 def test_a_run_tells_each_finding_once(golden_report, capsys):
     report = with_findings(golden_report('Passed'), 'MPICH 4.3.2 has: it', 'MPICH 4.3.2 has: it')
     terminal.show_run(run_of(report), LOG)
-    assert capsys.readouterr().out.count('defect: MPICH 4.3.2 has: it') == 1
+    assert capsys.readouterr().out.count('finding: MPICH 4.3.2 has: it') == 1
 
 
 def test_a_failed_case_tells_its_finding_as_its_failure(golden_report):
