@@ -81,15 +81,17 @@ class KnownDefect(MpiCheck):
             self.launch.assert_ended_well()
             raise SanityError(f'{self.program} did not begin: {self.launch.reason}')
         self.launch.assert_started_as_asked()
+        if self.says(f'{self.defect} shows'):
+            return 'wrong result'
+        if self.says(f'{self.defect} does not show'):
+            # What goes wrong after that is not this defect.
+            self.launch.assert_ended_well()
+            self.launch.assert_as_asked()
+            return None
         if self.says('hangs'):
             return f'it hung for {self.entry.seconds} s'
         if self.launch.exit_code:
             return f'it ended with exit code {self.launch.exit_code}'
-        self.launch.assert_as_asked()
-        if self.says(f'{self.defect} shows'):
-            return 'wrong result'
-        if self.says(f'{self.defect} does not show'):
-            return None
         raise SanityError(f'{self.program} did not tell whether the defect shows')
 
     def says(self, words):

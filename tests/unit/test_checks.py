@@ -1306,3 +1306,33 @@ def test_a_defect_that_should_be_fixed_fails(job, monkeypatch):
 def test_a_job_that_did_not_begin_shows_no_defect(job, edit, exitcode, words):
     with pytest.raises(SanityError, match=words):
         job(HUNG, edit, exitcode=exitcode)
+
+
+@pytest.mark.parametrize(
+    ('words', 'exitcode', 'shown'),
+    [('shows', 0, '(wrong result; '), ('shows', 139, '(wrong result; '), ('does not show', 0, '')],
+)
+def test_the_word_of_a_reproducer_counts(job, words, exitcode, shown):
+    seen = []
+    told = in_output(f'any-source {words}')
+    if words == 'shows':
+        job(HUNG, told, exitcode=exitcode, version='4.3.2', look=seen.append)
+        assert shown in seen[0].finding
+    else:
+        # The witness tells of no end, after which nothing is proved.
+        with pytest.raises(SanityError, match='did not reach MPI_Finalize'):
+            job(HUNG, told, exitcode=exitcode)
+
+
+def test_what_goes_wrong_after_the_word_is_not_the_defect(job):
+    with pytest.raises(SanityError, match='ended with exit code 3'):
+        job(HUNG, in_output('any-source does not show'), exitcode=3)
+
+
+def in_output(words):
+    def edit(folder):
+        path = folder / 'rfm_job.out'
+        hung = 'defects: hangs\n'
+        path.write_text(path.read_text().replace(hung, f'defects: {words}\n', 1).replace(hung, ''))
+
+    return edit
