@@ -30,6 +30,7 @@ from reframe.core.runtime import runtime
 from assay import paths, witness
 from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
+from assay.config.defects import Known
 from assay.config.lint import check_classes
 from assay.job.launch import OF_WITNESS, WITNESS
 from assay.machine.provenance import Provenance
@@ -1264,3 +1265,78 @@ def test_what_a_check_lacks_is_told_when_it_is_loaded(tmp_path, monkeypatch, lac
         monkeypatch.setattr(type(check), lacking, getattr(MpiCheck, lacking))
         with pytest.raises(ReframeError, match=f'^Halo {told}'):
             check.assert_defined()
+
+
+HUNG = Path('KnownDefect/mpich-ucx-tcp')
+
+
+def without(words):
+    def edit(folder):
+        path = folder / 'rfm_job.out'
+        text = path.read_text()
+        assert words in text
+        path.write_text(text.replace(words, ''))
+
+    return edit
+
+
+def test_a_defect_that_hangs_is_told(job):
+    seen = []
+    job(HUNG, exitcode=3, version='4.3.2', look=seen.append)
+    assert seen[0].finding.startswith(
+        'MPICH 4.3.2 has: a stream of messages to MPI_ANY_SOURCE hangs'
+    )
+    assert '(it hung for 20 s; no fixed release is known; ' in seen[0].finding
+
+
+def test_a_defect_that_ends_the_job_is_told(job):
+    seen = []
+    job(HUNG, without('defects: hangs\n'), exitcode=139, version='4.3.2', look=seen.append)
+    assert '(it ended with exit code 139; ' in seen[0].finding
+
+
+def test_a_defect_that_should_be_fixed_fails(job, monkeypatch):
+    monkeypatch.setattr(Known, 'state', lambda self, version: 'fixed')
+    with pytest.raises(
+        PerformanceError, match=r'MPICH 4\.3\.2 has: .*: this version should have it'
+    ):
+        job(HUNG, exitcode=3, version='4.3.2')
+
+
+@pytest.mark.parametrize(
+    ('edit', 'exitcode', 'words'),
+    [
+        (without('any-source begins on 2 ranks'), 1, 'ended with exit code 1'),
+        (without('any-source begins on 2 ranks'), 0, 'did not begin'),
+    ],
+)
+def test_a_job_that_did_not_begin_shows_no_defect(job, edit, exitcode, words):
+    with pytest.raises(SanityError, match=words):
+        job(HUNG, edit, exitcode=exitcode)
+
+
+@pytest.mark.parametrize('exitcode', [0, 139])
+def test_the_word_of_a_reproducer_counts(job, exitcode):
+    seen = []
+    shows = in_output('any-source shows')
+    job(HUNG, shows, exitcode=exitcode, version='4.3.2', look=seen.append)
+    assert '(wrong result; ' in seen[0].finding
+
+
+def test_a_defect_that_does_not_show_is_proved_to_the_end(job):
+    with pytest.raises(SanityError, match='did not reach MPI_Finalize'):
+        job(HUNG, in_output('any-source does not show'))
+
+
+def test_what_goes_wrong_after_the_word_is_not_the_defect(job):
+    with pytest.raises(SanityError, match='ended with exit code 3'):
+        job(HUNG, in_output('any-source does not show'), exitcode=3)
+
+
+def in_output(words):
+    def edit(folder):
+        path = folder / 'rfm_job.out'
+        hung = 'defects: hangs\n'
+        path.write_text(path.read_text().replace(hung, f'defects: {words}\n', 1).replace(hung, ''))
+
+    return edit

@@ -62,6 +62,9 @@ class IsJudged(RegressionTestPlugin):
     #: By figure of the start and the end of the job which rank took longest, in words.
     slowest_ranks: dict[str, str] = variable(typ.Dict[str, str], value={}, loggable=True)
 
+    #: What people are to know of the job though it passed, in a sentence; empty if nothing.
+    finding: str = variable(str, value='', loggable=True)
+
     #: Whether the job was proved to be what was asked for, and its figures held to references.
     is_proved = False
     is_held = False
@@ -71,6 +74,7 @@ class IsJudged(RegressionTestPlugin):
     def forget_what_a_user_set(self) -> None:
         self.headlines, self.directions = [], {}
         self.disturbances, self.taken_by_others, self.slowest_ranks = [], [], {}
+        self.finding = ''
 
     # Before any job, because a mistake in a file need not cost one; not before the setup, because
     # most checks are made but not run.

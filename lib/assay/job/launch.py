@@ -235,6 +235,15 @@ class Launch:
             if fault:
                 raise LaunchError(fault)
 
+    def assert_started_as_asked(self) -> None:
+        """Hold program, MPI and ranks against what was asked for, of one that need not have ended.
+
+        :raises LaunchError: with the first fault that is found, or if there is no report.
+        """
+        for fault in self._faults_of_start(self.seen or self.witnessed):
+            if fault:
+                raise LaunchError(fault)
+
     def misplaced(self) -> dict[str, str]:
         """What is wrong with the placement on each host where something is.
 
@@ -249,15 +258,19 @@ class Launch:
                 found[host.name] = fault
         return found
 
-    def _faults(self, but_single_nodes: bool) -> Iterator[str | None]:
-        catalogue = load_catalogue()
-        report, mpi = self.witnessed, FAMILIES[self.family]
+    def _faults_of_start(self, report: witness.Report) -> Iterator[str | None]:
+        mpi = FAMILIES[self.family]
         ran = ' '.join(report.command[:1])
         if self.command not in (None, Path(ran).name):
             yield f'the report of the witness is of {ran!r}, and not of {self.program}'
         yield witness.verify_mpi(report, mpi.library, mpi.name)
         if report.ranks != self.ranks:
             yield f'{self.program} ran with {report.ranks} rank(s) instead of {self.ranks}'
+
+    def _faults(self, but_single_nodes: bool) -> Iterator[str | None]:
+        catalogue = load_catalogue()
+        report = self.witnessed
+        yield from self._faults_of_start(report)
         if not but_single_nodes:
             yield layout_of(self.layout).verify(report, self.placement)
         fabric = catalogue.fabrics[self.fabric]
