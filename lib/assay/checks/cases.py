@@ -10,7 +10,7 @@ from reframe.core.builtins import parameter, run_after
 from reframe.core.exceptions import ReframeError, ReframeFatalError
 from reframe.core.pipeline import RegressionTestPlugin
 
-from assay.config.fabrics import load_catalogue
+from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import SCALES
 
 _CATALOGUE = load_catalogue()
@@ -50,11 +50,18 @@ class HasCases(RegressionTestPlugin):
     @run_after('init')
     def select_where_to_run(self) -> None:
         # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
+        if self.fabric == DEFAULT:
+            names = _CATALOGUE.best_first(SCALES[self.scale] > 1)
+            self.valid_systems = [f'+{name} +scale_{self.scale}' for name in names]
+            self.valid_prog_environs = [f'+mpi +{name}' for name in names]
+            return
         self.valid_systems = [f'+{self.fabric} +scale_{self.scale}']
         self.valid_prog_environs = [f'+mpi +{self.fabric}']
         fabric, nodes = _CATALOGUE.fabrics[self.fabric], SCALES[self.scale]
         # Within a node an MPI may answer for a network by shared memory: nothing would be shown.
-        if (nodes > 1 and not fabric.crosses_nodes) or (nodes == 1 and fabric.needs_device):
+        is_packed = self.layout == 'cyclic' and nodes == 1
+        is_reached = nodes == 1 or fabric.crosses_nodes
+        if is_packed or not is_reached or (nodes == 1 and fabric.needs_device):
             self.valid_systems = []
 
     def narrow_to_first_fabric(self) -> None:
@@ -78,6 +85,8 @@ class HasCases(RegressionTestPlugin):
 
         On a system of single nodes a network's messages stay within the node.
         """
+        if self.fabric == DEFAULT:
+            return False
         fabric = _CATALOGUE.fabrics[self.fabric]
         has_network = fabric.crosses_nodes and offers('scale_2_nodes')
         scales = {'2_nodes', '4_nodes'} if has_network else {'1_node'}
