@@ -31,6 +31,7 @@ from assay import paths, witness
 from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
 from assay.config.lint import check_classes
+from assay.config.references import layers, merge
 from assay.job.launch import OF_WITNESS, WITNESS
 from assay.machine.provenance import Provenance
 from assay.programs.figure import declared
@@ -1220,6 +1221,18 @@ def test_overlap_in_the_smoke_mode_is_that_of_the_mpi_alone(tmp_path, progress, 
     chosen = {'fabric': 'tcp', 'layout': 'packed', 'scale': '1_node', 'progress': progress}
     with check_on(*where, **chosen) as (check, *_):
         assert ('smoke' in check.tags) == is_smoke and 'maintenance' in check.tags
+
+
+@pytest.mark.parametrize(('progress', 'is_held'), [('none', False), ('async', True)])
+def test_asynchronous_progress_has_to_hide_something(tmp_path, progress, is_held):
+    where = (SYSTEM, 'golden:node', tmp_path, 'mpi/overlap', 'Overlap', 'mpich')
+    chosen = {'fabric': 'shm', 'layout': 'packed', 'scale': '1_node', 'progress': progress}
+    with check_on(*where, **chosen) as (check, partition, environ):
+        check._current_partition, check._current_environ = partition, environ
+        check.report = json.loads((JOBS / 'Overlap' / 'mpich-shm' / 'result.json').read_text())
+        figures = check.figures()
+        held = merge(check, layers(check), figures)
+        assert figures['overlap'].must_be_held == is_held == ('overlap' in held)
 
 
 def test_how_long_a_start_took_is_held_of_every_check(job):

@@ -111,8 +111,8 @@ def test_nothing_was_forced_and_the_best_taken(tmp_path, fabric, said, carried):
             {'by_sockets': 11 * MB},
             'nothing was forced, and Open MPI did not take ucx-ib, the best that the partition '
             'has: its messages went by tcp; TCP sockets between the hosts carried 11.0 MB of the '
-            '10.0 MB that n1 sent to others; it says: bml: Using tcp btl for send; select: component ucx selected; what '
-            'forces it is OMPI_MCA_pml=ucx OMPI_MCA_btl=^ofi,openib,uct ',
+            '10.0 MB that n1 sent to others; it says: select: component ucx selected; bml: Using '
+            'tcp btl for send; what forces it is OMPI_MCA_pml=ucx OMPI_MCA_btl=^ofi,openib,uct ',
         ),
         (
             'ucx-ib',
