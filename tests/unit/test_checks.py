@@ -1270,3 +1270,50 @@ def test_what_a_check_lacks_is_told_when_it_is_loaded(tmp_path, monkeypatch, lac
         monkeypatch.setattr(type(check), lacking, getattr(MpiCheck, lacking))
         with pytest.raises(ReframeError, match=f'^Halo {told}'):
             check.assert_defined()
+
+
+def replacing(file, old, new):
+    """An edit of a job's folder: a text in a file."""
+
+    def edit(folder):
+        text = (folder / file).read_text()
+        assert old in text
+        (folder / file).write_text(text.replace(old, new))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ('edit', 'sentence'),
+    [
+        (
+            replacing('rfm_job.err', 'Using vader btl for send', 'Using tcp btl for send'),
+            'nothing was forced, and Open MPI did not take shm, the best that the partition has: '
+            'its messages went by tcp; it says',
+        ),
+        (
+            replacing('forced/err', 'Using vader btl for send', 'Using tcp btl for send'),
+            'forced: fabric shm was asked for, but tcp was used instead',
+        ),
+        (replacing('forced/exit_code', '0', '9'), 'forced: pt2pt ended with exit code 9'),
+        (lambda folder: shutil.rmtree(folder / 'forced'), 'forced: pt2pt was not run'),
+    ],
+)
+def test_what_users_get_is_held_against_the_best(job, edit, sentence):
+    with pytest.raises(SanityError, match=re.escape(sentence)):
+        job(Path('AsUsersGetIt/openmpi-default'), edit=edit)
+
+
+def test_a_default_that_is_slow(job):
+    def edit(folder):
+        path = folder / 'forced' / 'result.json'
+        report = json.loads(path.read_text())
+        for result in report['results']:
+            factor = 4
+            for name in ('best', 'median'):
+                result['time'][name] /= factor
+            result['bandwidth'] *= factor
+        path.write_text(json.dumps(report))
+
+    with pytest.raises((PerformanceError, SanityError), match='bandwidth_of_forced|best'):
+        job(Path('AsUsersGetIt/openmpi-default'), edit=edit)

@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from assay.cpus import as_list
-from assay.layout.layouts import BINDINGS, LAYOUTS, DoesNotFitError, NodeShape, Placement
+from assay.layout.layouts import BINDINGS, LAYOUTS, DoesNotFitError, NodeShape, Placement, unusual
 from witnessed import cpus_of, host, process, report, thread
 
 
@@ -206,14 +206,13 @@ def test_what_is_wrong_whatever_binds_and_what_is_unusual():
     domains, asked = SHAPES['two domains'], Placement(2, 1)
     on_one = sat(domains, (0,), (0,))
     assert default.verify(on_one, asked) == 'ranks 0 and 1 on n1 are bound to core 0'
-    assert default.unusual(sat(domains, (0,), (4,))) is None
+    assert unusual(sat(domains, (0,), (4,))) is None
     in_one = sat(domains, (0,), (1,))
     assert default.verify(in_one, asked) is None
-    assert default.unusual(in_one) == 'ranks 0 and 1 on n1 are all in NUMA domain 0 of 2'
+    assert unusual(in_one) == 'ranks 0 and 1 on n1 are all in NUMA domain 0 of 2'
     free = sat(domains, range(8), range(8))
     assert default.verify(free, asked) is None
-    assert default.unusual(free) == 'ranks 0 and 1 on n1 are not bound to any of its cores'
-    assert LAYOUTS['packed'].unusual(free) is None
+    assert unusual(free) == 'ranks 0 and 1 on n1 are not bound to any of its cores'
 
 
 def test_ranks_that_differ():

@@ -17,7 +17,7 @@ from assay.config import references
 from assay.config.reference_files import ReferencesError
 from assay.job.ending import EndedJob, cut_short
 from assay.job.launch import Launch, LaunchError, tell_names, witnessed_in
-from assay.layout.layouts import layout_of
+from assay.layout.layouts import GIVEN, unusual
 from assay.machine.job_states import PREEMPTED
 from assay.machine.slurm import SCHEDULERS
 from assay.programs.figure import Figure, Quantity, figures_of
@@ -145,7 +145,7 @@ class IsJudged(RegressionTestPlugin):
         self.look_for_leftovers()
         self.prove()
         self.is_proved = True
-        if told := layout_of(self.layout).unusual(self.launch.witnessed):
+        if self.layout == GIVEN and (told := unusual(self.launch.witnessed)):
             say(plain(f'{self.display_name}: {told}'))
         return True
 

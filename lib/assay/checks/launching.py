@@ -22,7 +22,14 @@ from assay.job.ending import FILES, ONLY_ONCE, EndedJob, taken_after
 from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
 from assay.layout.launchers import SRUN, is_srun, srun_step
-from assay.layout.layouts import DECLARED, DoesNotFitError, NodeShape, Placement, layout_of
+from assay.layout.layouts import (
+    BINDINGS,
+    DECLARED,
+    DoesNotFitError,
+    NodeShape,
+    Placement,
+    layout_of,
+)
 from assay.machine import topology
 from assay.machine.topology import core_count, domain_count
 from assay.mpis import FAMILIES
@@ -93,6 +100,11 @@ class IsStarted(RegressionTestPlugin):
         """
         words = SRUN if self.is_by_srun else self.family
         declared = self.current_partition.extras.get(DECLARED, '')
+        if declared not in ('', *BINDINGS):
+            raise ReframeError(
+                f'{self.current_partition.fullname}: {DECLARED} is {declared!r}, and has to be one '
+                f'of {", ".join(BINDINGS)}'
+            )
         try:
             placement = layout_of(layout or self.layout).place(words, self.node, ranks, threads)
         except DoesNotFitError as error:

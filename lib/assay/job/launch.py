@@ -19,12 +19,13 @@ from assay.layout.layouts import Placement, layout_of
 from assay.machine.slurm import names_of_hosts
 from assay.mpis import FAMILIES
 from assay.programs.figure import Figure, Quantity, figures_of
+from assay.text import plain
 from assay.witness import profile
 from assay.witness.disturbance import DISTURBANCES, disturbance_figures
 from assay.witness.profile import STARTUP, startup_figures
 from assay.witness.settings import verify_settings
 from assay.witness.traffic import verify_links, verify_traffic
-from assay.witness.variables import of_ranks
+from assay.witness.variables import LONGEST, of_ranks
 
 Value = TypeVar('Value')
 
@@ -308,18 +309,14 @@ class Launch:
         recipe = load_catalogue().recipe(self.fabric, self.family)
         assert recipe, f'{self.family} has no way to force {self.fabric}'
         ranks = of_ranks(report)
-        contrary = {
-            name: value
+        told = [
+            f'{name} to {value} in place of {plain("|".join(sorted(ranks[name])), LONGEST)}'
             for name, value in recipe.env.items()
-            if not ranks.get(name, set()) <= {value}
-        }
-        if contrary:
-            told = (
-                f'{name} to {v} in place of {"|".join(ranks[name])}' for name, v in contrary.items()
-            )
+            if ranks.get(name, set()) - {value}
+        ]
+        if told:
             return f'set {", ".join(told)}'
-        told = (f'{name}={value}' for name, value in recipe.env.items())
-        return f'what forces it is {" ".join(told)}'
+        return f'what forces it is {" ".join(f"{k}={value}" for k, value in recipe.env.items())}'
 
     def witness_figures(self) -> dict[str, Figure]:
         """What disturbed it, how long it took to start and end, and where its time went.

@@ -96,6 +96,9 @@ class Placement:
         return self.widths or (self.threads,) * self.ranks
 
 
+#: The layout of ranks of which no launcher is told where to put them.
+GIVEN = 'default'
+
 #: The extra of a partition that declares the binding, and its values in words.
 DECLARED = 'default_binding'
 BINDINGS = {
@@ -330,10 +333,6 @@ class Layout:
     def _wrong_nodes(self, hosts: list[PlacedHost]) -> str | None:
         return None
 
-    def unusual(self, report: Report) -> str | None:
-        """What is no fault of where ranks sat, and worth a sentence."""
-        return None
-
     def _small_cpuset(self, placement: Placement, host: PlacedHost) -> str | None:
         what = f'the cpuset of the job on {host.name}' if host.is_limited else host.name
         cores, needed = len(host.cores), sum(placement.cores)
@@ -453,10 +452,12 @@ class AsGiven(Layout):
         yield _too_many_on_cores
         yield partial(_not_as_declared, placement.declared)
 
-    def unusual(self, report: Report) -> str | None:
-        hosts = hosts_of(report, ())
-        found = (_of_hosts(find, hosts) for find in (_not_bound, _all_in_one_domain))
-        return '; '.join(filter(None, found)) or None
+
+def unusual(report: Report) -> str | None:
+    """What of a binding that a launcher gives is no fault, and worth a sentence."""
+    hosts = hosts_of(report, ())
+    found = (_of_hosts(find, hosts) for find in (_not_bound, _all_in_one_domain))
+    return '; '.join(filter(None, found)) or None
 
 
 def _of_hosts(find: Find, hosts: list[PlacedHost]) -> str | None:
@@ -585,7 +586,7 @@ LAYOUTS = {
         Layout('mixed', _mixed, ToCores(), AnyOrder()),
         OnThreads('threads', _threads, ToCores(), Filled()),
         RoundRobin('cyclic', _as_asked, ToCores(), Filled()),
-        AsGiven('default', _as_asked, ToNothing(), AnyOrder()),
+        AsGiven(GIVEN, _as_asked, ToNothing(), AnyOrder()),
     )
 }
 
