@@ -96,7 +96,7 @@ class Placement:
         return self.widths or (self.threads,) * self.ranks
 
 
-#: The layout of ranks of which no launcher is told where to put them.
+#: The layout of ranks that the launcher binds as it does by itself.
 GIVEN = 'default'
 
 #: The extra of a partition that declares the binding, and its values in words.
