@@ -6,6 +6,7 @@ JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
 
 FILES = {
     'PointToPoint': 'mpi/pt2pt',
+    'AsUsersGetIt': 'mpi/pt2pt',
     'Ring': 'mpi/ring',
     'Collectives': 'mpi/collectives',
     'Overlap': 'mpi/overlap',
@@ -43,6 +44,7 @@ def chosen(name, fabric):
     if name.endswith('Sweep'):
         wanted['sweep'] = 'strong'
     others = {
+        'AsUsersGetIt': {'fabric': 'default', 'layout': 'default'},
         'Overlap': {'progress': 'none'},
         'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
         'MiniMDMixed': {'layout': 'mixed'},

@@ -32,6 +32,7 @@ from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
 from assay.config.defects import Known
 from assay.config.lint import check_classes
+from assay.config.references import layers, merge
 from assay.job.launch import OF_WITNESS, WITNESS
 from assay.machine.provenance import Provenance
 from assay.programs.figure import declared
@@ -1230,6 +1231,18 @@ def test_overlap_in_the_smoke_mode_is_that_of_the_mpi_alone(tmp_path, progress, 
         assert ('smoke' in check.tags) == is_smoke and 'maintenance' in check.tags
 
 
+@pytest.mark.parametrize(('progress', 'is_held'), [('none', False), ('async', True)])
+def test_asynchronous_progress_has_to_hide_something(tmp_path, progress, is_held):
+    where = (SYSTEM, 'golden:node', tmp_path, 'mpi/overlap', 'Overlap', 'mpich')
+    chosen = {'fabric': 'shm', 'layout': 'packed', 'scale': '1_node', 'progress': progress}
+    with check_on(*where, **chosen) as (check, partition, environ):
+        check._current_partition, check._current_environ = partition, environ
+        check.report = json.loads((JOBS / 'Overlap' / 'mpich-shm' / 'result.json').read_text())
+        figures = check.figures()
+        held = merge(check, layers(check), figures)
+        assert figures['overlap'].must_be_held == is_held == ('overlap' in held)
+
+
 def test_how_long_a_start_took_is_held_of_every_check(job):
     def starts(init):
         def edit(folder):
@@ -1270,14 +1283,19 @@ def test_what_a_check_lacks_is_told_when_it_is_loaded(tmp_path, monkeypatch, lac
 HUNG = Path('KnownDefect/mpich-ucx-tcp')
 
 
-def without(words):
+def replacing(file, old, new):
+    """An edit of a job's folder: a text in a file."""
+
     def edit(folder):
-        path = folder / 'rfm_job.out'
-        text = path.read_text()
-        assert words in text
-        path.write_text(text.replace(words, ''))
+        text = (folder / file).read_text()
+        assert old in text
+        (folder / file).write_text(text.replace(old, new))
 
     return edit
+
+
+def without(words):
+    return replacing('rfm_job.out', words, '')
 
 
 def test_a_defect_that_hangs_is_told(job):
@@ -1340,3 +1358,32 @@ def in_output(words):
         path.write_text(path.read_text().replace(hung, f'defects: {words}\n', 1).replace(hung, ''))
 
     return edit
+
+
+@pytest.mark.parametrize(
+    ('edit', 'sentence'),
+    [
+        (
+            replacing('rfm_job.err', 'Using vader btl for send', 'Using tcp btl for send'),
+            'nothing was forced, and Open MPI did not take shm, the best that the partition has: '
+            'its messages went by tcp; it says',
+        ),
+        (
+            replacing('forced/err', 'Using vader btl for send', 'Using tcp btl for send'),
+            'forced: fabric shm was asked for, but tcp was used instead',
+        ),
+        (replacing('forced/exit_code', '0', '9'), 'forced: pt2pt ended with exit code 9'),
+        (lambda folder: shutil.rmtree(folder / 'forced'), 'forced: pt2pt was not run'),
+    ],
+)
+def test_what_users_get_is_held_against_the_best(job, edit, sentence):
+    with pytest.raises(SanityError, match=re.escape(sentence)):
+        job(Path('AsUsersGetIt/openmpi-default'), edit=edit)
+
+
+def test_a_default_that_is_slow(job):
+    def slow(check):
+        check.best_times = lambda size: [4.0, 1.0]
+
+    with pytest.raises(PerformanceError, match=r'latency_over_forced=4\.0'):
+        job(Path('AsUsersGetIt/openmpi-default'), change=slow)

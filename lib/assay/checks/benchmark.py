@@ -20,7 +20,8 @@ from assay.checks.check import MpiCheck
 from assay.config.environments import MEASURES_NODES, OURS, feature
 from assay.config.fabrics import load_catalogue
 from assay.files import strict_json
-from assay.job.launch import single_cached_property, witnessed_in
+from assay.job.launch import LaunchError, apart, single_cached_property, witnessed_in
+from assay.layout.layouts import Placement
 from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
@@ -93,6 +94,30 @@ class MpiBenchmark(MpiCheck):
         """
         return read_report(self.ended_job.folder / RESULT, self.program, lambda: self.launch.reason)
 
+    def start_beside(self, folder: str, placement: Placement, arguments: Sequence[str]) -> None:
+        """Have the job start the program otherwise as well, before, in a folder of its own."""
+        Path(self.stagedir, folder).mkdir(exist_ok=True)
+        placed = placement, placement.ranks * self.node_count
+        command = self.start_line(self.executable, *arguments, f'--json {RESULT}', placed=placed)
+        self.prerun_cmds = [*self.prerun_cmds, apart(folder, command)]
+        self.keep_files = [*self.keep_files, folder]
+
+    def report_beside(self, folder: str, placement: Placement, layout: str) -> dict[str, Any]:
+        """The report of that start, once all about it is right.
+
+        :param layout: whose placement it is. Its fabric was forced.
+        :raises SanityError: with a sentence that says what is wrong.
+        """
+        ranks = placement.ranks * self.node_count
+        try:
+            one = self.launch_apart(folder, self.program, placement, ranks)
+            one = replace(one, layout=layout, is_forced=True)
+            one.assert_ended_well()
+            one.assert_as_asked()
+            return read_report(one.folder / RESULT, self.program, lambda: one.reason)
+        except (LaunchError, SanityError) as error:
+            raise SanityError(f'{folder}: {error}') from None
+
     def select(self, **wanted: Any) -> dict[str, Any]:
         """The one entry of the report's results that has all the wanted values."""
         return next(
@@ -103,7 +128,7 @@ class MpiBenchmark(MpiCheck):
 
     @property
     def limited_by(self) -> Literal['memory', 'socket'] | None:
-        return load_catalogue().fabrics[self.fabric].limit
+        return load_catalogue().fabrics[self.way].limit
 
     def curve(self, **wanted: Any) -> list[tuple[int, float]]:
         """Sizes from 1 byte on and best times in seconds of the results with these values."""
