@@ -264,9 +264,10 @@ MUTANTS = [
         'minife',
         'watch runs slow',
         'minife/solver.cpp',
-        '~Stopwatch() { total.add(start, assay::Instant::now()); }',
-        '~Stopwatch() { double had = total.seconds; total.add(start, assay::Instant::now());'
-        ' total.seconds -= 0.1 * (total.seconds - had); }',
+        'total.add(start, assay::Instant::now());\n        assay::require_runs("a kernel',
+        'double had = total.seconds;\n        total.add(start, assay::Instant::now());\n'
+        '        total.seconds -= 0.1 * (total.seconds - had);\n'
+        '        assay::require_runs("a kernel',
     ),
     Mutant(
         'minife',
