@@ -134,6 +134,22 @@ def test_jobs_of_their_own_are_on_the_nodes_that_are_chosen(scheduler):
     assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n3']
 
 
+@pytest.mark.parametrize(
+    ('state', 'nodes'),
+    [
+        ('idle+reserved', ['--nodelist=n3']),
+        ('idle+maintenance+reserved', ['--nodelist=n3']),
+        ('idle+planned', []),
+        ('mixed', []),
+    ],
+)
+def test_nodes_that_are_free(scheduler, state, nodes):
+    """Of a reservation that is not the job's there are none after the filter."""
+    for node in scheduler.allnodes():
+        node.in_statex = lambda asked: asked == state
+    assert scheduler.emit_preamble(job(1)) == ['-x', *nodes]
+
+
 def test_builds_have_any_node(scheduler):
     assert scheduler.emit_preamble(job(1, 'rfm_build_BuildSources')) == ['-x']
 
@@ -186,7 +202,7 @@ SITE = {'systems/0/partitions': [{'name': 'a', 'scheduler': 'slurm', 'access': [
 )
 def test_nodes_without_a_turn_are_told(monkeypatch, capsys, jobs, told):
     monkeypatch.setattr(node_turns, 'load', lambda: Stored(jobs))
-    states = dict.fromkeys(['n1', 'n2', 'n3'], 'idle')
+    states = {'n1': 'idle', 'n2': 'allocated', 'n3': 'mixed', 'n4': 'drained: fan'}
     monkeypatch.setattr(node_turns, 'node_states', lambda partitions: states)
     node_turns.tell_turns(SimpleNamespace(system='made'), SITE)
     assert capsys.readouterr().err == f'Assay: {told}\n'

@@ -10,6 +10,7 @@ from assay import AssayError, say
 from assay.machine.slurm import SCHEDULERS, node_states, partitions_in, switches
 from assay.results.history import History, load
 from assay.running import node_choice
+from assay.running.allocation import IN_USE
 from assay.running.node_choice import NodeChoice, Way
 from assay.running.session import Suite
 from assay.spelling import many
@@ -62,7 +63,7 @@ def choose_nodes(suite: Suite, site: _SiteConfig, way: Way) -> None:
 
 
 def tell_turns(suite: Suite, site: _SiteConfig) -> None:
-    """Say which nodes of the system had no case within a week."""
+    """Say which nodes of the system had no case within a week, of those that can have one."""
     try:
         states: dict[str, str] = {}
         for one in site.get('systems/0/partitions'):
@@ -72,8 +73,10 @@ def tell_turns(suite: Suite, site: _SiteConfig) -> None:
         say(f'which nodes had no case within a week is not known: {error}')
         return
     since = time.time() - WITHIN
-    late = [node for node in states if used.get(node, 0.0) < since]
-    if not late:
-        say(f'each of {many(len(states), "node")} had a case within a week')
-        return
-    say(f'{len(late)} of {many(len(states), "node")} had no case within a week: {fold_nodes(late)}')
+    nodes = [node for node, state in states.items() if state.startswith(IN_USE)]
+    late = [node for node in nodes if used.get(node, 0.0) < since]
+    if late:
+        told = f'{len(late)} of {many(len(nodes), "node")} had no case within a week'
+        say(f'{told}: {fold_nodes(late)}')
+    else:
+        say(f'each of {many(len(nodes), "node")} had a case within a week')

@@ -55,7 +55,7 @@ AGAIN = 5
 LOOK = 60
 
 #: What states of nodes begin with that have jobs, or may have.
-_IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
+IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
 
 _NUMBER = re.compile(r'job allocation (\d+)')
 
@@ -175,8 +175,8 @@ def request(
     most = max((one['max_jobs'] for one in partitions), default=1)
     states = node_states(partitions_in(' '.join(words)))
     idle = [name for name, state in states.items() if state == 'idle']
-    usable = sum(state.startswith(_IN_USE) for state in states.values())
-    nodes = sorted((case.nodes or len(idle) for case in cases), reverse=True) or [1]
+    usable = sum(state.startswith(IN_USE) for state in states.values())
+    nodes = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
     words += [word for one in jobs for word in shlex.split(_option(one))]
     named, asked = _asked_in(words)
     count = max(nodes[0], min(sum(nodes[:most]), usable), named)
