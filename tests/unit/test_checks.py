@@ -1164,6 +1164,8 @@ MINIFE = ('apps/minife', 'MiniFE', 'mpich'), {'size': 'cache'}
         (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '2_nodes', True),
         (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '4_nodes', True),
         (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '8_nodes', False),
+        (RING, EXAMPLE, 'example-slurm:small', 'ofi-tcp', '2_nodes', True),
+        (RING, EXAMPLE, 'example-slurm:small', 'ofi-tcp', 'all', False),
         # Applications run over the first network.
         (MINIFE, SYSTEM, 'golden', 'shm', '1_node', True),
         (MINIFE, EXAMPLE, 'example-slurm:compute', 'shm', '1_node', True),

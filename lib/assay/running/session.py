@@ -180,7 +180,8 @@ def suite(
     if is_one_job:
         around = allocation.leave() or os.environ.get(allocation.VARIABLE)
     settings.assert_writable()
-    os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
+    for name in (runs.VARIABLE, node_choice.VARIABLE):
+        os.environ.pop(name, None)  # of a run that this command is part of a job of
     not_heeded = tuple(forget_sbatch_defaults())
     job = forget_job_around(os.environ)
     if job and allocation.VARIABLE not in os.environ:
