@@ -79,6 +79,22 @@ def test_the_sentence_of_ports_that_carried_nothing():
     assert named == 'n2: cxi2 and cxi3 carried 0 B of 16.0 GB; ranks 12-15 sit beside them'
 
 
+def test_a_port_of_slingshot_has_a_link_if_its_interface_has():
+    hosts = []
+    for up in (True, False):
+        interfaces = [
+            {'name': f'hsn{n}', 'kind': 'ethernet', 'sent': 0, 'received': 0, 'up': up or n == 0}
+            for n in range(2)
+        ]
+        second = hsn(1, 16 * GB if up else 0)
+        hosts.append([hsn(0, 16 * GB), {**second, 'up': None}, *interfaces])
+    said = verify_rails(job(*hosts, domains=2), 'cxi', {})
+    assert said.startswith('n2: the link of hsn1 is down (if not all of its ports')
+    assert verify_rails(job(*hosts, domains=2), 'cxi', {'cxi1': 200}) == (
+        'n2: the link of cxi1 is down'
+    )
+
+
 def two(first, second, **more):
     """Two ports of different NUMA domains."""
     return [port('mlx5_0:1', first), port('mlx5_1:1', second, 1, **more)]
@@ -230,7 +246,10 @@ def test_a_port_that_is_so_on_all_hosts(everywhere, words):
         ({'mlx5_0': 200, 'mlx5_1:1': 200}, None),
         ({'mlx5_0': 100}, None),
         ({'mlx5_0': 400}, 'n1: mlx5_0 runs at 200 of 400 Gbit/s (4X HDR)'),
-        ({'mlx5_0': 200, 'mlx5_7': 200}, 'n1 has no port mlx5_7, which its partition has'),
+        (
+            {'mlx5_0': 200, 'mlx5_7': 200},
+            'n1 has no port mlx5_7 with counters, which its partition has',
+        ),
         ({'eno1': 1}, None),  # over which other fabrics go
     ],
 )

@@ -44,21 +44,23 @@ def payload_rate(reports: Iterable[Report], carrier: str) -> float | None:
     :param carrier: of the fabric, a kind of device.
     :returns: None if no start ran on several hosts, or the rate of a port is not known.
     """
-    between = [report for report in reports if len(report.hosts) > 1]
-    if not between:
-        return None
-    report = max(between, key=lambda one: sum(_carried(one, carrier)))
-    rates = [_of_host(host, carrier) for host in report.hosts]
-    return min(rates) if all(rates) else None
+    # One after the other: of a large machine each is large.
+    found = (
+        (_carried(report, carrier), min(_of_host(host, carrier) for host in report.hosts))
+        for report in reports
+        if len(report.hosts) > 1
+    )
+    _, rate = max(found, default=(0, 0.0))
+    return rate or None
 
 
-def _carried(report: Report, carrier: str) -> list[int]:
-    return [
+def _carried(report: Report, carrier: str) -> int:
+    return sum(
         device.sent + device.received
         for host in report.hosts
         for device in host.devices
         if device.kind == carrier
-    ]
+    )
 
 
 def _of_host(host: Host, carrier: str) -> float:
