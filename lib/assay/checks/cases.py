@@ -49,12 +49,12 @@ class HasCases(RegressionTestPlugin):
 
     @run_after('init')
     def select_where_to_run(self) -> None:
-        # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
         if self.fabric == DEFAULT:
             names = _CATALOGUE.best_first(SCALES[self.scale] > 1)
             self.valid_systems = [f'+{name} +scale_{self.scale}' for name in names]
             self.valid_prog_environs = [f'+mpi +{name}' for name in names]
             return
+        # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
         self.valid_systems = [f'+{self.fabric} +scale_{self.scale}']
         self.valid_prog_environs = [f'+mpi +{self.fabric}']
         fabric, nodes = _CATALOGUE.fabrics[self.fabric], SCALES[self.scale]
