@@ -1316,6 +1316,7 @@ def test_a_default_that_is_slow(job):
 def test_the_binding_that_a_partition_declares(tmp_path):
     where = (SYSTEM, 'golden:node', tmp_path, 'mpi/pt2pt', 'AsUsersGetIt', 'mpich')
     with check_on(*where, scale='1_node') as (check, partition, environ):
+        assert 'maintenance' in check.tags and 'smoke' not in check.tags
         partition.extras['default_binding'] = 'core'
         check.setup(partition, environ)
         assert check.placement.declared == 'core' and check.way == 'shm'
