@@ -1,12 +1,14 @@
 """Heat diffusion with halo exchange: what communication costs a stencil code."""
 
 import math
+from dataclasses import replace
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 
 from assay.checks.benchmark import MpiBenchmark, refusing, whole_of_best
 from assay.checks.cases import scales
+from assay.layout.layouts import THREADS
 from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.benchmarks import check_halo
 from assay.programs.figure import Quantity
@@ -28,13 +30,15 @@ class Halo(MpiBenchmark):
     program = 'halo'
     witness_sections = 'placement,fabric,profile,matrix'
     always_sends = frozenset()  # as many chunks as there is time for
-    layout = parameter(['packed', 'spread', 'one-per-numa', 'threads'], type=str)
+    layout = parameter(['packed', 'spread', 'one-per-numa', THREADS], type=str)
     scale = parameter(scales(), type=str)
 
     @run_after('init')
-    def use_threads_on_one_fabric(self):
-        if self.layout == 'threads':
+    def use_threads_on_one_node(self):
+        if self.layout == THREADS:
             self.narrow_to_first_fabric()
+            if self.scale != '1_node':
+                self.valid_systems = []
 
     @run_after('setup')
     def set_mesh(self):
@@ -43,12 +47,12 @@ class Halo(MpiBenchmark):
 
     @run_before('run')
     def run_packed_beside_threads(self):
-        if self.layout == 'threads':
+        if self.layout == THREADS:
             self.start_beside(PACKED, self.packed, arguments(self.mesh_of_packed))
 
     def verify(self):
         super().verify()
-        if self.layout == 'threads':
+        if self.layout == THREADS:
             report = self.report_beside(PACKED, self.packed, PACKED)
             with refusing(self.program):
                 check_halo(report, self.mesh_of_packed, STEPS)
@@ -56,7 +60,10 @@ class Halo(MpiBenchmark):
 
     @property
     def packed(self):
-        return self.place(None, self.cores_per_rank, PACKED)
+        placement = self.place(None, self.cores_per_rank, PACKED)
+        # Where srun may use hardware threads it puts two of these ranks on a core.
+        options = ['--threads-per-core=1'] if self.is_by_srun else []
+        return replace(placement, options=[*placement.options, *options])
 
     @property
     def mesh_of_packed(self):
@@ -81,7 +88,7 @@ class Halo(MpiBenchmark):
         # The best chunks of each, so that a passing disturbance of the machine does not count.
         best = {entry['method']: entry['time']['best'] for entry in self.report['results']}
         compared = {}
-        if self.layout == 'threads':
+        if self.layout == THREADS:
             compared['threads_of_packed'] = rate(self.report) / self.rate_of_packed
         return self.named(
             **compared,

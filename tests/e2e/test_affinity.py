@@ -25,7 +25,7 @@ def node():
         pytest.skip('needs a machine with two cores: this one has 1')
     if len(os.sched_getaffinity(0)) < topology['num_cpus']:
         pytest.skip('needs all CPUs of the machine: this process may use only some of them')
-    return NodeShape(cores, len(topology['topology']['numa_nodes']))
+    return NodeShape(cores, len(topology['topology']['numa_nodes']), topology['num_cpus_per_core'])
 
 
 @pytest.mark.parametrize('layout', [name for name in LAYOUTS if name != 'default'])

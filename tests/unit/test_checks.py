@@ -24,6 +24,7 @@ from reframe.core.exceptions import (
     PerformanceError,
     ReframeError,
     SanityError,
+    SkipTestError,
 )
 from reframe.core.runtime import runtime
 
@@ -1389,3 +1390,27 @@ def test_a_default_that_is_slow(job):
 
     with pytest.raises(PerformanceError, match=r'latency_over_forced=4\.0'):
         job(Path('AsUsersGetIt/openmpi-default'), change=slow)
+
+
+def test_the_binding_that_a_partition_declares(tmp_path):
+    where = (SYSTEM, 'golden:node', tmp_path, 'mpi/pt2pt', 'AsUsersGetIt', 'mpich')
+    with check_on(*where, scale='1_node') as (check, partition, environ):
+        assert 'maintenance' in check.tags and 'smoke' not in check.tags
+        partition.extras['default_binding'] = 'core'
+        check.setup(partition, environ)
+        assert check.placement.declared == 'core' and check.way == 'shm'
+        partition.extras['default_binding'] = 'cores'
+        with pytest.raises(ReframeError, match='has to be one of core, numa, socket, none'):
+            check.apply_layout()
+
+
+def test_hardware_threads_against_cores(tmp_path):
+    chosen = {'fabric': 'shm', 'layout': 'threads', 'scale': '1_node'}
+    where = (SYSTEM, 'golden:node', tmp_path, 'mpi/halo', 'Halo', 'mpich')
+    with check_on(*where, **chosen) as (check, partition, environ):
+        (golden,) = (JOBS / 'Halo').glob('mpich-*')
+        check.report = json.loads((golden / 'result.json').read_text())
+        check.rate_of_packed = check.select(method='blocking')['points_per_second'] / 1.5
+        assert check.figures()['threads_of_packed'].value == pytest.approx(1.5)
+        with pytest.raises(SkipTestError, match='layout threads is packed'):
+            check.setup(partition, environ)

@@ -58,13 +58,13 @@ class HasCases(RegressionTestPlugin):
 
     @run_after('init')
     def select_where_to_run(self) -> None:
-        # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
         is_one = is_at_most(self.scale, 1)
         if self.fabric == DEFAULT:
             names = _CATALOGUE.best_first(not is_one)
             self.valid_systems = [f'+{name} +{PREFIX}{self.scale}' for name in names]
             self.valid_prog_environs = [f'+mpi +{name}' for name in names]
             return
+        # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
         self.valid_systems = [f'+{self.fabric} +{PREFIX}{self.scale}']
         self.valid_prog_environs = [f'+mpi +{self.fabric}']
         fabric = _CATALOGUE.fabrics[self.fabric]

@@ -25,12 +25,14 @@ from assay.layout.launchers import SRUN, is_srun, srun_step
 from assay.layout.layouts import (
     BINDINGS,
     DECLARED,
+    THREADS,
     DoesNotFitError,
     NodeShape,
     Placement,
     layout_of,
 )
 from assay.machine import topology
+from assay.machine.slurm import SCHEDULERS
 from assay.machine.topology import core_count, domain_count
 from assay.mpis import FAMILIES
 from assay.running import runs
@@ -133,6 +135,14 @@ class IsStarted(RegressionTestPlugin):
             f'on the nodes of {self.current_partition.fullname} layout {self.layout} is packed',
         )
         self.job.launcher.options = self.placement.options + self.job.launcher.options
+
+    @run_after('setup')
+    def ask_for_hardware_threads(self) -> None:
+        # A partition's access may keep jobs off them; of an option that is given twice the last one
+        # counts.
+        is_slurm = self.current_partition.scheduler.registered_name in SCHEDULERS
+        if self.layout == THREADS and is_slurm:
+            self.job.options.append(f'--threads-per-core={self.node.threads_per_core}')
 
     @run_after('setup')
     def start_only_once(self) -> None:

@@ -96,6 +96,9 @@ class Placement:
         return self.widths or (self.threads,) * self.ranks
 
 
+#: The layout of a rank on each hardware thread.
+THREADS = 'threads'
+
 #: The layout of ranks that the launcher binds as it does by itself.
 GIVEN = 'default'
 
@@ -584,7 +587,7 @@ LAYOUTS = {
         Layout('one-per-node', _one_per_node, ToNothing(), AnyOrder()),
         Layout('hybrid', _hybrid, ToCores(), OneEach()),
         Layout('mixed', _mixed, ToCores(), AnyOrder()),
-        OnThreads('threads', _threads, ToCores(), Filled()),
+        OnThreads(THREADS, _threads, ToCores(), Filled()),
         RoundRobin('cyclic', _as_asked, ToCores(), Filled()),
         AsGiven(GIVEN, _as_asked, ToNothing(), AnyOrder()),
     )
