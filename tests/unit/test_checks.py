@@ -1196,6 +1196,7 @@ def test_hooks_run_in_their_order():
         'assert_chosen_here',
         'read_references',
         'apply_layout',
+        'ask_for_hardware_threads',
         'start_only_once',
         'apply_fabric',
     ]
