@@ -1,7 +1,7 @@
 """Which jobs a check measures again: what others disturbed, and what ran on cores farther apart.
 
-A figure that missed its reference while others disturbed the job is no evidence. What ran while a
-hypervisor had the cores elsewhere is evidence, but a comparison can make little of it.
+A figure that missed its reference while others disturbed the job is no evidence. A job whose cores
+a hypervisor moved is evidence, but hardly comparable with the jobs of other runs.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _patience() -> float:
 
 
 def _distance_before(case: str) -> float:
-    """Seconds that the cores of a case were apart in earlier runs; infinite if nobody knows."""
+    """Seconds that the cores of a case were apart in earlier runs; infinite if it is unknown."""
     with suppress(FileNotFoundError):
         return 1e-9 * float(json.loads(runs.this().distances.read_text()).get(case, math.inf))
     return math.inf
