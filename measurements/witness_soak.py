@@ -34,7 +34,7 @@ from soaking import FailsAloneError, Launch, differences
 SOURCE = paths.ROOT / 'tests' / 'programs' / 'witness' / 'soak.c'
 #: Programs of a launch, odd so that the first seeds are odd and even in turn, and seconds that it
 #: may take.
-BATCH, LIMIT = 21, 40
+BATCH, LIMIT = 21, 90
 #: What may become of a batch.
 OUTCOMES = ('same', 'different', 'different once', 'fails alone')
 

@@ -1,15 +1,12 @@
 """Known defects of MPIs: small reproducers, each for the MPIs that have or had it."""
 
-import re
-
 import reframe as rfm
-from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import PerformanceError, SanityError
 
 from assay.checks.cases import offered
 from assay.checks.check import MpiCheck
 from assay.config.defects import load_defects
-from assay.job.launch import LaunchError
 from assay.programs.figure import Quantity
 
 DEFECTS = load_defects()
@@ -31,8 +28,6 @@ class KnownDefect(MpiCheck):
     time_limit = '3m'
     defect = parameter(sorted(DEFECTS), type=str, loggable=True)
     fabric = parameter(offered(FABRICS), type=str, loggable=True)
-    #: What `assay run` and `assay doctor` tell; empty if there is nothing.
-    finding = variable(str, value='', loggable=True)
 
     #: 1, or 0 where it shows in a version that should have it fixed.
     measures = {'as_known': Quantity('1', 'higher', headline=True)}
@@ -43,7 +38,6 @@ class KnownDefect(MpiCheck):
 
     @run_after('init')
     def select_mpis(self):
-        self.finding = ''  # whatever a user set
         if self.fabric not in self.entry.fabrics:
             self.valid_systems = []
             return
@@ -63,6 +57,7 @@ class KnownDefect(MpiCheck):
     def use_reproducer(self):
         self.executable = self.build.product(self.program)
         self.executable_opts = [self.defect, str(self.entry.seconds)]
+        self.env_vars.update(self.entry.known[self.family].env)
 
     @property
     def ran(self):
@@ -82,25 +77,25 @@ class KnownDefect(MpiCheck):
 
         :raises SanityError, LaunchError: if it did not begin, or was not as asked for.
         """
-        said = self.launch.text
-        begins = re.search(rf'^defects: {self.defect} begins on (\d+) ranks$', said, re.MULTILINE)
-        if not begins:
+        if not self.says(f'{self.defect} begins on {self.num_tasks} ranks'):
             self.launch.assert_ended_well()
             raise SanityError(f'{self.program} did not begin: {self.launch.reason}')
-        if int(begins[1]) != self.num_tasks:
-            raise SanityError(f'{self.program} began on {begins[1]} ranks, not {self.num_tasks}')
-        if re.search('^defects: hangs$', said, re.MULTILINE):
-            return f'it hung for {self.entry.seconds} s'
-        try:
-            self.launch.assert_ended_well()
-        except LaunchError as error:
-            return str(error)
-        self.launch.assert_as_asked()
-        if re.search(rf'^defects: {self.defect} shows$', said, re.MULTILINE):
+        self.launch.assert_started_as_asked()
+        if self.says(f'{self.defect} shows'):
             return 'wrong result'
-        if re.search(rf'^defects: {self.defect} does not show$', said, re.MULTILINE):
+        if self.says(f'{self.defect} does not show'):
+            # What goes wrong after that is not this defect.
+            self.launch.assert_ended_well()
+            self.launch.assert_as_asked()
             return None
+        if self.says('hangs'):
+            return f'it hung for {self.entry.seconds} s'
+        if self.launch.exit_code:
+            return f'it ended with exit code {self.launch.exit_code}'
         raise SanityError(f'{self.program} did not tell whether the defect shows')
+
+    def says(self, words):
+        return f'defects: {words}' in self.launch.text
 
     def figures(self):
         return self.named(as_known=float(self.is_as_known))

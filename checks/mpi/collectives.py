@@ -7,9 +7,12 @@ from reframe.core.builtins import parameter, run_after
 
 from assay.checks.benchmark import MpiBenchmark, refusing, whole_of_best
 from assay.checks.cases import scales
+from assay.mpis import FAMILIES
 from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.benchmarks import check_collectives
 from assay.programs.figure import Quantity
+from assay.programs.guidelines import guidelines
+from assay.spelling import many
 
 #: A barrier has none.
 NO_SIZE = 0
@@ -35,7 +38,8 @@ class Collectives(MpiBenchmark):
 
     An operation between N ranks needs at least ceil(log2 N) messages one after the other, so it is
     held against that many ping-pong latencies, measured in the same job. With many ranks sizes end
-    at 64 KiB.
+    at 64 KiB. None ought to take longer than others that do the same together: where one does, that
+    is reported.
     """
 
     program = 'collectives'
@@ -46,6 +50,7 @@ class Collectives(MpiBenchmark):
         'allreduce_time': Quantity('us', 'lower', headline=True),
         'allreduce_large_time': Quantity('us', 'lower'),
         'allreduce_whole_of_best': WHOLE_OF_BEST,
+        'worst_guideline': Quantity('1', 'lower'),
         **{f'{op}_over_ping_pong': Quantity('1', 'lower', must_be_held=True) for op in OPERATIONS},
         **{f'{op}_{size}_time': Quantity('us', 'lower') for op in OPERATIONS for size in SIZES},
     }
@@ -82,6 +87,7 @@ class Collectives(MpiBenchmark):
             'allreduce_time': small['allreduce']['best'] * 1e6,
             'allreduce_large_time': large['best'] * 1e6,
             'allreduce_whole_of_best': whole_of_best(small['allreduce']),
+            'worst_guideline': self.look_at_guidelines(),
         }
         for op, time in small.items():
             values[f'{op}_over_ping_pong'] = time['best'] / (steps * latency)
@@ -92,3 +98,14 @@ class Collectives(MpiBenchmark):
                     seconds = self.select(op=op, size=size)['time']['best']
                     values[f'{op}_{name}_time'] = seconds * 1e6
         return self.named(**values)
+
+    def look_at_guidelines(self):
+        """The worst factor of all guidelines; what violates one is reported as a finding."""
+        held = guidelines(self.report['results'], self.num_tasks)
+        said = [violation for one in held for violation in one.violations()]
+        if said:
+            extras = self.current_environ.extras
+            mpi = f'{FAMILIES[self.family].name} {extras.get("version", "")}'.strip()
+            more = f', and {many(len(said) - 1, "more violation")}' if said[1:] else ''
+            self.finding = f'{mpi} over {self.fabric}, {self.layout}: {said[0]}{more}'
+        return held[0].worst

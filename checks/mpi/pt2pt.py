@@ -1,7 +1,9 @@
 """Messages between two ranks: latency and bandwidth, and how near they are to the machine's own."""
 
+from dataclasses import replace
+
 import reframe as rfm
-from reframe.core.builtins import parameter
+from reframe.core.builtins import parameter, run_after, run_before
 
 from assay.checks.benchmark import (
     MpiBenchmark,
@@ -11,6 +13,7 @@ from assay.checks.benchmark import (
     worst_step,
 )
 from assay.checks.cases import scales
+from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.benchmarks import check_pt2pt
 from assay.programs.figure import Quantity
@@ -65,3 +68,76 @@ class PointToPoint(MpiBenchmark):
             latency_whole_of_best=whole_of_best(small['time']),
         )
         return figures | self.limit_figures('', small, large)
+
+
+#: The folder of the start on the best fabric, and the layout of its ranks.
+FORCED, FORCED_LAYOUT = 'forced', 'packed'
+
+
+@rfm.simple_test
+class AsUsersGetIt(MpiBenchmark):
+    """A ping-pong with nothing forced, after one on the best fabric there is, in the same job.
+
+    The best is the first that partition and environment offer: between nodes a network with a
+    device of its own before TCP, within a node shared memory.
+    """
+
+    program = 'pt2pt'
+    arguments = [
+        f'--pattern ping-pong --max {LARGE} --budget 0.08',
+        f'--focus {SMALL},{MEDIUM},{LARGE}',
+    ]
+    ranks = 2
+    fabric = parameter([DEFAULT], type=str, loggable=True)
+    layout = parameter(['default'], type=str, loggable=True)
+    scale = parameter(scales(2), type=str, loggable=True)
+
+    measures = {
+        'latency': Quantity('us', 'lower', headline=True),
+        'bandwidth': Quantity('MB/s', 'higher', headline=True),
+        'latency_over_forced': Quantity('1', 'lower', must_be_held=True),
+        'bandwidth_of_forced': Quantity('1', 'higher', must_be_held=True),
+        'cores_of_rank': Quantity('1', 'lower'),
+    }
+
+    @run_after('setup')
+    def place_forced(self):
+        self.placed = self.place(self.placement.ranks, self.cores_per_rank, FORCED_LAYOUT)
+
+    @run_before('run')
+    def run_forced_first(self):
+        env = self.placed.env | load_catalogue().variables(self.way, self.family)
+        self.start_beside(FORCED, replace(self.placed, env=env), self.arguments)
+
+    def verify(self):
+        super().verify()
+        self.forced = self.report_beside(FORCED, self.placed, FORCED_LAYOUT)
+        self.verify_messages(self.forced)
+
+    def verify_answers(self):
+        super().verify_answers()
+        self.verify_messages(self.report)
+
+    def verify_messages(self, report):
+        with refusing(self.program):
+            check_pt2pt(report)
+
+    def figures(self):
+        small, large = (self.best_times(size) for size in (SMALL, LARGE))
+        return self.named(
+            latency=small[0] * 1e6,
+            bandwidth=LARGE / large[0] / 1e6,
+            latency_over_forced=small[0] / small[1],
+            bandwidth_of_forced=large[1] / large[0],
+            cores_of_rank=max(len(rank.cores) for rank in self.launch.witnessed.processes),
+        )
+
+    def best_times(self, size):
+        """Seconds of a message, with nothing forced and forced."""
+        reports = self.report, self.forced
+        return [
+            result['time']['best']
+            for report in reports
+            for result in report['results']
+            if result['size'] == size
+        ]

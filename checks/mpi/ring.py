@@ -1,7 +1,7 @@
 """A message that goes round all ranks: what a hop costs on average, over every link."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter
+from reframe.core.builtins import parameter, run_after
 
 from assay.checks.benchmark import (
     MpiBenchmark,
@@ -28,8 +28,15 @@ class Ring(MpiBenchmark):
         *('--limits', f'--max-words {WORDS_LARGE}', '--ci 0.01', '--budget 0.1'),
         f'--focus {BYTES_OF_WORD * WORDS_SMALL},{BYTES_OF_WORD * WORDS_LARGE}',
     ]
-    layout = parameter(['packed', 'spread', 'one-per-numa', 'one-per-node'], type=str)
+    layout = parameter(
+        ['packed', 'spread', 'one-per-numa', 'one-per-node', 'cyclic', 'default'], type=str
+    )
     scale = parameter(scales(), type=str)
+
+    @run_after('init')
+    def bind_by_default_on_one_fabric(self):
+        if self.layout == 'default':
+            self.narrow_to_first_fabric()
 
     measures = {
         'hop_latency': Quantity('us', 'lower', headline=True),

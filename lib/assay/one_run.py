@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import os
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from assay import AssayError
+from assay import AssayError, say
 from assay.comparing.against import Against
 from assay.report import junit
 from assay.report.conclusion import conclude_run
 from assay.report.diff import conclusion_against, show_against
 from assay.report.progress import Progress
 from assay.report.terminal import show_budget
+from assay.results import node_turns
 from assay.results.budget import Choice, choose
 from assay.results.case_history import case_histories
 from assay.results.diff.cores import tell_distances
@@ -27,12 +30,19 @@ from assay.running.runs import RunFolder
 from assay.running.selection import listed
 from assay.running.session import Suite
 from assay.running.supervise import Ended
+from assay.spelling import many
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
 #: Runs before that one is likely to be compared with.
 LATEST = 10
+
+#: Seconds between two questions whether a node is idle.
+LOOK = 30
+
+#: After how many runs that reached no other node no more are made.
+IN_VAIN = 3
 
 
 def measure(
@@ -120,6 +130,68 @@ def measure_against(
     if word == 'FAILED' or held.is_broken:
         return 1
     return held.difference.exit_code or (3 if word == 'DISTURBED' else 0)
+
+
+def measure_every_node(
+    suite: Suite,
+    site: _SiteConfig,
+    given: Given,
+    label: str | None,
+    options: Sequence[str],
+    handles: Sequence[int],
+    budget: float | None,
+) -> int:
+    """Make runs on nodes that are idle, those without a case first, until each node had one.
+
+    :param options: of ReFrame.
+    :param budget: seconds after which no more run begins; None for no bound.
+    :returns: the exit code: 1 if something failed, 3 if others disturbed it, 128 and the number of
+        a signal that stopped it.
+    :raises AssayError: if Slurm does not tell its nodes.
+    """
+    began, end_of_budget = time.time(), time.monotonic() + (math.inf if budget is None else budget)
+    codes: list[int] = []
+    in_vain = 0
+    now = node_turns.turns(suite, site, began, given.jobs)
+    while now.late and _has_free(suite, site, given, began, end_of_budget):
+        own = runs.begin() if codes else suite.own
+        node_turns.choose_nodes(suite, site, 'turn', own)
+        with suite.in_one_job(site, given, options):
+            verdict, end = measure(suite, site, own, given, label, options, handles)
+        if end.stopped:
+            return 128 + end.stopped
+        if not own.report.exists():
+            return verdict.exit_code
+        if codes:
+            os.close(own.handle)
+        codes.append(verdict.exit_code)
+        before, now = now, node_turns.turns(suite, site, began, given.jobs)
+        in_vain = 0 if {*before.late} - {*now.late} else in_vain + 1
+        if in_vain == IN_VAIN:
+            say(f'no other node had a case in the last {IN_VAIN} runs, so no more are made')
+            break
+    say(f'{many(len(codes), "run")}: {now.told("in them")}')
+    return max(codes, key=(0, 3, 1).index, default=3)
+
+
+def _has_free(
+    suite: Suite, site: _SiteConfig, given: Given, since: float, until: float
+) -> bool:
+    """Wait for a node without a case that can have one; False if there is none in time.
+
+    :param until: that time, by the monotonic clock.
+    """
+    has_reservation = any('reservation' in one for one in given.jobs)
+    has_told = False
+    while time.monotonic() < until:
+        now = node_turns.turns(suite, site, since, given.jobs)
+        if now.free(has_reservation) or not now.late:
+            return bool(now.late)
+        if not has_told:
+            has_told = True
+            say(f'waiting until a node is idle: {now.told("yet")}')
+        time.sleep(min(LOOK, max(0.0, until - time.monotonic())))
+    return False
 
 
 def choose_for(

@@ -290,4 +290,34 @@ MUTANTS = [
         'if (panel.first + 2 * panel.width < matrix.n || row > panel.first)\n'
         '            out[map.owner(place)].push_back({ row - panel.first, map.local(place) });',
     ),
+    Mutant(
+        'hpl',
+        'update timed behind itself',
+        'hpl/solver.cpp',
+        'assay::Time took;\n',
+        'start = assay::Instant::now();\n        assay::Time took;\n',
+    ),
+    Mutant(
+        'hpl',
+        'panel timed behind itself',
+        'hpl/solver.cpp',
+        'factorisation(panel);\n            factored',
+        'factorisation(panel);\n            start = assay::Instant::now();\n            factored',
+    ),
+    Mutant(
+        'hpl',
+        'substitution timed behind itself',
+        'hpl/solver.cpp',
+        'const assay::Instant start = assay::Instant::now();\n    Buffer x = substitute(matrix);',
+        'Buffer x = substitute(matrix);\n    const assay::Instant start = assay::Instant::now();',
+    ),
+    Mutant(
+        'hpl',
+        'test timed behind itself',
+        'hpl/main.cpp',
+        'const assay::Instant start = assay::Instant::now();\n'
+        '    Buffer x = solve(matrix, algorithm, timing.phases, bouts, first_step);',
+        'Buffer x = solve(matrix, algorithm, timing.phases, bouts, first_step);\n'
+        '    const assay::Instant start = assay::Instant::now();',
+    ),
 ]

@@ -264,9 +264,10 @@ MUTANTS = [
         'minife',
         'watch runs slow',
         'minife/solver.cpp',
-        '~Stopwatch() { total.add(start, assay::Instant::now()); }',
-        '~Stopwatch() { double had = total.seconds; total.add(start, assay::Instant::now());'
-        ' total.seconds -= 0.1 * (total.seconds - had); }',
+        'total.add(start, assay::Instant::now());\n        assay::require_runs("a kernel',
+        'double had = total.seconds;\n        total.add(start, assay::Instant::now());\n'
+        '        total.seconds -= 0.1 * (total.seconds - had);\n'
+        '        assay::require_runs("a kernel',
     ),
     Mutant(
         'minife',
@@ -339,5 +340,20 @@ MUTANTS = [
         'minife/solver.cpp',
         'advance(rows, rr / pq, p, q, x, r);',
         'if (k % 7) advance(rows, rr / pq, p, q, x, r);',
+    ),
+    Mutant(
+        'minife',
+        'product before its watch',
+        'minife/solver.cpp',
+        'Stopwatch stopwatch(times.matvec);\n        product(p, q);',
+        'product(p, q);\n        Stopwatch stopwatch(times.matvec);',
+    ),
+    Mutant(
+        'minife',
+        'scalar product before its watch',
+        'minife/solver.cpp',
+        'Stopwatch stopwatch(times.dot);\n        return dot(rows, u, v);',
+        'double result = dot(rows, u, v);\n        Stopwatch stopwatch(times.dot);\n'
+        '        return result;',
     ),
 ]

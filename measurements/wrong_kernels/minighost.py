@@ -255,4 +255,18 @@ MUTANTS = [
         'heat.sum += heat_[thread].sum;',
         'heat.sum = static_cast<float>(heat.sum + heat_[thread].sum);',
     ),
+    _of(
+        'stencil timed behind itself',
+        'main.cpp',
+        'Heat heat = stencil_.apply(variables_[v], variables_.spare(), stores_);',
+        'Heat heat = stencil_.apply(variables_[v], variables_.spare(), stores_);\n'
+        '    start = assay::Instant::now();',
+    ),
+    _of(
+        'steps timed from the twentieth',
+        'main.cpp',
+        'bouts_.before(done++);',
+        'if (done == 20)\n                start = assay::Instant::now();\n'
+        '            bouts_.before(done++);',
+    ),
 ]

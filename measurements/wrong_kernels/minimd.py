@@ -379,4 +379,24 @@ MUTANTS = [
         '{\n                if (&swap != &swaps.back())\n'
         '                    std::memcpy(rows + row(swap.first + k), in, 3 * sizeof(double));',
     ),
+    _of(
+        'force timed as communication',
+        'simulation.cpp',
+        'double seconds = charge(last, spent.force);',
+        'double seconds = charge(last, spent.communication);',
+    ),
+    _of(
+        'steps timed from the tenth',
+        'simulation.cpp',
+        'began += bouts.before(step - 1);',
+        'began += bouts.before(step - 1);\n        if (step == 10)\n'
+        '            start = assay::Instant::now();',
+    ),
+    _of(
+        'lists timed as communication',
+        'simulation.cpp',
+        '    neighbours.build(atoms);\n    bouts.add(NEIGHBOURS, charge(last, spent.neighbours));',
+        '    neighbours.build(atoms);\n    charge(last, spent.communication);\n'
+        '    bouts.add(NEIGHBOURS, charge(last, spent.neighbours));',
+    ),
 ]

@@ -20,7 +20,7 @@ _ARGUMENTS = {
     'halo': ['--n', ','.join(map(str, _MESH)), '--steps', str(_STEPS), '--budget', '0.02'],
     'overlap': ['--min', '4K', '--max', '4K', '--ratios', '1', '--budget', '0.02'],
     'pt2pt': ['--max', '4K', '--min', '1K', '--budget', '0.01'],
-    'ring': ['--max-words', '64', '--budget', '0.05'],
+    'ring': ['--max-words', '64', '--budget', '0.2'],
     'collectives': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
     'pairs': ['--group', '1', '--large', '1K', '--budget', '0.01'],
 }
@@ -86,7 +86,7 @@ MUTANTS = [
         'clock scaled',
         'mpi/common/clock.h',
         'return (double)now.tv_sec +',
-        'return 0.99 * (double)now.tv_sec +',
+        'return (double)now.tv_sec - 1e-11 * (double)now.tv_nsec +',
     ),
     Mutant(
         'halo',
@@ -271,7 +271,7 @@ MUTANTS = [
         'clock scaled',
         'mpi/common/clock.h',
         'return (double)now.tv_sec +',
-        'return 0.99 * (double)now.tv_sec +',
+        'return (double)now.tv_sec - 1e-11 * (double)now.tv_nsec +',
     ),
     Mutant(
         'pt2pt',
@@ -370,14 +370,16 @@ MUTANTS = [
         'every other window left out',
         'mpi/pairs/meter.c',
         'i < iterations; i++) {\n        post_window',
-        'i < iterations; i += 2) {\n        post_window',
+        'i < iterations; i++) {\n        static long calls;\n        if (calls++ % 2)\n'
+        '            continue;\n        post_window',
     ),
     Mutant(
         'pairs',
         'every other window one way left out',
         'mpi/pairs/meter.c',
         'i < iterations; i++) {\n        if (point->first)',
-        'i < iterations; i += 2) {\n        if (point->first)',
+        'i < iterations; i++) {\n        static long calls;\n        if (calls++ % 2)\n'
+        '            continue;\n        if (point->first)',
     ),
     Mutant(
         'pairs',
@@ -442,7 +444,7 @@ MUTANTS = [
         'clock scaled',
         'mpi/common/clock.h',
         'return (double)now.tv_sec +',
-        'return 0.99 * (double)now.tv_sec +',
+        'return (double)now.tv_sec - 1e-11 * (double)now.tv_nsec +',
     ),
     Mutant(
         'ring',
@@ -501,14 +503,14 @@ MUTANTS = [
         'time of a root scaled',
         'mpi/collectives.c',
         'return sample_parts_end(&calls);',
-        'return 0.999 * sample_parts_end(&calls);',
+        'return 0.9 * sample_parts_end(&calls);',
     ),
     Mutant(
         'collectives',
         'time of a root in part',
         'mpi/common/sample.c',
         'parts->seconds += after.seconds - before.seconds;',
-        'parts->seconds += 0.999 * (after.seconds - before.seconds);',
+        'parts->seconds += 0.9 * (after.seconds - before.seconds);',
     ),
     Mutant(
         'collectives',

@@ -174,10 +174,17 @@ void require_memory(double bytes_on_this_rank, const char *remedy)
            need / GIB, (need - worst.lack) / GIB, remedy);
 }
 
+static long runs_of_kernels;
+
+void ran()
+{
+    runs_of_kernels++;
+}
+
 Instant Instant::now()
 {
     double before = system_seconds(), mpi = MPI_Wtime();
-    return { before, mpi, system_seconds() };
+    return { before, mpi, system_seconds(), runs_of_kernels };
 }
 
 void Time::add(const Instant &from, const Instant &to)
@@ -186,6 +193,7 @@ void Time::add(const Instant &from, const Instant &to)
     seconds += to.mpi - from.mpi;
     least += to.before - from.after - tick;
     most += to.after - from.before + tick;
+    runs += to.runs - from.runs;
 }
 
 void Time::add(const Time &other)
@@ -193,6 +201,7 @@ void Time::add(const Time &other)
     seconds += other.seconds;
     least += other.least;
     most += other.most;
+    runs += other.runs;
 }
 
 void Time::subtract(const Time &other)
@@ -200,6 +209,13 @@ void Time::subtract(const Time &other)
     seconds -= other.seconds;
     least -= other.most;
     most -= other.least;
+    runs -= other.runs;
+}
+
+void require_runs(const char *what, const Time &time, long runs)
+{
+    if (time.runs != runs)
+        fail("%ld runs of kernels are within the time of %s, which has %ld", time.runs, what, runs);
 }
 
 void print_time(const char *what, const Time &time, MPI_Op over_ranks)

@@ -49,9 +49,14 @@ const char *version();
 // the host has available. Call it before anything large is allocated. `remedy`: an imperative.
 void require_memory(double bytes_on_this_rank, const char *remedy);
 
+// At the end of a kernel, on the thread that times: its runs are counted between the instants that
+// they are timed between, and one outside of them is missed.
+void ran();
+
 // A time by MPI's clock, and by the system's read just before and just after it.
 struct Instant {
     double before, mpi, after;
+    long runs; // until then
     static Instant now();
 };
 
@@ -60,11 +65,15 @@ struct Instant {
 // something is left out, are not within them: lib/assay/programs/application.py looks.
 struct Time {
     double seconds = 0, least = 0, most = 0;
+    long runs = 0;
 
     void add(const Instant &from, const Instant &to);
     void add(const Time &other);
     void subtract(const Time &other);
 };
+
+// From any rank. Takes the job down where another number of runs lies within the time.
+void require_runs(const char *what, const Time &time, long runs);
 
 // Collective. Rank 0 prints one line, of the mean over the ranks (MPI_SUM), of the most of them
 // (MPI_MAX), or of rank 0 alone (MPI_OP_NULL):

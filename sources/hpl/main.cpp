@@ -155,6 +155,9 @@ double run(const Test &test, const Input &input, const Grid &grid, assay::Bouts 
     timing.whole.add(start, assay::Instant::now());
     const double paused = bouts.paused().seconds - paused_before;
     timing.whole.subtract({ paused, paused, paused });
+    const Phases &phases = timing.phases;
+    assay::require_runs("all phases", timing.whole,
+                        phases.factor.runs + phases.update.runs + phases.substitute.runs);
     take_slowest(timing, grid.all);
     timing.ended = std::time(nullptr);
     report.result(test, timing);

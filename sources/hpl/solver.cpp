@@ -84,6 +84,7 @@ private:
             panel.load(matrix);
             factorisation(panel);
             factored.add(start, assay::Instant::now());
+            assay::require_runs("a panel", factored, 1);
             phases.factor.add(factored);
             begun.add(factored);
         }
@@ -123,6 +124,7 @@ private:
         assay::Time took;
         took.add(start, assay::Instant::now());
         took.subtract(begun);
+        assay::require_runs("an update", took, 2); // of the next panel's columns, and of the rest
         phases.update.add(took);
         if (!last && is_wide(first))
             bouts.add(UPDATE, took.seconds / operations_of_update(panel.width, matrix.n - next));
@@ -170,6 +172,8 @@ private:
                 meanwhile->poll();
             update_tile(panel, interchange, column, std::min(column + tile, end), u[thread].data());
         }
+        if (omp_get_thread_num() == 0)
+            assay::ran();
     }
 
     void update_tile(const Panel &panel, const Interchange &interchange, int begin, int end,
@@ -212,6 +216,7 @@ Buffer solve(Matrix &matrix, const Algorithm &algorithm, Phases &phases, assay::
     const assay::Instant start = assay::Instant::now();
     Buffer x = substitute(matrix);
     phases.substitute.add(start, assay::Instant::now());
+    assay::require_runs("the substitution", phases.substitute, 1);
     return x;
 }
 

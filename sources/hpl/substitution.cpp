@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "application.hpp"
 #include "blas.h"
 
 namespace hpl {
@@ -76,6 +77,7 @@ Buffer substitute(const Matrix &matrix)
         pending_column = column;
         pending_width = width;
     }
+    assay::ran();
     return x;
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "application.hpp"
 #include "threads.hpp"
 
 namespace minife {
@@ -114,6 +115,7 @@ void Product::operator()(Vector &x, Vector &y)
         }
         halo.finish();
         multiply(outer, 0, outer.size(), x, y);
+        assay::ran();
         return;
     }
     halo.finish();
@@ -122,6 +124,7 @@ void Product::operator()(Vector &x, Vector &y)
         Part part = own_part(matrix.rows);
         rows_times(matrix, part.begin, part.end, x.data(), y.data());
     }
+    assay::ran();
 }
 
 double Product::traffic() const

@@ -1,10 +1,12 @@
 #include "solver.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
 #include <vector>
 
+#include "application.hpp"
 #include "threads.hpp"
 
 namespace minife {
@@ -18,7 +20,12 @@ class Stopwatch {
 public:
     explicit Stopwatch(assay::Time &total) : total(total), start(assay::Instant::now()) {}
     Stopwatch(const Stopwatch &) = delete;
-    ~Stopwatch() { total.add(start, assay::Instant::now()); }
+    ~Stopwatch()
+    {
+        const long before = total.runs;
+        total.add(start, assay::Instant::now());
+        assay::require_runs("a kernel of CG", total, before + 1);
+    }
 
 private:
     assay::Time &total;
@@ -37,6 +44,7 @@ void set(std::int64_t count, Vector &vector, Value value)
         for (std::int64_t i = part.begin; i < part.end; i++)
             w[i] = value(i);
     }
+    assay::ran();
 }
 
 // Two vectors whose product is this small are taken as orthogonal: nothing is left to solve along p.
@@ -62,6 +70,7 @@ void advance(std::int64_t count, double alpha, const Vector &p_vector, const Vec
             r[i] -= alpha * q[i];
         }
     }
+    assay::ran();
 }
 
 // Partial sums are added in the order of threads: the same answer in every run.
@@ -84,6 +93,7 @@ double own_dot(std::int64_t count, const Vector &x_vector, const Vector &y_vecto
     double result = 0;
     for (const Partial &partial : partials)
         result += partial.sum;
+    assay::ran();
     return result;
 }
 
@@ -196,6 +206,9 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
     times.total.subtract(bouts.paused());
     times.total.subtract(times.checked);
     bouts.end();
+    const long least = times.matvec.runs + times.dot.runs + times.waxpy.runs;
+    // The test for orthogonality may have run some more.
+    assay::require_runs("CG", times.total, std::max(least, times.total.runs));
     if (print)
         std::printf("Final Resid Norm: %g\n", solution.residual);
     return solution;

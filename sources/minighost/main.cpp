@@ -178,6 +178,8 @@ bool Run::step_through()
     taken_.wall.add(start, assay::Instant::now());
     taken_.wall.subtract(bouts_.paused());
     bouts_.end();
+    assay::require_runs("the stencil", taken_.stencil, done * options_.variables);
+    assay::require_runs("all steps", taken_.wall, done * options_.variables);
     return true;
 }
 

@@ -4,6 +4,7 @@
 // derivative of the embedding energy has to be sent, in the fourth column of the positions.
 #include <cmath>
 
+#include "application.hpp"
 #include "eam_potential.hpp"
 #include "force.hpp"
 
@@ -53,11 +54,14 @@ public:
     void compute(Atoms &atoms, const Neighbours &neighbours, Ghosts &ghosts) override
     {
         run<false>(atoms, neighbours, ghosts);
+        assay::ran();
     }
 
     Sums compute_with_sums(Atoms &atoms, const Neighbours &neighbours, Ghosts &ghosts) override
     {
-        return run<true>(atoms, neighbours, ghosts);
+        Sums sums = run<true>(atoms, neighbours, ghosts);
+        assay::ran();
+        return sums;
     }
 
     // Of a pair in a list: 8 for the squared distance, twice. Within the cut-off, for the density:

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "application.hpp"
 #include "force.hpp"
 
 namespace minimd {
@@ -22,11 +23,14 @@ public:
     void compute(Atoms &atoms, const Neighbours &neighbours, Ghosts &) override
     {
         run<false>(atoms, neighbours);
+        assay::ran();
     }
 
     Sums compute_with_sums(Atoms &atoms, const Neighbours &neighbours, Ghosts &) override
     {
-        return run<true>(atoms, neighbours);
+        Sums sums = run<true>(atoms, neighbours);
+        assay::ran();
+        return sums;
     }
 
     // Of a pair in a list: 3 differences and 5 for the squared distance. Within the cut-off: 1

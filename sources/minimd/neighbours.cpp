@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "application.hpp"
+
 namespace minimd {
 
 namespace {
@@ -171,6 +173,7 @@ void Neighbours::build(const Atoms &atoms)
         else
             build_part<Kind::HALF_WITH_OWN>(atoms, thread);
     }
+    assay::ran();
 }
 
 template <Neighbours::Kind KIND>

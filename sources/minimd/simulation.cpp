@@ -234,6 +234,10 @@ void Simulation::run()
     spent.total.add(start, assay::Instant::now());
     spent.total.subtract(bouts.paused());
     bouts.end();
+    const long lists = settings.steps / settings.neighbour_every;
+    assay::require_runs("the force", spent.force, settings.steps);
+    assay::require_runs("the lists", spent.neighbours, lists);
+    assay::require_runs("all steps", spent.total, settings.steps + lists);
     double error = gradient_error();
     Recount anew = recount_pairs(atoms, settings, force);
     judge.finish(atoms, error, sums.inside, anew.inside, ghosts.missing());

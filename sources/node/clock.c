@@ -108,6 +108,8 @@ struct rank_clock {
     double best, slowest, fastest; /* slices, in cycles per second */
     double lost; /* share of the cycles that the fastest slice would have had */
     double flops; /* per second: that of the best slices times threads */
+    /* Of the slices, and how many of them are faster than the best, and as fast or faster. */
+    double slices, faster, fast, flops_faster, flops_fast;
     /* Of all threads, for whoever holds one against the other. */
     double additions, counted, by_slices, chain_seconds;
     double flop, flop_by_slices, fma_seconds, rest;
@@ -132,6 +134,17 @@ static void measure(enum load load, struct thread_times *threads, int most_slice
 static double best_rate(const double *sorted, int count)
 {
     return sorted[count - (count + 9) / 10];
+}
+
+/* How many rates are above, and how many from it on but for rounding. */
+static void place_of(const double *rates, int count, double rate, double *above, double *from)
+{
+    static const double ROUNDING = 1e-12;
+    *above = *from = 0;
+    for (int i = 0; i < count; i++) {
+        *above += rates[i] > rate * (1 + ROUNDING);
+        *from += rates[i] >= rate * (1 - ROUNDING);
+    }
 }
 
 /* All slices of the threads that measured, behind those of the first. */
@@ -162,7 +175,18 @@ static struct rank_clock summarise(struct thread_times *threads, int most_thread
     clock.lost = 1 - clock.additions / clock.chain_seconds / clock.fastest;
     stats_of(flops, slices);
     clock.flops = clock.threads * best_rate(flops, slices);
+    clock.slices = slices;
+    place_of(hz, slices, clock.best, &clock.faster, &clock.fast);
+    place_of(flops, slices, clock.flops / clock.threads, &clock.flops_faster, &clock.flops_fast);
     return clock;
+}
+
+static void write_place(const char *of, double faster, double fast)
+{
+    json_array(bench.json, of);
+    json_integer(bench.json, NULL, (long long)faster);
+    json_integer(bench.json, NULL, (long long)fast);
+    json_end(bench.json);
 }
 
 /* Operations, the same by the slices' rates, and the time that they took. */
@@ -187,6 +211,9 @@ static void write_rank(int rank, const struct rank_clock *clock)
     json_number(bench.json, "lost_share", clock->lost);
     if (clock->flops > 0) /* the scalar load has none */
         json_number(bench.json, "flops", clock->flops);
+    json_integer(bench.json, "slices", (long long)clock->slices);
+    write_place("frequency_place", clock->faster, clock->fast);
+    write_place("flops_place", clock->flops_faster, clock->flops_fast);
     write_work("chain", clock->additions, clock->by_slices, clock->chain_seconds);
     write_work("fma", clock->flop, clock->flop_by_slices, clock->fma_seconds);
     json_number(bench.json, "counted", clock->counted);

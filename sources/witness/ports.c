@@ -35,15 +35,23 @@ static void write_speed(struct json *json, const char *interface)
         json_integer(json, "speed", (long long)(megabits * 1000000 / 8));
 }
 
+/* The number that a text starts with, to one decimal. The program's locale may have no points. */
+static double decimal(const char *text)
+{
+    int whole = 0, tenths = 0;
+    sscanf(text, "%5d.%1d", &whole, &tenths);
+    return whole + tenths / 10.0;
+}
+
 /* "200 Gb/sec (4X HDR)". */
 static void write_rate(struct json *json, const char *port)
 {
     char *rate = system_text("%s/rate", port);
-    double gigabits;
-    char link[16] = "";
-    if (rate && sscanf(rate, "%lf Gb/sec (%15[^)])", &gigabits, link) >= 1 && gigabits > 0) {
+    double gigabits = rate ? decimal(rate) : 0;
+    char link[16];
+    if (gigabits > 0) {
         json_integer(json, "speed", (long long)(gigabits * 1e9 / 8));
-        if (*link)
+        if (sscanf(rate, "%*[^(](%15[^)])", link) == 1)
             json_string(json, "link", link);
     }
     free(rate);
@@ -72,7 +80,7 @@ static bool find_interface(char *name, size_t size, const char *folder, int port
 static double read_pcie(const char *folder, const char *file)
 {
     char *text = system_text("%s/%s", folder, file);
-    double value = text ? strtod(text, NULL) : 0;
+    double value = text ? decimal(text) : 0;
     free(text);
     if (strstr(file, "width") && value > MOST_LANES)
         value = 0;
@@ -118,6 +126,16 @@ static void write_address(struct json *json, const char *device)
     json_string(json, "nic", last ? last + 1 : target);
 }
 
+/* Ranks may be in other domains of a package than its card. */
+static void write_package(struct json *json, int domain)
+{
+    struct set cpus = system_set("/sys/devices/system/node/node%d/cpulist", domain);
+    uint64_t package;
+    if (system_number(&package, "/sys/devices/system/cpu/cpu%d/topology/physical_package_id",
+                      set_next(&cpus, 0)))
+        json_integer(json, "package", (long long)package);
+}
+
 static void write_place(struct json *json, const char *folder)
 {
     char device[192];
@@ -127,8 +145,10 @@ static void write_place(struct json *json, const char *folder)
     if (exists(device, "physfn"))
         json_boolean(json, "virtual", true);
     /* -1 where firmware does not tell, which is no number here. */
-    if (system_number(&domain, "%s/numa_node", device))
+    if (system_number(&domain, "%s/numa_node", device)) {
         json_integer(json, "numa", (long long)domain);
+        write_package(json, (int)domain);
+    }
     write_pcie(json, device);
 }
 

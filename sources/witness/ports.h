@@ -16,7 +16,7 @@
  * interface of a port of an RDMA device or of a Slingshot NIC, where it has one
  * nic      the PCI function, "0000:41:00.0"
  * virtual  whether it is a virtual function of a card that this host has
- * numa     its NUMA domain
+ * numa     its NUMA domain, and package that of this domain
  * pcie     lanes (width) and transfers per second and lane (speed, in 10^9) of its slot, and what it
  *          and the other end can do at best (widest, fastest)
  *

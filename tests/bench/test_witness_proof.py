@@ -24,7 +24,7 @@ def node():
     cores = topology['num_cpus'] // topology['num_cpus_per_core']
     if cores < 2 or len(os.sched_getaffinity(0)) < topology['num_cpus']:
         pytest.skip('needs a machine with two cores, and all of its CPUs')
-    return NodeShape(cores, len(topology['topology']['numa_nodes']))
+    return NodeShape(cores, len(topology['topology']['numa_nodes']), topology['num_cpus_per_core'])
 
 
 @pytest.fixture

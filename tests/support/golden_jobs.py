@@ -23,6 +23,7 @@ def chosen(name, fabric):
     if name.endswith('Sweep'):
         wanted['sweep'] = 'strong'
     others = {
+        'AsUsersGetIt': {'fabric': 'default', 'layout': 'default'},
         'Overlap': {'progress': 'none'},
         'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
         'MiniMDMixed': {'layout': 'mixed'},

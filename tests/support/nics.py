@@ -86,6 +86,9 @@ def write(folder: Path, nics: list[Nic], sent: int, received: int) -> Path:
         device = folder / f'sys/devices/pci{nic.bridge[:7]}/{nic.bridge}/{nic.pci}'
         _put(device / 'uevent', f'DRIVER={nic.driver}')
         _put(device / 'numa_node', nic.numa)
+        system = folder / 'sys/devices/system'
+        _put(system / f'node/node{nic.numa}/cpulist', f'{8 * nic.numa}-{8 * nic.numa + 7}')
+        _put(system / f'cpu/cpu{8 * nic.numa}/topology/physical_package_id', nic.numa // 2)
         for place, names, values in (
             (device, ('current_link_width', 'current_link_speed'), nic.pcie),
             (device, ('max_link_width', 'max_link_speed'), nic.card),

@@ -24,13 +24,16 @@ from reframe.core.exceptions import (
     PerformanceError,
     ReframeError,
     SanityError,
+    SkipTestError,
 )
 from reframe.core.runtime import runtime
 
 from assay import paths, witness
 from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
+from assay.config.defects import Known
 from assay.config.lint import check_classes
+from assay.config.references import layers, merge
 from assay.job.launch import OF_WITNESS, WITNESS
 from assay.machine.provenance import Provenance
 from assay.programs.figure import declared
@@ -1192,6 +1195,8 @@ MINIFE = ('apps/minife', 'MiniFE', 'mpich'), {'size': 'cache'}
         (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '2_nodes', True),
         (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '4_nodes', True),
         (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '8_nodes', False),
+        (RING, EXAMPLE, 'example-slurm:small', 'ofi-tcp', '2_nodes', True),
+        (RING, EXAMPLE, 'example-slurm:small', 'ofi-tcp', 'all', False),
         # Applications run over the first network.
         (MINIFE, SYSTEM, 'golden', 'shm', '1_node', True),
         (MINIFE, EXAMPLE, 'example-slurm:compute', 'shm', '1_node', True),
@@ -1259,6 +1264,18 @@ def test_overlap_in_the_smoke_mode_is_that_of_the_mpi_alone(tmp_path, progress, 
         assert ('smoke' in check.tags) == is_smoke and 'maintenance' in check.tags
 
 
+@pytest.mark.parametrize(('progress', 'is_held'), [('none', False), ('async', True)])
+def test_asynchronous_progress_has_to_hide_something(tmp_path, progress, is_held):
+    where = (SYSTEM, 'golden:node', tmp_path, 'mpi/overlap', 'Overlap', 'mpich')
+    chosen = {'fabric': 'shm', 'layout': 'packed', 'scale': '1_node', 'progress': progress}
+    with check_on(*where, **chosen) as (check, partition, environ):
+        check._current_partition, check._current_environ = partition, environ
+        check.report = json.loads((JOBS / 'Overlap' / 'mpich-shm' / 'result.json').read_text())
+        figures = check.figures()
+        held = merge(check, layers(check), figures)
+        assert figures['overlap'].must_be_held == is_held == ('overlap' in held)
+
+
 def test_how_long_a_start_took_is_held_of_every_check(job):
     def starts(init):
         def edit(folder):
@@ -1294,3 +1311,136 @@ def test_what_a_check_lacks_is_told_when_it_is_loaded(tmp_path, monkeypatch, lac
         monkeypatch.setattr(type(check), lacking, getattr(MpiCheck, lacking))
         with pytest.raises(ReframeError, match=f'^Halo {told}'):
             check.assert_defined()
+
+
+HUNG = Path('KnownDefect/mpich-ucx-tcp')
+
+
+def replacing(file, old, new):
+    """An edit of a job's folder: a text in a file."""
+
+    def edit(folder):
+        text = (folder / file).read_text()
+        assert old in text
+        (folder / file).write_text(text.replace(old, new))
+
+    return edit
+
+
+def without(words):
+    return replacing('rfm_job.out', words, '')
+
+
+def test_a_defect_that_hangs_is_told(job):
+    seen = []
+    job(HUNG, exitcode=3, version='4.3.2', look=seen.append)
+    assert seen[0].finding.startswith(
+        'MPICH 4.3.2 has: a stream of messages to MPI_ANY_SOURCE hangs'
+    )
+    assert '(it hung for 20 s; no fixed release is known; ' in seen[0].finding
+
+
+def test_a_defect_that_ends_the_job_is_told(job):
+    seen = []
+    job(HUNG, without('defects: hangs\n'), exitcode=139, version='4.3.2', look=seen.append)
+    assert '(it ended with exit code 139; ' in seen[0].finding
+
+
+def test_a_defect_that_should_be_fixed_fails(job, monkeypatch):
+    monkeypatch.setattr(Known, 'state', lambda self, version: 'fixed')
+    with pytest.raises(
+        PerformanceError, match=r'MPICH 4\.3\.2 has: .*: this version should have it'
+    ):
+        job(HUNG, exitcode=3, version='4.3.2')
+
+
+@pytest.mark.parametrize(
+    ('edit', 'exitcode', 'words'),
+    [
+        (without('any-source begins on 2 ranks'), 1, 'ended with exit code 1'),
+        (without('any-source begins on 2 ranks'), 0, 'did not begin'),
+    ],
+)
+def test_a_job_that_did_not_begin_shows_no_defect(job, edit, exitcode, words):
+    with pytest.raises(SanityError, match=words):
+        job(HUNG, edit, exitcode=exitcode)
+
+
+@pytest.mark.parametrize('exitcode', [0, 139])
+def test_the_word_of_a_reproducer_counts(job, exitcode):
+    seen = []
+    shows = in_output('any-source shows')
+    job(HUNG, shows, exitcode=exitcode, version='4.3.2', look=seen.append)
+    assert '(wrong result; ' in seen[0].finding
+
+
+def test_a_defect_that_does_not_show_is_proved_to_the_end(job):
+    with pytest.raises(SanityError, match='did not reach MPI_Finalize'):
+        job(HUNG, in_output('any-source does not show'))
+
+
+def test_what_goes_wrong_after_the_word_is_not_the_defect(job):
+    with pytest.raises(SanityError, match='ended with exit code 3'):
+        job(HUNG, in_output('any-source does not show'), exitcode=3)
+
+
+def in_output(words):
+    def edit(folder):
+        path = folder / 'rfm_job.out'
+        hung = 'defects: hangs\n'
+        path.write_text(path.read_text().replace(hung, f'defects: {words}\n', 1).replace(hung, ''))
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ('edit', 'sentence'),
+    [
+        (
+            replacing('rfm_job.err', 'Using vader btl for send', 'Using tcp btl for send'),
+            'nothing was forced, and Open MPI did not take shm, the best that the partition has: '
+            'its messages went by tcp; it says',
+        ),
+        (
+            replacing('forced/err', 'Using vader btl for send', 'Using tcp btl for send'),
+            'forced: fabric shm was asked for, but tcp was used instead',
+        ),
+        (replacing('forced/exit_code', '0', '9'), 'forced: pt2pt ended with exit code 9'),
+        (lambda folder: shutil.rmtree(folder / 'forced'), 'forced: pt2pt was not run'),
+    ],
+)
+def test_what_users_get_is_held_against_the_best(job, edit, sentence):
+    with pytest.raises(SanityError, match=re.escape(sentence)):
+        job(Path('AsUsersGetIt/openmpi-default'), edit=edit)
+
+
+def test_a_default_that_is_slow(job):
+    def slow(check):
+        check.best_times = lambda size: [4.0, 1.0]
+
+    with pytest.raises(PerformanceError, match=r'latency_over_forced=4\.0'):
+        job(Path('AsUsersGetIt/openmpi-default'), change=slow)
+
+
+def test_the_binding_that_a_partition_declares(tmp_path):
+    where = (SYSTEM, 'golden:node', tmp_path, 'mpi/pt2pt', 'AsUsersGetIt', 'mpich')
+    with check_on(*where, scale='1_node') as (check, partition, environ):
+        assert 'maintenance' in check.tags and 'smoke' not in check.tags
+        partition.extras['default_binding'] = 'core'
+        check.setup(partition, environ)
+        assert check.placement.declared == 'core' and check.way == 'shm'
+        partition.extras['default_binding'] = 'cores'
+        with pytest.raises(ReframeError, match='has to be one of core, numa, socket, none'):
+            check.apply_layout()
+
+
+def test_hardware_threads_against_cores(tmp_path):
+    chosen = {'fabric': 'shm', 'layout': 'threads', 'scale': '1_node'}
+    where = (SYSTEM, 'golden:node', tmp_path, 'mpi/halo', 'Halo', 'mpich')
+    with check_on(*where, **chosen) as (check, partition, environ):
+        (golden,) = (JOBS / 'Halo').glob('mpich-*')
+        check.report = json.loads((golden / 'result.json').read_text())
+        check.rate_of_packed = check.select(method='blocking')['points_per_second'] / 1.5
+        assert check.figures()['threads_of_packed'].value == pytest.approx(1.5)
+        with pytest.raises(SkipTestError, match='layout threads is packed'):
+            check.setup(partition, environ)

@@ -62,6 +62,11 @@ def test_the_one_for_the_virtual_cluster():
     assert f'{len(nodes)}_nodes' in {one.scale for one in contract.commitments}
 
 
+@pytest.mark.parametrize('scale', ['3_nodes', '768_nodes', 'half', 'all'])
+def test_any_number_of_nodes_is_a_scale(scale):
+    assert small(SMALL.replace('scale: 1_node', f'scale: {scale}')).commitments[0].scale == scale
+
+
 def test_the_schema_is_that_of_the_code():
     """To write it anew: remove it, run this, look at it."""
     now = json.dumps(Contract.model_json_schema(), indent=2) + '\n'

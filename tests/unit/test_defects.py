@@ -1,11 +1,17 @@
 """The catalogue of known defects, what it says of versions, and the check that looks for them."""
 
+from types import SimpleNamespace
 
 import pytest
 
 from assay import paths
 from assay.config import defects
 from assay.config.defects import Known, load_defects
+from assay.report import terminal
+from assay.results import store
+from assay.results.defects import found_last
+from assay.results.failures import findings
+from reports import LOG, cases, run_of
 
 SOURCES = paths.SOURCES / 'mpi' / 'defects'
 SERIES = Known(since='4.1.4', fixed=['5.0.11', '6.0.2'])
@@ -79,3 +85,36 @@ def test_a_wrong_entry_is_refused(tmp_path, entry, words):
             load_defects(path)
     finally:
         load_defects.cache_clear()
+
+
+def with_findings(report, *found):
+    """A report of passing cases of the check, with what each found."""
+    own = [case for case in cases(report) if not case['fixture']]
+    for number, (case, finding) in enumerate(zip(own, found, strict=True)):
+        case.update(finding=finding, display_name=f'KnownDefect %defect={number}')
+    return report
+
+
+def test_a_run_tells_each_finding_once(golden_report, capsys):
+    report = with_findings(golden_report('Passed'), 'MPICH 4.3.2 has: it', 'MPICH 4.3.2 has: it')
+    terminal.show_run(run_of(report), LOG)
+    assert capsys.readouterr().out.count('finding: MPICH 4.3.2 has: it') == 1
+
+
+def test_a_failed_case_tells_its_finding_as_its_failure(golden_report):
+    report = golden_report('FailedReference')
+    for case in cases(report):
+        case['finding'] = 'MPICH 4.3.2 has: it'
+    assert findings(run_of(report)) == []
+
+
+def test_the_last_word_of_each_case_counts(tmp_path, golden_report, monkeypatch):
+    first = run_of(with_findings(golden_report('Passed'), 'A 1 has: it', 'B 2 has: that'))
+    later = run_of(with_findings(golden_report('Passed'), '', ''))
+    stored = {'old': first, 'new': later}
+    sessions = [SimpleNamespace(uuid=name, problem='') for name in stored]
+    monkeypatch.setattr(store, 'sessions', lambda database: sessions)
+    monkeypatch.setattr(store, 'runs', lambda uuids, database: ((n, stored[n]) for n in uuids))
+    assert found_last(tmp_path) == []
+    sessions.pop()
+    assert found_last(tmp_path) == ['A 1 has: it', 'B 2 has: that']

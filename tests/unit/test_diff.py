@@ -12,11 +12,13 @@ import pytest
 from assay import AssayError, paths
 from assay.report.console import FURTHEST, as_interval, as_multiple, is_tenfold
 from assay.report.diff import SCREEN
+from assay.results.diff.cores import tell_distances
 from assay.results.diff.difference import difference
 from assay.results.figure_series import CONDITIONS
 from assay.results.grouping import Member, grouped
 from assay.results.history import load
 from assay.results.run_selectors import choose
+from assay.running.runs import RunFolder
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import figures
 from assay.witness.reading import read_witness
@@ -673,6 +675,20 @@ def test_a_job_whose_cores_were_moved_meanwhile_is_left_out(site):
     sizes = {one.figure.figure: len(one.after.values) for one in found.figures}
     assert sizes == {'latency': 2, 'bandwidth': 2, 'waxpy_rate': 3}
     assert found.exit_code == 0
+
+
+def test_a_run_is_told_how_near_cores_were_in_the_runs_before(site, tmp_path):
+    for latency, move in ((300, 1.0), (44, 1.0), (41, 1.1), (30, 3.0)):
+        site.runs(1, on_cores(latency, move))
+    history = load(site.database)
+    own = RunFolder(tmp_path)
+    tell_distances(own, history, history.runs[:1])
+    told = json.loads(own.distances.read_text())
+    assert {*told.values()} == {300}
+    tell_distances(own, history, history.runs)
+    # One that was moved was only near at one of its ends.
+    assert {*json.loads(own.distances.read_text()).values()} == {41}
+    assert {*told} == {one.figure.test_case for one in site.difference('last~3', 'last').figures}
 
 
 def test_where_all_cores_were_moved_only_figures_of_kernels_are_compared(site, told):

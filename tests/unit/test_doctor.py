@@ -56,6 +56,15 @@ def test_fabrics_that_an_mpi_lacks_have_a_reason(monkeypatch, capsys):
     assert 'no wheel installed: `assay run --with intelmpi` installs it' in said
 
 
+def test_defects_that_an_mpi_of_this_machine_has_shown(monkeypatch, capsys):
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [ONE])
+    doctor.examine(['MPICH 4.3.2 has: it', 'MPICH 4.3.20 has: that', 'Open MPI 5.0.9 has: this'])
+    said = capsys.readouterr().out
+    assert '  -        MPICH 4.3.2 has: it' in said
+    assert 'has: that' not in said
+    assert 'has: this' not in said
+
+
 def test_an_mpi_that_does_not_answer_is_a_problem(monkeypatch, capsys):
     fault = 'MPICH in /opt/mpich/bin does not answer: mpirun --version: no libhwloc'
     monkeypatch.setattr(mpi, 'find_mpis', lambda: [dataclasses.replace(ONE, fault=fault)])

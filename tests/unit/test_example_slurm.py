@@ -60,6 +60,12 @@ def test_a_job_with_the_launcher_of_mpich(script):
     assert 'mpiexec -n 2 -ppn 1 -bind-to core:1 -map-by numa /built/build/pt2pt' in text
 
 
+def test_a_job_on_all_nodes(script):
+    about = {'fabric': 'ofi-tcp', 'layout': 'packed', 'scale': 'all'}
+    text = script('small', 'mpich', 'mpi/ring', 'Ring', **about)
+    assert '#SBATCH --ntasks=192' in text and '#SBATCH --ntasks-per-node=16' in text
+
+
 def test_a_series_takes_its_nodes_from_one_job(script):
     text = script(
         *('compute', 'openmpi', 'apps/minife', 'MiniFESweep'),

@@ -151,3 +151,24 @@ def test_sbatch_is_told_what_the_script_says(tmp_path, monkeypatch):
     with rt.temp_runtime(str(CLUSTERS), 'clusters:infiniband'):
         slurm_jobs.WithDatabase().sbatch(['--parsable', str(script)])
     assert told == [['--parsable', "'--job-name=a b'", '--time=0:5:0', str(script)]]
+
+
+def test_hardware_threads_are_asked_for_and_cores_beside_them(tmp_path):
+    """Though the partition's access keeps jobs off them."""
+    where = (CLUSTERS, 'clusters:slingshot', tmp_path, 'mpi/halo', 'Halo', 'mpich')
+    text = job_script(*where, fabric='ofi-cxi', layout='threads', scale='1_node')
+    assert text.index('--threads-per-core=1\n') < text.index('#SBATCH --threads-per-core=2\n')
+    packed, threads = re.findall(r'srun (.*?) /built/build/halo', text)
+    assert '--threads-per-core=1 ' in packed and '--ntasks=128 ' in packed
+    assert '--cpu-bind=threads' in threads and '--ntasks-per-node=256 ' in threads
+    assert '--threads-per-core' not in threads
+
+
+def test_nothing_is_forced_but_beside_it(tmp_path):
+    where = (CLUSTERS, 'clusters:infiniband', tmp_path, 'mpi/pt2pt', 'AsUsersGetIt', 'openmpi')
+    text = job_script(*where, fabric='default', layout='default', scale='2_nodes')
+    forced = re.search(r'^\(cd forced && .*\)$', text, re.MULTILINE)[0]
+    free = text.replace(forced, '')
+    for word in ('OMPI_MCA_pml=', 'UCX_TLS=', '--cpu-bind=', '--distribution='):
+        assert word in forced and word not in free
+    assert 'srun --cpus-per-task=1 --ntasks-per-node=1 /built/build/pt2pt' in free

@@ -10,9 +10,10 @@ from assay import witness
 from assay.job import output
 from assay.job.launch import WITNESS, LaunchError, tell_names
 from assay.job.output import Output
+from assay.layout.layouts import Placement
 from launched import over_infiniband
 from slurms import commands_of_slurm, node
-from witnessed import halo
+from witnessed import device, entries, halo, host, partner, process, socket
 
 
 def printed(folder, text):
@@ -47,6 +48,88 @@ def test_sentences_have_the_names_of_slurm(tmp_path, monkeypatch):
     assert hosts == {'n1', 'n2'} and {*report.by_host()} == {'hpc-1', 'hpc-2'}
     tell_names(tmp_path, ['hpc-1', 'hpc-2'])
     assert json.loads((tmp_path / witness.HOSTS).read_text()) == {'n1': 'hpc-1', 'n2': 'hpc-2'}
+
+
+# Nothing forced --------------------------------------------------------------------------------
+
+MB = 10**6
+OVER_IB = 'ucp.c:1 UCX  INFO    ucp_context_0 inter-node cfg#1 tag(rc_mlx5/mlx5_0:1)'
+OVER_TCP = 'bml: Using tcp btl for send to n2'
+
+
+def unforced(folder, fabric, said, by_sockets=0, by_device=0, hosts=2, **variables):
+    """Two ranks that exchanged 20 MB, started with nothing forced.
+
+    :param fabric: the best that there is.
+    """
+    machine = [host(f'n{number + 1}', [[0, 1]]) for number in range(hosts)]
+    for one in machine:
+        one['devices'] = [device('mlx5_0:1', 'infiniband', by_device)]
+    ends = ('10.0.0.1:1', '10.0.0.2:1')
+    ranks = [
+        process(
+            rank,
+            (rank,),
+            machine[rank % hosts]['name'],
+            partners=[partner(1 - rank, 1, 10 * MB)],
+            sockets=[socket(ends[rank], ends[1 - rank], by_sockets)],
+        )
+        for rank in (0, 1)
+    ]
+    content = entries(ranks, machine, environment=variables)
+    found = over_infiniband(folder, content, said)
+    placement = Placement(2 // hosts, threads=1)
+    return replace(
+        found, fabric=fabric, is_forced=False, layout='default', placement=placement, ranks=2
+    )
+
+
+@pytest.mark.parametrize(
+    ('fabric', 'said', 'carried'),
+    [
+        ('ucx-ib', OVER_IB, {'by_device': 11 * MB}),
+        # The device by a way that no fabric of the catalogue knows the words of.
+        ('ucx-ib', 'select: component cm selected', {'by_device': 11 * MB}),
+        # Better than what is the best that this MPI can be forced to.
+        ('ofi-tcp', OVER_IB, {'by_device': 11 * MB}),
+        ('tcp', OVER_TCP, {'by_sockets': 11 * MB}),
+        ('shm', 'on-host:  all connections are sm', {'hosts': 1}),
+        # The same memory by another transport.
+        ('shm', 'ucx_context intra-node cfg#1 tag(sysv/memory cma/memory)', {'hosts': 1}),
+    ],
+)
+def test_nothing_was_forced_and_the_best_taken(tmp_path, fabric, said, carried):
+    unforced(tmp_path, fabric, said, **carried).assert_as_asked()
+
+
+@pytest.mark.parametrize(
+    ('fabric', 'said', 'carried', 'sentence'),
+    [
+        (
+            'ucx-ib',
+            OVER_TCP,
+            {'by_sockets': 11 * MB},
+            'nothing was forced, and Open MPI did not take ucx-ib, the best that the partition '
+            'has: its messages went by tcp; TCP sockets between the hosts carried 11.0 MB of the '
+            '10.0 MB that n1 sent to others; it says: select: component ucx selected; bml: Using '
+            'tcp btl for send; what forces it is OMPI_MCA_pml=ucx OMPI_MCA_btl=^ofi,openib,uct ',
+        ),
+        (
+            'ucx-ib',
+            OVER_TCP,
+            {'by_sockets': 11 * MB, 'UCX_TLS': 'tcp,self'},
+            '; set UCX_TLS to self,sm,ib in place of tcp,self',
+        ),
+        # The counters agree, and the MPI names TCP alone.
+        ('ucx-ib', OVER_TCP, {'by_device': 11 * MB}, 'the partition has: its messages went by tcp'),
+        ('shm', OVER_TCP, {'by_sockets': 11 * MB, 'hosts': 1}, 'did not take shm, the best that'),
+        ('tcp', '', {}, 'of 10.0 MB that n1 sent to others TCP sockets between the hosts carried'),
+    ],
+)
+def test_nothing_was_forced_and_another_way_taken(tmp_path, fabric, said, carried, sentence):
+    with pytest.raises(LaunchError) as error:
+        unforced(tmp_path, fabric, said, **carried).assert_as_asked()
+    assert sentence in str(error.value)
 
 
 # What MPICH 5.0.2 printed under `srun --mpi=pmix`, and Debian's Open MPI 4.1.4 under `--mpi=none`.

@@ -4,7 +4,7 @@ import pytest
 
 from assay.layout.layouts import LAYOUTS, NodeShape, layout_of
 
-NODE = NodeShape(cores=64, numa_domains=4)
+NODE = NodeShape(cores=64, numa_domains=4, threads_per_core=2)
 LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')
 
 
@@ -19,6 +19,9 @@ LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')
         ('one-per-node', None, 1, 1, 64),
         ('hybrid', None, 4, 16, 16),
         ('mixed', None, 33, 1, None),
+        ('threads', None, 128, 1, 1),
+        ('cyclic', 2, 2, 1, 1),
+        ('default', 2, 2, 1, 1),
     ],
 )
 def test_ranks_threads_and_cpus(launcher, layout, asked, ranks, threads, cpus):
@@ -41,6 +44,16 @@ def test_words():
     assert spread.place('openmpi', NODE, 2).options == ['--map-by numa:PE=1', '--bind-to core']
     assert hybrid.place('mpich', NODE).options == ['-ppn 4', '-bind-to core:16 -map-by core:16']
     assert LAYOUTS['packed'].place('intelmpi', NODE, 2).env['I_MPI_PIN_DOMAIN'] == '1:compact'
+    cyclic, threads = LAYOUTS['cyclic'], LAYOUTS['threads']
+    assert cyclic.place('openmpi', NODE, 2).options == ['--map-by node:PE=1', '--bind-to core']
+    assert cyclic.place('mpich', NODE, 4).options[0] == cyclic.place('intelmpi', NODE, 4).options[0]
+    assert cyclic.place('mpich', NODE, 4).options[0] == '-ppn 1', 'or ranks would fill a node'
+    assert '--distribution=cyclic:block' in cyclic.place('srun', NODE, 4).options
+    assert threads.place('openmpi', NODE).options[0] == '--use-hwthread-cpus', 'or it lacks slots'
+    for launcher in LAUNCHERS:
+        placed = LAYOUTS['default'].place(launcher, NODE, 2)
+        words = ' '.join([*placed.options, *placed.env])
+        assert not any(word in words for word in ('bind', 'map-by', 'PIN', 'distribution'))
     assert '--ntasks-per-node=4' in hybrid.place('srun', NODE).options
 
 

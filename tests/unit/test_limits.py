@@ -14,7 +14,7 @@ from assay.job.ending import EndedJob
 from assay.programs.figure import Figure
 from assay.witness.report import Disturbance
 from checks import check_on
-from witnessed import entries, host, process, socket, write
+from witnessed import device, entries, host, process, socket, write
 
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 FABRICS = load_catalogue().fabrics
@@ -106,6 +106,64 @@ def test_a_device_has_no_limit_but_is_to_be_better_than_a_socket(check, fabric):
     assert values(check, fabric) == {'latency_over_socket': 1.5, 'bandwidth_of_socket': 0.5}
 
 
+#: A port of each kind, and its bytes per second of payload.
+PORTS = [
+    ({'layer': 'InfiniBand', 'link': '4X HDR', 'speed': 25e9}, 25e9 * 2048 / 2074),
+    ({'layer': 'InfiniBand', 'link': '4X QDR', 'speed': 5e9}, 4e9 * 2048 / 2074),
+    ({'layer': 'InfiniBand', 'link': '4X FDR', 'speed': 7e9}, 7e9 * 64 / 66 * 2048 / 2074),
+    # RoCE, with and without large frames, and where the interface is in another namespace.
+    ({'layer': 'Ethernet', 'interface': 'eth0', 'speed': 12.5e9}, 12.5e9 * 4096 / 4178),
+    ({'layer': 'Ethernet', 'interface': 'eth1', 'speed': 12.5e9}, 12.5e9 * 1024 / 1106),
+    ({'layer': 'Ethernet', 'interface': 'gone', 'speed': 12.5e9}, 12.5e9 * 1024 / 1106),
+    # A slot with fewer lanes than the port needs: PCI Express 3, eight lanes.
+    (
+        {'layer': 'InfiniBand', 'link': '4X EDR', 'speed': 12.5e9}
+        | {'pcie': {'width': 8, 'widest': 8, 'speed': 8.0, 'fastest': 8.0}},
+        8e9 * 128 / 130,
+    ),
+    ({'kind': 'cxi', 'speed': 25e9}, 25e9 * 2048 / 2130),
+    ({'layer': 'InfiniBand', 'link': '4X HDR'}, None),
+]
+
+
+def see_ports(folder, *ports):
+    """Let the witness have seen these ports on two hosts, by name and bytes."""
+    hosts = [host('n1'), host('n2')]
+    for one in hosts:
+        one['devices'] = [
+            device('eth0', 'ethernet', 0) | {'mtu': 9000},
+            device('eth1', 'ethernet', 0) | {'mtu': 1500},
+        ]
+        one['devices'] += [
+            device(name, 'infiniband', sent) | {**more, 'speed': int(more.get('speed', 0))}
+            for name, sent, more in ports
+        ]
+    processes = [process(rank, on=f'n{rank + 1}') for rank in (0, 1)]
+    write(folder / 'witness.json', entries(processes, hosts))
+
+
+@pytest.mark.parametrize(('port', 'payload'), PORTS)
+def test_a_large_message_fills_a_part_of_its_port(check, tmp_path, port, payload):
+    see_ports(tmp_path, ('p:1', 10**9, port))
+    found = values(check, 'ofi-cxi' if 'kind' in port else 'ucx-ib')
+    assert found.get('bandwidth_of_port') == (payload and pytest.approx(4e6 / 8e-3 / payload))
+
+
+def test_ports_that_carried_a_part_add_up_and_those_of_a_card_share_its_slot(check, tmp_path):
+    port = {'layer': 'InfiniBand', 'link': '4X HDR', 'speed': 25e9}
+    slot = {'pcie': {'width': 16, 'widest': 16, 'speed': 16.0, 'fastest': 16.0}}
+    payload = 25e9 * 2048 / 2074
+    for cards, used, rate in (
+        (('0000:41:00.0', '0000:a1:00.0'), 10**9, 2 * payload),
+        (('0000:41:00.0', '0000:41:00.1'), 10**9, 32e9 * 128 / 130),
+        (('0000:41:00.0', '0000:a1:00.0'), 10**7, payload),
+    ):
+        ports = [port | slot | {'nic': card} for card in cards]
+        see_ports(tmp_path, ('a:1', 10**9, ports[0]), ('b:1', used, ports[1]))
+        found = values(check, 'ucx-ib')['bandwidth_of_port']
+        assert found == pytest.approx(5e8 / rate)
+
+
 def bounded(name, fabric, scale):
     """The figures that generic.yaml bounds."""
     entry = yaml.safe_load((paths.REFERENCES / 'generic.yaml').read_text())[name]
@@ -120,12 +178,17 @@ def bounded(name, fabric, scale):
 def test_every_figure_that_must_be_held_is(check, tmp_path, name, fabric):
     see_a_connection(tmp_path, resent=0)
     reaches, within = FABRICS[fabric].crosses_nodes, not FABRICS[fabric].needs_device
+    kind = FABRICS[fabric].carrier
     for hosts, scale in (['n1'] * within, '1_node'), (['n1', 'n2'] * reaches, '2_nodes'):
         if not hosts:
             continue
         check.report['hosts'] = hosts
         values(check, fabric, ends=[{'link_speed': 1e9, 'received': 1e9}] * 2)
+        if kind in ('infiniband', 'cxi'):
+            see_ports(tmp_path, ('p:1', 10**9, {'kind': kind, 'speed': 25e9}))
         figures = check.limit_figures(CHECKS[name][1], SMALL, LARGE)
+        has_port = f'{CHECKS[name][1]}bandwidth_of_port' in figures
+        assert has_port == (kind in ('infiniband', 'cxi'))
         assert set(figures) <= bounded(name, fabric, scale)
 
 

@@ -80,7 +80,15 @@ def test_cases_of_one_job_are_on_the_nodes_that_are_chosen():
 
 
 @pytest.mark.parametrize(
-    ('jobs', 'named'), [([], '--nodelist=n3,n2'), (['nodelist=n1'], '--nodelist=n1')]
+    ('jobs', 'named'),
+    [
+        ([], ['--nodelist=n3,n2']),
+        (['nodes=3'], ['--nodelist=n3,n2,n1']),
+        (['N=1-2'], ['--nodelist=n3']),
+        (['exclude=n3'], ['--nodelist=n2,n1']),
+        (['nodelist=n1'], ['--nodelist=n1']),
+        (['constraint=gpu'], []),
+    ],
 )
 def test_the_nodes_of_one_job_for_all_cases(monkeypatch, jobs, named):
     states = dict.fromkeys(['n1', 'n2', 'n3'], 'idle') | {'n0': 'mixed', 'n4': 'idle*'}
@@ -89,7 +97,7 @@ def test_the_nodes_of_one_job_for_all_cases(monkeypatch, jobs, named):
     choice = NodeChoice('turn', {'n1': 2.0, 'n2': 1.0}, {})
     site = {'systems/0/partitions': [partition]}
     asked = allocation.request(site, [Listed('x', 's:a', 'e', nodes=2)], jobs, None, choice)
-    assert [one for one in asked if one.startswith('--nodelist')] == [named]
+    assert [one for one in asked if one.startswith('--nodelist')] == named
 
 
 class Idle(SimpleNamespace):
@@ -126,6 +134,22 @@ def test_jobs_of_their_own_are_on_the_nodes_that_are_chosen(scheduler):
     assert scheduler.emit_preamble(third) == ['-x']  # all are promised: Slurm chooses
     first.state = second.state = 'COMPLETED'
     assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n3']
+
+
+@pytest.mark.parametrize(
+    ('state', 'nodes'),
+    [
+        ('idle+reserved', ['--nodelist=n3']),
+        ('idle+maintenance+reserved', ['--nodelist=n3']),
+        ('idle+planned', []),
+        ('mixed', []),
+    ],
+)
+def test_nodes_that_are_free(scheduler, state, nodes):
+    """Of a reservation that is not the job's there are none after the filter."""
+    for node in scheduler.allnodes():
+        node.in_statex = lambda asked: asked == state
+    assert scheduler.emit_preamble(job(1)) == ['-x', *nodes]
 
 
 def test_builds_have_any_node(scheduler):
@@ -180,19 +204,30 @@ SITE = {'systems/0/partitions': [{'name': 'a', 'scheduler': 'slurm', 'access': [
 )
 def test_nodes_without_a_turn_are_told(monkeypatch, capsys, jobs, told):
     monkeypatch.setattr(node_turns, 'load', lambda: Stored(jobs))
-    states = dict.fromkeys(['n1', 'n2', 'n3'], 'idle')
+    states = {'n1': 'idle', 'n2': 'allocated', 'n3': 'mixed', 'n4': 'drained: fan'}
     monkeypatch.setattr(node_turns, 'node_states', lambda partitions: states)
     node_turns.tell_turns(SimpleNamespace(system='made'), SITE)
     assert capsys.readouterr().err == f'Assay: {told}\n'
 
 
+def test_nodes_that_are_excluded_have_no_turn(monkeypatch):
+    monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n1', 1)]))
+    states = dict.fromkeys(['n1', 'n2', 'n3', 'n4'], 'idle')
+    monkeypatch.setattr(node_turns, 'node_states', lambda partitions: states)
+    access = {'name': 'a', 'scheduler': 'slurm', 'access': ['-p all', '--exclude=n[2-3]']}
+    suite, site = SimpleNamespace(system='made'), {'systems/0/partitions': [access]}
+    assert node_turns.turns(suite, site, NOW.timestamp()).late == ('n1', 'n4')
+    assert node_turns.turns(suite, site, NOW.timestamp(), ['x=n4']).late == ('n1', 'n2', 'n3')
+
+
 def test_only_slurm_is_told_nodes(tmp_path, monkeypatch):
     monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n1', 1)]))
     monkeypatch.setattr(node_turns, 'switches', lambda: {})
-    suite = SimpleNamespace(system='made', own=SimpleNamespace(folder=tmp_path), environment={})
-    node_turns.choose_nodes(suite, SITE, 'turn')
+    suite = SimpleNamespace(system='made', environment={})
+    own = SimpleNamespace(folder=tmp_path)
+    node_turns.choose_nodes(suite, SITE, 'turn', own)
     choice = node_choice.of_run(suite.environment)
     assert choice.choose(['n1', 'n2'], 1) == ['n2']
     local = {'systems/0/partitions': [{'name': 'a', 'scheduler': 'local'}]}
     with pytest.raises(AssayError, match='the scheduler of a is local'):
-        node_turns.choose_nodes(suite, local, 'turn')
+        node_turns.choose_nodes(suite, local, 'turn', own)

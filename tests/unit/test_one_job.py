@@ -580,6 +580,14 @@ def test_nodes_that_are_asked_for(idle, cases, nodes):
     assert asked == ['--exclusive', f'--nodes={nodes}', '-p', 'all']
 
 
+def test_a_screening_in_a_reservation_has_its_nodes(monkeypatch):
+    states = {'n1': 'idle', 'n2': 'maint', 'n3': 'reserved', 'n4': 'down'}
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+    for jobs, nodes in (([], 1), (['reservation=repair'], 3)):
+        asked = allocation.request(site({}), [case(0)], jobs, None)
+        assert asked[1] == f'--nodes={nodes}'
+
+
 def test_what_else_is_asked_for(idle):
     jobs = ['nodes=3', 't=10', '--qos=high']
     asked = allocation.request(site({}), [case(2)], jobs, 1200)

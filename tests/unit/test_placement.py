@@ -5,7 +5,7 @@ from itertools import product
 import pytest
 
 from assay.cpus import as_list
-from assay.layout.layouts import LAYOUTS, DoesNotFitError, NodeShape, Placement
+from assay.layout.layouts import BINDINGS, LAYOUTS, DoesNotFitError, NodeShape, Placement, unusual
 from witnessed import cpus_of, host, process, report, thread
 
 
@@ -45,13 +45,15 @@ def seats(layout, domains, ranks, threads, widths):
                 return None
             turn += 1
         return dealt
+    if layout == 'threads':
+        return [[core] for core in cores for _ in range(ranks // len(cores))]
     widths = widths or [threads] * ranks
     return [cores[sum(widths[:rank]) :][: widths[rank]] for rank in range(ranks)]
 
 
 def right(layout, domains, smt=1, hosts=1, ranks=None, cores_per_rank=1, **more):
     """A report with everything in its place, and what was asked; None where that does not fit."""
-    node = NodeShape(cores=sum(map(len, domains)), numa_domains=len(domains))
+    node = NodeShape(sum(map(len, domains)), len(domains), threads_per_core=smt)
     try:
         asked = LAYOUTS[layout].place('srun', node, ranks, cores_per_rank)
     except DoesNotFitError:
@@ -60,10 +62,16 @@ def right(layout, domains, smt=1, hosts=1, ranks=None, cores_per_rank=1, **more)
     if not sat:
         return None
     machine = [host(f'n{number + 1}', domains, smt) for number in range(hosts)]
+    in_turn = product(machine, sat)
+    if layout == 'cyclic':
+        in_turn = ((on, cores) for cores, on in product(sat, machine))
     processes = [
         process(rank, cores, on['name'], cpus_of(cores, node.cores, smt))
-        for rank, (on, cores) in enumerate(product(machine, sat))
+        for rank, (on, cores) in enumerate(in_turn)
     ]
+    if layout == 'threads':
+        for number, one in enumerate(processes):
+            one['cpus'] = str(number // smt % node.cores + number % smt * node.cores)
     environment = {'OMP_NUM_THREADS': str(asked.threads)}
     return report(processes, machine, environment=environment, **more), asked
 
@@ -139,6 +147,72 @@ def test_ranks_on_the_wrong_nodes(nodes, ranks, said):
     processes = [process(rank, (0,), name) for rank, name in enumerate(names)]
     found = report(processes, [host(name, [[0], [1]]) for name in dict.fromkeys(names)])
     assert verify(found, 'packed', 1, sum(ranks) // nodes) == said
+
+
+def test_ranks_dealt_round_nodes():
+    machine = [host(name, [[0, 1]]) for name in ('n1', 'n2')]
+    for names, is_right in {('n1', 'n2') * 2: True, ('n1', 'n1', 'n2', 'n2'): False}.items():
+        cores = [names[:rank].count(name) for rank, name in enumerate(names)]
+        ranks = [process(n, (c,), on) for n, (c, on) in enumerate(zip(cores, names, strict=True))]
+        assert verify(report(ranks, machine), 'cyclic', 1, 2) == (
+            None
+            if is_right
+            else 'layout cyclic deals the ranks round the 2 nodes, but on n1 are ranks 0 and 1'
+        )
+
+
+@pytest.mark.parametrize(
+    ('cpus', 'said'),
+    [
+        (('0', '2', '1', '3'), None),
+        (('0', '2', '1', '1'), 'ranks 2 and 3 share hardware thread 1 of node n1'),
+        (
+            ('0,2', '0,2', '1,3', '1,3'),
+            'ranks 0-3 on n1 may use 2 hardware threads (0,2), layout threads gives each rank 1',
+        ),
+    ],
+)
+def test_ranks_on_hardware_threads(cpus, said):
+    ranks = [process(n, (int(mine[0]) % 2,)) for n, mine in enumerate(cpus)]
+    for one, mine in zip(ranks, cpus, strict=True):
+        one['cpus'] = mine
+    assert verify(report(ranks, [host(domains=[[0, 1]], smt=2)]), 'threads', 1, 4) == said
+
+
+BOUND = {
+    'core': [(0,), (1,), (4,), (5,)],
+    'numa': 2 * [(0, 1, 2, 3)] + 2 * [(4, 5, 6, 7)],
+    'none': 4 * [tuple(range(8))],
+}
+
+
+@pytest.mark.parametrize('declared', ['', *BINDINGS])
+@pytest.mark.parametrize('given', BOUND)
+def test_a_binding_that_the_launcher_gives(given, declared):
+    """Each is right unless another is declared; here a socket is a domain."""
+    found = sat(SHAPES['two domains'], *BOUND[given])
+    for number, one in enumerate(found.processes):
+        found.processes[number] = one.model_copy(update={'packages': frozenset([number // 2])})
+    asked = Placement(4, 1, declared=declared)
+    said = LAYOUTS['default'].verify(found, asked)
+    if given == 'none' or declared in ('', given) or (declared, given) == ('socket', 'numa'):
+        assert said is None or (given == 'none' and declared not in ('', 'none'))
+    else:
+        assert 'and the system declares that its launcher binds each rank to ' in said
+
+
+def test_what_is_wrong_whatever_binds_and_what_is_unusual():
+    default = LAYOUTS['default']
+    domains, asked = SHAPES['two domains'], Placement(2, 1)
+    on_one = sat(domains, (0,), (0,))
+    assert default.verify(on_one, asked) == 'ranks 0 and 1 on n1 are bound to core 0'
+    assert unusual(sat(domains, (0,), (4,))) is None
+    in_one = sat(domains, (0,), (1,))
+    assert default.verify(in_one, asked) is None
+    assert unusual(in_one) == 'ranks 0 and 1 on n1 are all in NUMA domain 0 of 2'
+    free = sat(domains, range(8), range(8))
+    assert default.verify(free, asked) is None
+    assert unusual(free) == 'ranks 0 and 1 on n1 are not bound to any of its cores'
 
 
 def test_ranks_that_differ():

@@ -18,6 +18,7 @@ def port(name, carried, numa=0, **more):
         'sent': half,
         'received': half,
         'numa': numa,
+        'package': None if numa is None else numa // 2,
         'pcie': SLOT,
         **FAST,
         **more,
@@ -78,6 +79,22 @@ def test_the_sentence_of_ports_that_carried_nothing():
     assert named == 'n2: cxi2 and cxi3 carried 0 B of 16.0 GB; ranks 12-15 sit beside them'
 
 
+def test_a_port_of_slingshot_has_a_link_if_its_interface_has():
+    hosts = []
+    for up in (True, False):
+        interfaces = [
+            {'name': f'hsn{n}', 'kind': 'ethernet', 'sent': 0, 'received': 0, 'up': up or n == 0}
+            for n in range(2)
+        ]
+        second = hsn(1, 16 * GB if up else 0)
+        hosts.append([hsn(0, 16 * GB), {**second, 'up': None}, *interfaces])
+    said = verify_rails(job(*hosts, domains=2), 'cxi', {})
+    assert said.startswith('n2: the link of hsn1 is down (if not all of its ports')
+    assert verify_rails(job(*hosts, domains=2), 'cxi', {'cxi1': 200}) == (
+        'n2: the link of cxi1 is down'
+    )
+
+
 def two(first, second, **more):
     """Two ports of different NUMA domains."""
     return [port('mlx5_0:1', first), port('mlx5_1:1', second, 1, **more)]
@@ -96,6 +113,7 @@ EVEN = two(8 * GB, 8 * GB)
         (two(16 * GB, GB), 2, 'mlx5_1:1 carried 1.0 GB of 16.0 GB; rank 1 sits beside it'),
         # Messages in parts over both.
         (two(4 * GB, 4 * GB), 1, None),
+        ([port(f'{name}:1', 2 * GB, n) for n, name in enumerate('abcd')], 1, None),
         # One rank needs no other port than that beside it, and took the one beside nobody.
         (two(8 * GB, 0), 1, None),
         (
@@ -137,11 +155,36 @@ def test_few_bytes_and_small_messages_tell_nothing(less):
     assert verify_rails(job(two(16 * GB, 0), **less), 'infiniband', {}) is None
 
 
-def test_ranks_of_a_domain_without_a_port_have_those_of_their_package():
-    """AMD's NPS4: four domains of a package, one of which has the card."""
-    ports = [port('a:1', 8 * GB * 3, 1), port('b:1', 8 * GB, 2)]
-    said = verify_rails(job(ports, ranks=4, domains=4), 'infiniband', {})
-    assert said is None
+@pytest.mark.parametrize(('carried', 'good'), [((16, 0), True), ((0, 16), False), ((8, 8), True)])
+def test_ranks_of_a_domain_without_a_port_have_those_of_their_package(carried, good):
+    """AMD's NPS4: some domains of each package, one of which has the card; all ranks on one."""
+    ports = [port('a', carried[0] * GB, 1), port('b', carried[1] * GB, 3)]
+    said = verify_rails(job(ports, ranks=2, domains=1), 'infiniband', {})
+    assert said is None if good else said.startswith('n1: a carried 0 B of 16.0 GB; ranks 0 and 1')
+
+
+def test_hosts_that_number_their_devices_otherwise():
+    """A device is InfiniBand on one and Ethernet without a cable on the other, and the reverse."""
+    ethernet = {'layer': 'Ethernet', 'link': '1X EDR', 'speed': 25 * GB // 8}
+    of_n1 = [port('mlx5_0:1', 16 * GB), port('mlx5_1:1', 0, **ethernet)]
+    of_n2 = [port('mlx5_0:1', 0, up=False, **{**ethernet, 'speed': 0}), port('mlx5_1:1', 16 * GB)]
+    assert verify_rails(job(of_n1, of_n2), 'infiniband', {}) is None
+
+
+def test_a_slow_port_for_management_may_be_down():
+    slow = {'speed': 25 * GB // 8, 'layer': 'Ethernet', 'link': '1X EDR'}
+    fast = port('mlx5_0:1', 16 * GB, layer='Ethernet')
+    of_n1 = [fast, port('bnxt_re0:1', GB, **slow)]
+    of_n2 = [fast, port('bnxt_re0:1', 0, **{**slow, 'up': False, 'speed': 0})]
+    assert verify_rails(job(of_n1, of_n2), 'infiniband', {}) is None
+
+
+def test_interfaces_of_hosts_that_have_other_names():
+    of_n1 = [interface('eth0', 8 * GB), interface('ens1', 0, 125_000_000)]
+    of_n2 = [interface('ens1', 8 * GB), interface('eth0', 0, up=False)]
+    sockets = over('eth0')
+    sockets[2][0]['device'] = 'ens1'
+    assert verify_rails(job(of_n1, of_n2, sockets=sockets), 'sockets', {}) is None
 
 
 def test_one_host_and_other_fabrics_say_nothing():
@@ -203,7 +246,10 @@ def test_a_port_that_is_so_on_all_hosts(everywhere, words):
         ({'mlx5_0': 200, 'mlx5_1:1': 200}, None),
         ({'mlx5_0': 100}, None),
         ({'mlx5_0': 400}, 'n1: mlx5_0 runs at 200 of 400 Gbit/s (4X HDR)'),
-        ({'mlx5_0': 200, 'mlx5_7': 200}, 'n1 has no port mlx5_7, which its partition has'),
+        (
+            {'mlx5_0': 200, 'mlx5_7': 200},
+            'n1 has no port mlx5_7 with counters, which its partition has',
+        ),
         ({'eno1': 1}, None),  # over which other fabrics go
     ],
 )
@@ -284,8 +330,11 @@ def test_interfaces(of_n2, ports, words):
     assert said.startswith(words) if words else said is None
 
 
-@pytest.mark.parametrize(('rate', 'words'), [(1e9, None), (12e6, 'n1: connections over eth0 sent')])
+@pytest.mark.parametrize(
+    ('rate', 'words'),
+    [(1e9, None), (12e6, 'n1: connections over eth0 sent 12.0 MB in a second, of 25')],
+)
 def test_connections_far_below_the_rate_of_their_port(rate, words):
     ports = [interface('eth0', 8 * GB)]
-    said = verify_rails(job(ports, sockets=over('eth0', rate=rate)), 'sockets', {})
+    said = verify_rails(job(ports, sockets=over('eth0', rate=rate)), 'sockets', {'eth0': 25})
     assert said.startswith(words) if words else said is None

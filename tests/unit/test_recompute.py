@@ -108,6 +108,23 @@ def changed(everything):
     path.write_bytes(before)
 
 
+@pytest.mark.parametrize(
+    ('name', 'words'),
+    [
+        ('Ring', 'ranks, 1 on a node, and its layout asks for '),
+        ('PointToPoint', 'this checkout has no case PointToPoint '),  # it is for two nodes at most
+    ],
+)
+def test_a_scale_that_is_not_usual(changed, name, words):
+    """The job had one node: only its number of ranks is wrong."""
+
+    def rename(case):
+        case['display_name'] = case['display_name'].replace('1_node', '3_nodes')
+
+    (fault,) = changed(rename, name)
+    assert words in fault
+
+
 FIGURE = 'golden:node:hop_latency'
 
 

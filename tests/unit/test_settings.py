@@ -158,6 +158,12 @@ site_configuration = {
         ("'family'", "'famly'", 'environment mine has the feature mpi and no family in its extras'),
         (": 'openmpi'", ": 'ompi'", "unknown family 'ompi'.*intelmpi, mpich, mvapich, openmpi"),
         ("'extras'", "'env_vars': [], 'extras'", None),
+        ("'gpu'],", "'gpu'], 'extras': {'ports': {'mlx5_0': 200}},", None),
+        (
+            "'gpu'],",
+            "'gpu'], 'extras': {'ports': ['mlx5_0']},",
+            r"partition node has extras with ports \['mlx5_0'\]: write the names of its network",
+        ),
     ],
 )
 def test_features_and_families_that_no_check_knows(system, right, wrong, sentence):

@@ -6,6 +6,7 @@ import pytest
 
 from assay.report import terminal
 from assay.results.verdict import judge
+from assay.witness.disturbance import MOVED
 from reports import LOG, NO_EVIDENCE, cases, disturbed, passing, run_of, then
 
 
@@ -168,6 +169,19 @@ def test_a_case_that_needed_a_second_attempt_is_told(capsys, golden_report):
         'passed at the 2nd attempt: FailedSanity %fabric=shm %layout=packed @toy:node+gnu: '
         'first: another fabric was used\n'
     ) in capsys.readouterr().out
+
+
+def test_cases_that_needed_one_for_the_same_reason_are_one_line(capsys, golden_report):
+    report = passing(golden_report('Passed'))
+    (run,) = report['runs']
+    again = run['testcases'][-1] | {'replaced': [MOVED]}
+    run['testcases'] = [again | {'display_name': f'Passed %size={n}'} for n in range(3)]
+    terminal.show_run(run_of(report), LOG)
+    said = capsys.readouterr().out
+    assert f'passed at a later attempt: 3 cases: first: {MOVED}\n' in said
+    assert '2nd attempt' not in said
+    terminal.show_run(run_of(report), LOG, everything=True)
+    assert capsys.readouterr().out.count('passed at the 2nd attempt: Passed %size=') == 3
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from assay import AssayError
 from assay.acceptance import yaml_lines
 from assay.acceptance.files import canonical, digest
 from assay.acceptance.yaml_lines import Place, YamlLines
-from assay.config.fabrics import load_catalogue
+from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import PARTS, SCALES, is_scale
 from assay.files import explained
 from assay.job.launch import OF_WITNESS
@@ -359,7 +359,7 @@ def _unknown_names(contract: Contract) -> Iterator[Mistake]:
     checks = all_checks()
     scales = (one.scale for one in contract.commitments if one.scale)
     known: dict[str, Iterable[str]] = {
-        'fabric': load_catalogue().fabrics,
+        'fabric': [*load_catalogue().fabrics, DEFAULT],
         'layout': LAYOUTS,
         'scale': [*SCALES, *PARTS, *filter(is_scale, scales)],
         'check': checks,

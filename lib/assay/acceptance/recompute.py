@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from assay import AssayError
 from assay.acceptance.archive import CASES, folder_of
 from assay.acceptance.facts import Facts, PartitionFacts
+from assay.config.scales import PARTS, number_in
 from assay.job.ending import EndedJob
 from assay.job.launch import witnessed_in
 from assay.programs.figure import Figure
@@ -159,9 +160,10 @@ def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str
 
     if case.system != facts.system:
         raise AssayError(f'the report is of {case.system}, and the facts of {facts.system}')
-    cls = all_checks().get(case.check)
-    if cls is None:
+    own = all_checks().get(case.check)
+    if own is None:
         raise AssayError(f'this checkout has no check {case.check}')
+    cls = _at_its_scale(own, case)
     partitions = {one.name: one for one in rt.runtime().system.partitions}
     partition = partitions[case.partition]
     environment = {one.name: one for one in partition.environs}[case.environment]
@@ -207,9 +209,30 @@ def _plain_name(name: str) -> str:
     return name
 
 
+def _parameters(case: Case) -> dict[str, str]:
+    """Those in its name."""
+    return dict(word[1:].split('=', 1) for word in case.display_name.split()[1:])
+
+
+def _at_its_scale(cls: Any, case: Case) -> Any:
+    """The check of a case: made before ReFrame has a system, it has the usual scales alone.
+
+    A system may offer any number of nodes to a check that takes all of them.
+    """
+    from reframe.core.builtins import parameter
+    from reframe.core.meta import make_test
+
+    scale = _parameters(case).get('scale', '')
+    usual = cls.param_space.params['scale'].values
+    if number_in(scale) is None or scale in usual or not {*PARTS} <= {*usual}:
+        return cls
+    own = {'scale': parameter([scale], type=str, loggable=True)}
+    return make_test(cls.__name__, (cls,), own)
+
+
 def _variant(cls: Any, case: Case) -> int:
     """Which of a check's variants a case is of, by the parameters in its name."""
-    given = dict(word[1:].split('=', 1) for word in case.display_name.split()[1:])
+    given = _parameters(case)
     known = {name: param for name, param in cls.param_space.params.items() if name in given}
 
     def is_given(name: str) -> Any:

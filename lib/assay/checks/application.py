@@ -225,8 +225,7 @@ def _is_script(path: str) -> bool:
 
 def _first_networks() -> set[str]:
     """The network of each MPI of this system that applications run on before others."""
-    networks = [name for name, fabric in _CATALOGUE.fabrics.items() if fabric.crosses_nodes]
-    networks.sort(key=lambda name: not _CATALOGUE.fabrics[name].needs_device)
+    networks = _CATALOGUE.best_first(across_nodes=True)
     usable = (
         [name for name in networks if name in partition.features and name in environ.features]
         for partition in rt.runtime().system.partitions

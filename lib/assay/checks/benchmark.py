@@ -20,16 +20,21 @@ from assay.checks.check import MpiCheck
 from assay.config.environments import MEASURES_NODES, OURS, feature
 from assay.config.fabrics import load_catalogue
 from assay.files import strict_json
-from assay.job.launch import single_cached_property, witnessed_in
+from assay.job.launch import LaunchError, apart, single_cached_property, witnessed_in
+from assay.layout.layouts import Placement
 from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness.disturbance import sent_once
+from assay.witness.payload import payload_rate
 
 RESULT = 'result.json'
 
 #: What a raw socket fills of the link between two hosts.
 LINK_FIGURE = 'socket_bandwidth_of_link'
+
+#: What messages fill of the ports that they go over.
+PORT_FIGURE = 'bandwidth_of_port'
 
 #: The network itself, where a fabric's messages go through it by sockets.
 OF_NETWORK = {
@@ -72,7 +77,7 @@ class MpiBenchmark(MpiCheck):
     arguments: list[str] = variable(typ.List[str], value=[])
     witness_sections = 'placement,fabric'
     # Only a device's driver states a speed.
-    may_lack = frozenset({LINK_FIGURE})
+    may_lack = frozenset({LINK_FIGURE, PORT_FIGURE, f'hop_{PORT_FIGURE}'})
 
     @run_before('run')
     def use_built_program(self) -> None:
@@ -89,6 +94,30 @@ class MpiBenchmark(MpiCheck):
         """
         return read_report(self.ended_job.folder / RESULT, self.program, lambda: self.launch.reason)
 
+    def start_beside(self, folder: str, placement: Placement, arguments: Sequence[str]) -> None:
+        """Have the job start the program otherwise as well, before, in a folder of its own."""
+        Path(self.stagedir, folder).mkdir(exist_ok=True)
+        placed = placement, placement.ranks * self.node_count
+        command = self.start_line(self.executable, *arguments, f'--json {RESULT}', placed=placed)
+        self.prerun_cmds = [*self.prerun_cmds, apart(folder, command)]
+        self.keep_files = [*self.keep_files, folder]
+
+    def report_beside(self, folder: str, placement: Placement, layout: str) -> dict[str, Any]:
+        """The report of that start, once all about it is right.
+
+        :param layout: whose placement it is. Its fabric was forced.
+        :raises SanityError: with a sentence that says what is wrong.
+        """
+        ranks = placement.ranks * self.node_count
+        try:
+            one = self.launch_apart(folder, self.program, placement, ranks)
+            one = replace(one, layout=layout, is_forced=True)
+            one.assert_ended_well()
+            one.assert_as_asked()
+            return read_report(one.folder / RESULT, self.program, lambda: one.reason)
+        except (LaunchError, SanityError) as error:
+            raise SanityError(f'{folder}: {error}') from None
+
     def select(self, **wanted: Any) -> dict[str, Any]:
         """The one entry of the report's results that has all the wanted values."""
         return next(
@@ -99,7 +128,7 @@ class MpiBenchmark(MpiCheck):
 
     @property
     def limited_by(self) -> Literal['memory', 'socket'] | None:
-        return load_catalogue().fabrics[self.fabric].limit
+        return load_catalogue().fabrics[self.way].limit
 
     def curve(self, **wanted: Any) -> list[tuple[int, float]]:
         """Sizes from 1 byte on and best times in seconds of the results with these values."""
@@ -150,11 +179,20 @@ class MpiBenchmark(MpiCheck):
         better.
         """
         than = 'limit' if self.limit else 'socket'
+        of_port = {} if self.limit else self._port_figure(prefix, large)
         over = over_limit(small['bouts'], [one.latency for one in self.limits])
         size = large['size']
         of = 1 / over_limit(large['bouts'], [size / one.bandwidth for one in self.limits])
         values = {f'{prefix}latency_over_{than}': over, f'{prefix}bandwidth_of_{than}': of}
-        return figures_of(limit_measures(prefix), values) | self.network_figures()
+        return figures_of(limit_measures(prefix), values | of_port) | self.network_figures()
+
+    def _port_figure(self, prefix: str, large: dict[str, Any]) -> dict[str, float]:
+        """The fraction of what the ports give that its messages went over, where that is known."""
+        carrier = load_catalogue().fabrics[self.fabric].carrier
+        rate = payload_rate(witnessed_in(self.ended_job.folder), carrier)
+        if rate is None:
+            return {}
+        return {f'{prefix}{PORT_FIGURE}': large['size'] / min(large['bouts']) / rate}
 
     def network_figures(self) -> dict[str, Figure]:
         """The network itself, where a fabric's messages go through it by sockets.
@@ -218,7 +256,7 @@ def limit_measures(prefix: str) -> dict[str, Quantity]:
     higher = Quantity('1', 'higher', must_be_held=True)
     return {
         **{f'{prefix}latency_over_{than}': lower for than in ('limit', 'socket')},
-        **{f'{prefix}bandwidth_of_{than}': higher for than in ('limit', 'socket')},
+        **{f'{prefix}bandwidth_of_{than}': higher for than in ('limit', 'socket', 'port')},
         **OF_NETWORK,
     }
 

@@ -10,7 +10,7 @@ from reframe.core.builtins import parameter, run_after
 from reframe.core.exceptions import ReframeError, ReframeFatalError
 from reframe.core.pipeline import RegressionTestPlugin
 
-from assay.config.fabrics import load_catalogue
+from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import PARTS, PREFIX, SCALES, is_at_most, scales_in
 
 _CATALOGUE = load_catalogue()
@@ -58,12 +58,20 @@ class HasCases(RegressionTestPlugin):
 
     @run_after('init')
     def select_where_to_run(self) -> None:
+        is_one = is_at_most(self.scale, 1)
+        if self.fabric == DEFAULT:
+            names = _CATALOGUE.best_first(not is_one)
+            self.valid_systems = [f'+{name} +{PREFIX}{self.scale}' for name in names]
+            self.valid_prog_environs = [f'+mpi +{name}' for name in names]
+            return
         # A fabric is offered by a partition (it has the device) and by an MPI (it was built in).
         self.valid_systems = [f'+{self.fabric} +{PREFIX}{self.scale}']
         self.valid_prog_environs = [f'+mpi +{self.fabric}']
-        fabric, is_one = _CATALOGUE.fabrics[self.fabric], is_at_most(self.scale, 1)
+        fabric = _CATALOGUE.fabrics[self.fabric]
         # Within a node an MPI may answer for a network by shared memory: nothing would be shown.
-        if fabric.needs_device if is_one else not fabric.crosses_nodes:
+        is_packed = self.layout == 'cyclic' and is_one
+        is_reached = is_one or fabric.crosses_nodes
+        if is_packed or not is_reached or (is_one and fabric.needs_device):
             self.valid_systems = []
 
     def narrow_to_first_fabric(self) -> None:
@@ -83,14 +91,15 @@ class HasCases(RegressionTestPlugin):
 
     @property
     def is_smoke_case(self) -> bool:
-        """Whether this is the first layout, on one node or, for a network, on two or four.
+        """Whether this is the first layout, on one node or, for a network, on two to four.
 
         On a system of single nodes a network's messages stay within the node.
         """
-        fabric = _CATALOGUE.fabrics[self.fabric]
-        has_network = fabric.crosses_nodes and offers('scale_2_nodes')
-        scales = {'2_nodes', '4_nodes'} if has_network else {'1_node'}
-        return self.scale in scales and self.is_first_layout
+        if self.fabric == DEFAULT:
+            return False
+        between = [name for name in scales(4) if not is_at_most(name, 1)]
+        has_network = between and _CATALOGUE.fabrics[self.fabric].crosses_nodes
+        return self.scale in (between if has_network else ['1_node']) and self.is_first_layout
 
     @property
     def is_first_layout(self) -> bool:

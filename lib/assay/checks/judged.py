@@ -12,14 +12,17 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 
+from assay import say
 from assay.config import references
 from assay.config.reference_files import ReferencesError
 from assay.job.ending import EndedJob, cut_short
 from assay.job.launch import Launch, LaunchError, tell_names, witnessed_in
+from assay.layout.layouts import GIVEN, unusual
 from assay.machine.job_states import PREEMPTED
 from assay.machine.slurm import SCHEDULERS
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.results.cases import NO_EVIDENCE
+from assay.text import plain
 from assay.witness.disturbance import disturbed, taken_by_others
 from assay.witness.profile import slowest_ranks
 
@@ -27,7 +30,8 @@ from assay.witness.profile import slowest_ranks
 class IsJudged(RegressionTestPlugin):
     """A check that fails unless its job was what was asked for, and its figures are in bounds."""
 
-    # What the base beside it gives: for mypy only.
+    # What the bases beside it give: for mypy only.
+    layout: str
     if TYPE_CHECKING:
 
         @property
@@ -62,6 +66,9 @@ class IsJudged(RegressionTestPlugin):
     #: By figure of the start and the end of the job which rank took longest, in words.
     slowest_ranks: dict[str, str] = variable(typ.Dict[str, str], value={}, loggable=True)
 
+    #: What people are to know of the job though it passed, in a sentence; empty if nothing.
+    finding: str = variable(str, value='', loggable=True)
+
     #: Whether the job was proved to be what was asked for, and its figures held to references.
     is_proved = False
     is_held = False
@@ -71,6 +78,7 @@ class IsJudged(RegressionTestPlugin):
     def forget_what_a_user_set(self) -> None:
         self.headlines, self.directions = [], {}
         self.disturbances, self.taken_by_others, self.slowest_ranks = [], [], {}
+        self.finding = ''
 
     # Before any job, because a mistake in a file need not cost one; not before the setup, because
     # most checks are made but not run.
@@ -141,6 +149,8 @@ class IsJudged(RegressionTestPlugin):
         self.look_for_leftovers()
         self.prove()
         self.is_proved = True
+        if self.layout == GIVEN and (told := unusual(self.launch.witnessed)):
+            say(plain(f'{self.display_name}: {told}'))
         return True
 
     def witness_figures(self) -> dict[str, Figure]:

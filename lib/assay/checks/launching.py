@@ -6,6 +6,7 @@ import math
 import os
 import shlex
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import NoReturn
@@ -15,15 +16,25 @@ from reframe.core.exceptions import ReframeError
 from reframe.core.pipeline import RegressionTestPlugin
 
 from assay.checks.build import LIBRARY, BuildSources
-from assay.config.fabrics import load_catalogue
+from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import nodes_of
 from assay.job.ending import FILES, ONLY_ONCE, EndedJob, taken_after
 from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
 from assay.layout.launchers import SRUN, is_srun, srun_step
-from assay.layout.layouts import DoesNotFitError, NodeShape, Placement, layout_of
+from assay.layout.layouts import (
+    BINDINGS,
+    DECLARED,
+    THREADS,
+    DoesNotFitError,
+    NodeShape,
+    Placement,
+    layout_of,
+)
 from assay.machine import topology
+from assay.machine.slurm import SCHEDULERS
 from assay.machine.topology import core_count, domain_count
+from assay.mpis import FAMILIES
 from assay.running import runs
 from assay.witness import HOSTS
 
@@ -76,18 +87,31 @@ class IsStarted(RegressionTestPlugin):
                 f'configuration, or set RFM_REMOTE_DETECT=1'
             )
         domains = domain_count(processor)
+        threads = processor.get('num_cpus_per_core') or 1
         if partition.scheduler.is_local:
             cores = min(cores, topology.usable_cores())
-            domains = min(domains, len(topology.usable_topology().domains))
-        return NodeShape(cores=cores, numa_domains=min(domains, cores))
+            here = topology.usable_topology()
+            domains = min(domains, len(here.domains))
+            threads = min(threads, len(here.cpus) // cores)
+        return NodeShape(cores, numa_domains=min(domains, cores), threads_per_core=threads)
 
-    def place(self, ranks: int | None, threads: int) -> Placement:
-        """Where the layout puts ranks with their threads on each node; skips what does not fit."""
+    def place(self, ranks: int | None, threads: int, layout: str = '') -> Placement:
+        """Where a layout puts ranks with their threads on each node; skips what does not fit.
+
+        :param layout: its name; the check's own if empty.
+        """
         words = SRUN if self.is_by_srun else self.family
+        declared = self.current_partition.extras.get(DECLARED, '')
+        if declared not in ('', *BINDINGS):
+            raise ReframeError(
+                f'{self.current_partition.fullname}: {DECLARED} is {declared!r}, and has to be one '
+                f'of {", ".join(BINDINGS)}'
+            )
         try:
-            return layout_of(self.layout).place(words, self.node, ranks, threads)
+            placement = layout_of(layout or self.layout).place(words, self.node, ranks, threads)
         except DoesNotFitError as error:
             self.skip(str(error))
+        return replace(placement, declared=declared)
 
     @property
     def node_count(self) -> int:
@@ -106,16 +130,44 @@ class IsStarted(RegressionTestPlugin):
             self.num_tasks < self.least_ranks,
             f'layout {self.layout} puts 1 rank on {nodes} node(s): no message can be sent',
         )
+        self.skip_if(
+            layout_of(self.layout).is_packed(self.node, self.placement),
+            f'on the nodes of {self.current_partition.fullname} layout {self.layout} is packed',
+        )
         self.job.launcher.options = self.placement.options + self.job.launcher.options
+
+    @run_after('setup')
+    def ask_for_hardware_threads(self) -> None:
+        # A partition's access may keep jobs off them; of an option that is given twice the last one
+        # counts.
+        is_slurm = self.current_partition.scheduler.registered_name in SCHEDULERS
+        if self.layout == THREADS and is_slurm:
+            self.job.options.append(f'--threads-per-core={self.node.threads_per_core}')
 
     @run_after('setup')
     def start_only_once(self) -> None:
         scheduler = self.current_partition.scheduler.registered_name
         self.job.options += filter(None, [ONLY_ONCE.get(scheduler)])
 
+    @property
+    def way(self) -> str:
+        """The fabric that messages must take: where none is forced, the best that there is.
+
+        That is the first of the catalogue's order that partition and environment both offer.
+        """
+        if self.fabric != DEFAULT:
+            return self.fabric
+        offered = {*self.current_partition.features} & {*self.current_environ.features}
+        for name in _CATALOGUE.best_first(self.node_count > 1):
+            if name in offered:
+                return name
+        self.skip('partition and environment offer no fabric that what they take could be held to')
+
     @run_after('setup')
     def apply_fabric(self) -> None:
-        forced = _CATALOGUE.variables(self.fabric, self.family)
+        way, mpi = self.way, FAMILIES[self.family]
+        is_forced = self.fabric != DEFAULT
+        forced = _CATALOGUE.variables(way, mpi.key) if is_forced else mpi.statement
         self.own_variables = {
             **self.placement.env,
             **{name: shlex.quote(value) for name, value in forced.items()},
@@ -226,7 +278,8 @@ class IsStarted(RegressionTestPlugin):
             command=self.command_of(program),
             launcher=self.started_by,
             family=self.family,
-            fabric=self.fabric,
+            fabric=self.way,
+            is_forced=self.fabric != DEFAULT,
             layout=self.layout,
             placement=placement,
             ranks=ranks,

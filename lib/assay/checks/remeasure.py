@@ -34,7 +34,15 @@ from assay.results.failures import missed
 from assay.results.rows import is_beyond, is_number
 from assay.running import runs
 from assay.running.processes import Others
-from assay.witness.disturbance import AS_FAR, LOST, MOVED, NOTICEABLE, by_others, foreign_seconds
+from assay.witness.disturbance import (
+    AS_FAR,
+    FARTHER_APART,
+    LOST,
+    MOVED,
+    NOTICEABLE,
+    by_others,
+    foreign_seconds,
+)
 from assay.witness.report import Report
 
 #: Jobs of one case at most; jobs that all cases of a run may have beyond their first; and seconds
@@ -49,9 +57,6 @@ JOBS_ELSEWHERE, PAUSE, ELSEWHERE = 5, 2.0, 60.0
 #: Cores are farther apart if a cache line takes so many times as long as over the shortest
 #: distance, which is known from the luckiest of many jobs.
 FARTHER = 2.0
-
-#: What is said of a job whose cores were.
-_FARTHER = 'the cores of the node were farther apart than in other jobs'
 
 #: Seconds over which the load of a machine is measured: the kernel counts CPU time in hundredths.
 SAMPLE = 1.0
@@ -253,7 +258,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
                 if seen.core_move >= AS_FAR:
                     found = MOVED
                 elif seen.most_core_latency >= FARTHER * min(nearest, before):
-                    found = found or _FARTHER
+                    found = found or FARTHER_APART
         return found if found and self._missed() == [] else ''
 
     def _why_not(self, reports: Sequence[Report]) -> str:

@@ -23,7 +23,7 @@ def doctor(
 ) -> None:
     """Say what this machine has and lacks, and what to do.
 
-    Of each MPI it says which known defects the last run showed that looked for them.
+    It repeats which known defects of each MPI the last runs showed.
 
     With --system it asks Slurm and the MPIs of a system whether its file is right: the options that
     sbatch needs, node counts, cores and memory, modules, versions, fabrics that each MPI was built

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from assay import AssayError
 from assay.commands.options import (
     BudgetOption,
     ExtraOption,
@@ -61,6 +62,14 @@ def run(
     budget: BudgetOption = None,
     one_job: OneJobOption = False,
     choose_nodes: NodesOption = None,
+    every_node: Annotated[
+        bool,
+        typer.Option(
+            '--every-node',
+            help='Run the selection again and again on idle nodes of Slurm, until each node that is '
+            'not out had a case, or --budget is used.',
+        ),
+    ] = False,
     everything: Annotated[
         bool, typer.Option('--all', help='Show every figure of every case, and each skipped case.')
     ] = False,
@@ -110,6 +119,8 @@ def run(
     again = reframe_options.repetitions(context.args, repeat)
     if budget is not None:
         reframe_options.assert_can_be_chosen_for(given)
+    if every_node:
+        reframe_options.assert_is_for_several_runs(given, repeat, against)
     before = []
     if against is not None:
         from assay.comparing.against import assert_cases_in_common, runs_before
@@ -117,11 +128,19 @@ def run(
         reframe_options.assert_can_be_held_against(given, repeat)
         before = runs_before(load(), against, system)
     way = way_of(choose_nodes) if choose_nodes is not None else None
+    if every_node and way not in (None, 'turn'):
+        raise AssayError(f'--every-node takes nodes in turn: leave out --choose-nodes {way}.')
     started = time.monotonic()
     suite = session.suite(system, mode, extra or [], given, one_job)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
-    from assay.one_run import choose_for, measure, measure_against, options_of
+    from assay.one_run import (
+        choose_for,
+        measure,
+        measure_against,
+        measure_every_node,
+        options_of,
+    )
     from assay.results import node_turns
     from assay.results.runner import make_ready
     from assay.running.selection import listed
@@ -140,7 +159,10 @@ def run(
     given.remove_files_of_an_earlier_run()
     handles = make_ready(suite, site, given.environments)
     if way:
-        node_turns.choose_nodes(suite, site, way)
+        node_turns.choose_nodes(suite, site, way, suite.own)
+    if every_node:
+        about = given, label, context.args, handles
+        raise typer.Exit(measure_every_node(suite, site, *about, seconds))
     so_far = time.monotonic() - started
     options = [*again, *context.args]
     choice = None

@@ -16,7 +16,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from assay import AssayError, paths
 from assay.files import explained
 from assay.mpis import FAMILIES
-from assay.mpis.family import Entry, problems
+from assay.mpis.family import Entry, Variables, problems
 
 CATALOGUE = paths.CONFIG / 'defects.yaml'
 
@@ -51,10 +51,12 @@ class Known(Entry):
     :param since: the first that is known to have it.
     :param fixed: the first good release of each series (the first two numbers); in later series
         than the last of them it is fixed as well.
+    :param env: variables without which the MPI takes another way, and not the one with the defect.
     """
 
     since: Release
     fixed: list[Release] = []
+    env: Variables = {}
 
     def state(self, version: str) -> State:
         """What is known of a version."""

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 CATALOGUE = paths.ROOT / 'config' / 'fabrics.yaml'
 
+#: Of cases in which nothing is forced, in the place of a fabric's name.
+DEFAULT = 'default'
+
 #: Statements of an MPI that a sentence quotes, and the pieces of an output that they are taken
 #: from, except for the first that contradicts a fabric.
 MOST, QUOTED = 6, 4
@@ -112,6 +115,22 @@ class Catalogue(Entry):
             )
         return None
 
+    def best_first(self, across_nodes: bool) -> list[str]:
+        """The fabrics between nodes, or within one: those with a device of their own first."""
+        names = [n for n, fabric in self.fabrics.items() if fabric.crosses_nodes == across_nodes]
+        return sorted(names, key=lambda name: not self.fabrics[name].needs_device)
+
+    def shown(self, family: str, output: Iterable[Piece]) -> list[str]:
+        """The fabrics whose use an MPI states in a job's output."""
+        recipes = ((name, self.recipe(name, family)) for name in self.fabrics)
+        return [name for name, recipe in recipes if recipe and recipe.shown_by(output)]
+
+    def words(self, fabric: str, family: str, output: Iterable[Piece]) -> list[str]:
+        """What an MPI said of the ways of its messages; first what speaks against a fabric."""
+        recipe = self.recipe(fabric, family)
+        assert recipe, f'{family} has no way to force {fabric}'
+        return _words(FAMILIES[family], recipe, output)
+
     def verify(self, fabric: str, family: str, output: Iterable[Piece]) -> str | None:
         """Hold the MPI's own statement in a job's output against the fabric asked for.
 
@@ -132,11 +151,7 @@ class Catalogue(Entry):
                 f'fabric {fabric} was asked for, but {mpi.name} does not say in the output which '
                 f'one it used: the job ended too early, or its statement was switched off'
             )
-        others = [
-            name
-            for name in self.fabrics
-            if (other := self.recipe(name, family)) and other.shown_by(output)
-        ]
+        others = self.shown(family, output)
         instead = f'{" or ".join(others)} was used instead' if others else 'its use is not shown'
         said = f'fabric {fabric} was asked for, but {instead}; {mpi.name} says: {"; ".join(words)}'
         return said if mpi.was_run else f'{said} ({never_run(mpi)})'
@@ -191,6 +206,8 @@ def load_catalogue(path: Path = CATALOGUE) -> Catalogue:
 
 def _disputed(catalogue: Catalogue) -> Iterator[str]:
     """Where the catalogue and the files of the MPIs do not fit together."""
+    if DEFAULT in catalogue.fabrics:
+        yield f'fabrics.{DEFAULT}: the name is of cases in which nothing is forced: choose another'
     for key, family in FAMILIES.items():
         file = f'lib/assay/mpis/{key}.py'
         for name in family.recipes:

@@ -19,12 +19,14 @@ from assay.layout.layouts import Placement, layout_of
 from assay.machine.slurm import names_of_hosts
 from assay.mpis import FAMILIES
 from assay.programs.figure import Figure, Quantity, figures_of
+from assay.text import plain
 from assay.witness import profile
 from assay.witness.disturbance import DISTURBANCES, disturbance_figures
 from assay.witness.profile import STARTUP, startup_figures
 from assay.witness.rails import verify_rails
 from assay.witness.settings import verify_settings
 from assay.witness.traffic import verify_links, verify_traffic
+from assay.witness.variables import LONGEST, of_ranks
 
 Value = TypeVar('Value')
 
@@ -126,7 +128,8 @@ class Launch:
     :param command: file name of what rank 0 runs; None where a script decides that.
     :param launcher: ReFrame's name of what started it.
     :param family: of the MPI.
-    :param fabric: that was forced.
+    :param fabric: that was forced, or the best that the MPI could have taken.
+    :param is_forced: whether it was forced.
     :param layout: that was asked for.
     :param placement: ranks and threads of each node, as the layout gave them.
     :param ranks: of all nodes together.
@@ -148,6 +151,7 @@ class Launch:
     output: Output
     exit_code: int
     ports: Mapping[str, float] = field(default_factory=dict)
+    is_forced: bool = True
 
     @property
     def text(self) -> str:
@@ -235,6 +239,15 @@ class Launch:
             if fault:
                 raise LaunchError(fault)
 
+    def assert_started_as_asked(self) -> None:
+        """Hold program, MPI and ranks against what was asked for, of one that need not have ended.
+
+        :raises LaunchError: with the first fault that is found, or if there is no report.
+        """
+        for fault in self._faults_of_start(self.seen or self.witnessed):
+            if fault:
+                raise LaunchError(fault)
+
     def misplaced(self) -> dict[str, str]:
         """What is wrong with the placement on each host where something is.
 
@@ -249,21 +262,27 @@ class Launch:
                 found[host.name] = fault
         return found
 
-    def _faults(self, but_single_nodes: bool) -> Iterator[str | None]:
-        catalogue = load_catalogue()
-        report, mpi = self.witnessed, FAMILIES[self.family]
+    def _faults_of_start(self, report: witness.Report) -> Iterator[str | None]:
+        mpi = FAMILIES[self.family]
         ran = ' '.join(report.command[:1])
         if self.command not in (None, Path(ran).name):
             yield f'the report of the witness is of {ran!r}, and not of {self.program}'
         yield witness.verify_mpi(report, mpi.library, mpi.name)
         if report.ranks != self.ranks:
             yield f'{self.program} ran with {report.ranks} rank(s) instead of {self.ranks}'
+
+    def _faults(self, but_single_nodes: bool) -> Iterator[str | None]:
+        catalogue = load_catalogue()
+        report = self.witnessed
+        yield from self._faults_of_start(report)
         if not but_single_nodes:
             yield layout_of(self.layout).verify(report, self.placement)
         fabric = catalogue.fabrics[self.fabric]
         # Before the proof of the fabric, which an MPI may leave for what is wrong here.
         yield verify_settings(report, fabric.carrier, only_if_all=but_single_nodes)
-        if self.ranks > 1:  # a single rank sends nothing, so no MPI says which way
+        if self.ranks > 1 and not self.is_forced:
+            yield self._not_the_best(report)
+        elif self.ranks > 1:  # a single rank sends nothing, so no MPI says which way
             counted = verify_traffic(report, fabric.carrier, self.fabric)
             # Ranks of one host need no network, and an MPI may say that they used shared memory.
             if not fabric.needs_device or len(report.hosts) > 1:
@@ -276,6 +295,45 @@ class Launch:
         if not but_single_nodes:
             yield verify_links(report, fabric.carrier)
             yield verify_rails(report, fabric.carrier, self.ports)
+
+    def _not_the_best(self, report: witness.Report) -> str | None:
+        """What an MPI took that was left alone, if that is worse than the best fabric there is.
+
+        A device of another kind than the fabric's is as good.
+        """
+        catalogue, mpi = load_catalogue(), FAMILIES[self.family]
+        best = catalogue.fabrics[self.fabric]
+        carriers = {best.carrier: None}
+        if best.crosses_nodes:
+            carriers |= {f.carrier: None for f in catalogue.fabrics.values() if f.needs_device}
+        counted = [verify_traffic(report, carrier, self.fabric) for carrier in carriers]
+        shown = catalogue.shown(mpi.key, self.output)
+        is_stated = not shown or any(catalogue.fabrics[n].carrier in carriers for n in shown)
+        if None in counted and is_stated:
+            return None
+        asked = f'fabric {self.fabric} was asked for, but '
+        found = [f'its messages went by {" or ".join(shown)}'] if not is_stated else []
+        found += [counted[0].removeprefix(asked)] if counted[0] and None not in counted else []
+        if words := catalogue.words(self.fabric, mpi.key, self.output):
+            found.append(f'it says: {"; ".join(words)}')
+        return (
+            f'nothing was forced, and {mpi.name} did not take {self.fabric}, the best that the '
+            f'partition has: {"; ".join(found)}; {self._to_set(report)}'
+        )
+
+    def _to_set(self, report: witness.Report) -> str:
+        """What makes an MPI take the fabric, for a sentence: variables, with those in the way."""
+        recipe = load_catalogue().recipe(self.fabric, self.family)
+        assert recipe, f'{self.family} has no way to force {self.fabric}'
+        ranks = of_ranks(report)
+        told = [
+            f'{name} to {value} in place of {plain("|".join(sorted(ranks[name])), LONGEST)}'
+            for name, value in recipe.env.items()
+            if ranks.get(name, set()) - {value}
+        ]
+        if told:
+            return f'set {", ".join(told)}'
+        return f'what forces it is {" ".join(f"{k}={value}" for k, value in recipe.env.items())}'
 
     def witness_figures(self) -> dict[str, Figure]:
         """What disturbed it, how long it took to start and end, and where its time went.

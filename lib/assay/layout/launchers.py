@@ -23,12 +23,15 @@ def is_srun(launcher: str) -> bool:
 
 
 def _srun(layout: str, ranks: int, threads: int) -> Words:
-    options = {
+    options: list[str] = {
+        'default': [],
         'packed': ['--distribution=block:block', '--cpu-bind=cores'],
         'spread': ['--distribution=block:cyclic', '--cpu-bind=cores'],
         'one-per-numa': ['--distribution=block:cyclic', '--cpu-bind=ldoms'],
         'one-per-node': ['--cpu-bind=none'],
         'mixed': ['--distribution=block:block', '--cpu-bind=none'],
+        'threads': ['--distribution=block:block:block', '--cpu-bind=threads'],
+        'cyclic': ['--distribution=cyclic:block', '--cpu-bind=cores'],
         'hybrid': ['--distribution=block:block', '--cpu-bind=cores'],
     }[layout]
     # ReFrame itself gives srun the number of CPUs per task, and then a rank is kept to so many:

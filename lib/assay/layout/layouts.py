@@ -10,6 +10,9 @@ one-per-node  one, free to use the whole node
 hybrid     one for each NUMA domain, with a thread for each of its cores, bound to them
 mixed      one with a thread for each of half of the cores, and one for each other core; each binds
            itself (:mod:`assay.layout.launchers`), as launchers have no words for ranks that differ
+threads    one for each hardware thread, bound to it
+cyclic     are dealt round the nodes, and fill the cores of each as packed, each bound to a core
+default    are bound as the launcher does it when nobody says how, or not at all
 ========== ================================================================================
 
 To add one, add it here: that places it and verifies it. Each launcher then needs its words for it:
@@ -21,9 +24,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 
 from assay.cpus import as_list
 from assay.layout.launchers import WORDS
@@ -40,6 +44,9 @@ from assay.witness.placement import (
 )
 from assay.witness.report import Report
 
+#: Looks for something on a host, and gives a sentence of it.
+Find = Callable[[PlacedHost], str | None]
+
 
 class DoesNotFitError(ValueError):
     """A node has too few cores for the ranks."""
@@ -51,10 +58,12 @@ class NodeShape:
 
     :param cores: physical cores.
     :param numa_domains: NUMA domains.
+    :param threads_per_core: hardware threads of each core.
     """
 
     cores: int
     numa_domains: int
+    threads_per_core: int = 1
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,8 @@ class Placement:
         ``threads`` is the least of them.
     :param cpus: CPUs that the scheduler must give each rank, which may use more than it has threads
         for; None where they differ.
+    :param declared: to what the launcher binds ranks when nobody says how, by the system's file: a
+        name of :data:`BINDINGS`; empty if it does not say.
     """
 
     ranks: int
@@ -77,11 +88,28 @@ class Placement:
     env: dict[str, str] = field(default_factory=dict)
     widths: tuple[int, ...] = ()
     cpus: int | None = None
+    declared: str = ''
 
     @property
     def cores(self) -> tuple[int, ...]:
         """Cores of each rank of a node in turn."""
         return self.widths or (self.threads,) * self.ranks
+
+
+#: The layout of a rank on each hardware thread.
+THREADS = 'threads'
+
+#: The layout of ranks that the launcher binds as it does by itself.
+GIVEN = 'default'
+
+#: The extra of a partition that declares the binding, and its values in words.
+DECLARED = 'default_binding'
+BINDINGS = {
+    'core': 'a core',
+    'numa': 'a NUMA domain',
+    'socket': 'a socket',
+    'none': 'nothing',
+}
 
 
 # What a rank is bound to --------------------------------------------------------------------------
@@ -282,23 +310,30 @@ class Layout:
             others.
         """
         hosts = hosts_of(report, placement.cores)
-        if fault := _wrong_counts(hosts, placement):
+        if fault := _wrong_counts(hosts, placement) or self._wrong_nodes(hosts):
             return fault
         # Those that explain others come first.
-        for find in (
-            partial(self._small_cpuset, placement),
-            partial(self._cpu_limit, placement),
-            partial(self._unbound, placement),
-            partial(self._wrong_cores, placement),
-            shared,
-            partial(self._wrong_domain, placement),
-            strayed,
-            crowded,
-        ):
-            found = [sentence for host in hosts if (sentence := find(host))]
-            if found:
-                more = f' (and so it is on {len(found) - 1} more hosts)' if len(found) > 1 else ''
-                return found[0] + more
+        for find in self._faults(placement):
+            if found := _of_hosts(find, hosts):
+                return found
+        return None
+
+    def _faults(self, placement: Placement) -> Iterator[Find]:
+        """What looks for a fault of a host, in this order."""
+        yield partial(self._small_cpuset, placement)
+        yield partial(self._cpu_limit, placement)
+        yield partial(self._unbound, placement)
+        yield partial(self._wrong_cores, placement)
+        yield shared
+        yield partial(self._wrong_domain, placement)
+        yield strayed
+        yield crowded
+
+    def is_packed(self, node: NodeShape, placement: Placement) -> bool:
+        """Whether on such nodes it is what layout ``packed`` is as well."""
+        return False
+
+    def _wrong_nodes(self, hosts: list[PlacedHost]) -> str | None:
         return None
 
     def _small_cpuset(self, placement: Placement, host: PlacedHost) -> str | None:
@@ -361,6 +396,134 @@ class Layout:
         return f'layout {self.name} {self.order.rule}, but on {host.name} sit {host.seats()}'
 
 
+class RoundRobin(Layout):
+    """The next rank is on the next node."""
+
+    def is_packed(self, node: NodeShape, placement: Placement) -> bool:
+        return placement.ranks == 1
+
+    def _wrong_nodes(self, hosts: list[PlacedHost]) -> str | None:
+        for host in hosts:
+            numbers = [rank.number for rank in host.ranks]
+            if any(later - one != len(hosts) for one, later in pairwise(numbers)):
+                return (
+                    f'layout {self.name} deals the ranks round the {len(hosts)} nodes, '
+                    f'but on {host.name} are {ranks_in_words(host.ranks)}'
+                )
+        return None
+
+
+class OnThreads(Layout):
+    """Each rank has a hardware thread of its own."""
+
+    def is_packed(self, node: NodeShape, placement: Placement) -> bool:
+        return node.threads_per_core == 1
+
+    def _faults(self, placement: Placement) -> Iterator[Find]:
+        yield partial(self._cpu_limit, placement)
+        yield self._wrong_threads
+        yield self._shared_threads
+
+    def _wrong_threads(self, host: PlacedHost) -> str | None:
+        wrong = [rank for rank in host.ranks if len(rank.process.cpus) != 1]
+        if not wrong:
+            return None
+        return (
+            f'{ranks_in_words(wrong)} on {host.name} may use {len(wrong[0].process.cpus)} hardware '
+            f'threads ({as_list(wrong[0].process.cpus)}), layout {self.name} gives each rank 1'
+        )
+
+    def _shared_threads(self, host: PlacedHost) -> str | None:
+        users: dict[int, list[Rank]] = {}
+        for rank in host.ranks:
+            for cpu in rank.process.cpus:
+                users.setdefault(cpu, []).append(rank)
+        shared = {cpu: ranks for cpu, ranks in users.items() if len(ranks) > 1}
+        if not shared:
+            return None
+        cpu, ranks = min(shared.items())
+        more = f' (and {len(shared) - 1} more threads)' if len(shared) > 1 else ''
+        return f'{ranks_in_words(ranks)} share hardware thread {cpu}{more} of node {host.name}'
+
+
+class AsGiven(Layout):
+    """Where the launcher puts ranks by itself: held to what the system's file declares of it."""
+
+    def _faults(self, placement: Placement) -> Iterator[Find]:
+        yield partial(self._small_cpuset, placement)
+        yield partial(self._cpu_limit, placement)
+        yield _too_many_on_cores
+        yield partial(_not_as_declared, placement.declared)
+
+
+def unusual(report: Report) -> str | None:
+    """What of a binding that a launcher gives is no fault, and worth a sentence."""
+    hosts = hosts_of(report, ())
+    found = (_of_hosts(find, hosts) for find in (_not_bound, _all_in_one_domain))
+    return '; '.join(filter(None, found)) or None
+
+
+def _of_hosts(find: Find, hosts: list[PlacedHost]) -> str | None:
+    """What is found on the first host where something is, and on how many more."""
+    found = [sentence for host in hosts if (sentence := find(host))]
+    more = f' (and so it is on {len(found) - 1} more hosts)' if len(found) > 1 else ''
+    return found[0] + more if found else None
+
+
+def _too_many_on_cores(host: PlacedHost) -> str | None:
+    """More ranks than cores where these may run."""
+    for cores in {rank.cores: None for rank in host.ranks}:
+        inside = [rank for rank in host.ranks if rank.cores <= cores]
+        if len(inside) > len(cores):
+            return f'{ranks_in_words(inside)} on {host.name} are bound to {cores_in_words(cores)}'
+    return None
+
+
+def _not_as_declared(declared: str, host: PlacedHost) -> str | None:
+    if not declared:
+        return None
+    wrong = [rank for rank in host.ranks if not _is_bound_to(declared, rank, host)]
+    if not wrong:
+        return None
+    alike = [rank for rank in wrong if rank.cores == wrong[0].cores]
+    others = f' (and {len(wrong) - len(alike)} more wrongly)' if len(wrong) > len(alike) else ''
+    return (
+        f'{ranks_in_words(alike)} on {host.name} may use {cores_in_words(wrong[0].cores)}{others}, '
+        f'and the system declares that its launcher binds each rank to {BINDINGS[declared]}'
+    )
+
+
+def _is_bound_to(declared: str, rank: Rank, host: PlacedHost) -> bool:
+    match declared:
+        case 'core':
+            return len(rank.cores) == 1
+        case 'numa':
+            return rank.cores in host.domains.values()
+        case 'socket':  # the report has no cores of it
+            touched = [cores for cores in host.domains.values() if cores & rank.cores]
+            is_whole = rank.cores == frozenset().union(*touched)
+            return is_whole and len(rank.process.packages) == 1
+    return rank.cores == host.cores
+
+
+def _not_bound(host: PlacedHost) -> str | None:
+    free = [rank for rank in host.ranks if rank.cores == host.cores]
+    if not free or len(host.cores) == 1:
+        return None
+    are = 'is' if len(free) == 1 else 'are'
+    return f'{ranks_in_words(free)} on {host.name} {are} not bound to any of its cores'
+
+
+def _all_in_one_domain(host: PlacedHost) -> str | None:
+    seats = {id for id, cores in host.domains.items() if cores & host.used}
+    if len(host.domains) < 2 or len(host.ranks) < 2 or len(seats) > 1:
+        return None
+    return (
+        f'{ranks_in_words(host.ranks)} on {host.name} are all in NUMA domain {min(seats)} '
+        f'of {len(host.domains)}'
+    )
+
+
 def _wrong_counts(hosts: list[PlacedHost], placement: Placement) -> str | None:
     wrong = [host for host in hosts if len(host.ranks) != placement.ranks]
     if not wrong:
@@ -410,6 +573,10 @@ def _mixed(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement
     return Placement(len(widths), threads=1, widths=widths)
 
 
+def _threads(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement:
+    return Placement(node.cores * node.threads_per_core, threads=1, cpus=1)
+
+
 #: By name.
 LAYOUTS = {
     layout.name: layout
@@ -420,6 +587,9 @@ LAYOUTS = {
         Layout('one-per-node', _one_per_node, ToNothing(), AnyOrder()),
         Layout('hybrid', _hybrid, ToCores(), OneEach()),
         Layout('mixed', _mixed, ToCores(), AnyOrder()),
+        OnThreads(THREADS, _threads, ToCores(), Filled()),
+        RoundRobin('cyclic', _as_asked, ToCores(), Filled()),
+        AsGiven(GIVEN, _as_asked, ToNothing(), AnyOrder()),
     )
 }
 

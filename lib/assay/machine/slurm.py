@@ -132,6 +132,16 @@ def node_states(partitions: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def is_free(state: str, has_reservation: bool) -> bool:
+    """Whether a job could have a node now.
+
+    :param state: of the node, as :func:`node_states` gives it.
+    :param has_reservation: whether the job is in one, which is taken to be of all reserved nodes.
+    """
+    word = state.partition(':')[0]
+    return word == 'idle' or (has_reservation and word in ('reserved', 'maint'))
+
+
 def switches() -> dict[str, tuple[str, ...]]:
     """The nodes behind each leaf switch, as Slurm knows them; nothing where it does not."""
     try:

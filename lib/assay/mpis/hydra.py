@@ -23,6 +23,8 @@ SETS = 'HYDRA_(?:USER_PROVIDED_BINDING|IP_VERSION|LAUNCH_TYPE)|MPIR_CVAR_NEMESIS
 
 def bind(layout: str, ranks: int, threads: int) -> Words:
     """Its options for a layout."""
+    if layout == 'default':
+        return [f'-ppn {ranks}'], {}
     bind = {
         'packed': f'-bind-to core:{threads} -map-by core:{threads}',
         'spread': f'-bind-to core:{threads} -map-by numa',
@@ -30,5 +32,12 @@ def bind(layout: str, ranks: int, threads: int) -> Words:
         'one-per-node': '-bind-to none',
         'mixed': '-bind-to none',
         'hybrid': f'-bind-to core:{threads} -map-by core:{threads}',
+        'threads': '-bind-to hwthread -map-by hwthread',
+        'cyclic': f'-bind-to core:{threads} -map-by core:{threads}',
     }[layout]
-    return [f'-ppn {ranks}', bind], {}
+    return [f'-ppn {ppn(layout, ranks)}', bind], {}
+
+
+def ppn(layout: str, ranks: int) -> int:
+    """Ranks that it puts on a node before it goes to the next; after the last comes the first."""
+    return 1 if layout == 'cyclic' else ranks

@@ -11,15 +11,18 @@ from assay.mpis.family import AsyncProgress, Family, Recipe, Words
 
 def _bind(layout: str, ranks: int, threads: int) -> Words:
     env = {
+        'default': {},
         'packed': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
         'spread': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:scatter'},
         'one-per-numa': {'I_MPI_PIN_DOMAIN': 'numa'},
         'one-per-node': {'I_MPI_PIN_DOMAIN': 'node'},
         'mixed': {'I_MPI_PIN': '0'},
+        'threads': {'I_MPI_PIN_CELL': 'unit', 'I_MPI_PIN_DOMAIN': '1:compact'},
+        'cyclic': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
         'hybrid': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
     }[layout]
     # Without it a scheduler's tasks of a node count, and not -ppn.
-    return [f'-ppn {ranks}'], env | {'I_MPI_JOB_RESPECT_PROCESS_PLACEMENT': '0'}
+    return [f'-ppn {hydra.ppn(layout, ranks)}'], env | {'I_MPI_JOB_RESPECT_PROCESS_PLACEMENT': '0'}
 
 
 def _wheel_env(prefix: Path) -> dict[str, str]:

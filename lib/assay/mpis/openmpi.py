@@ -7,15 +7,21 @@ from assay.mpis.family import Family, Recipe, Words
 
 
 def _bind(layout: str, ranks: int, threads: int) -> Words:
+    if layout == 'default':  # slots say how many ranks a node has
+        return [], {}
     place, bind = {
         'packed': (f'slot:PE={threads}', 'core'),
         'spread': (f'numa:PE={threads}', 'core'),
         'one-per-numa': ('ppr:1:numa', 'numa'),
         'one-per-node': ('ppr:1:node', 'none'),
         'mixed': (f'ppr:{ranks}:node', 'none'),
+        'threads': ('hwthread', 'hwthread'),
+        'cyclic': (f'node:PE={threads}', 'core'),
         'hybrid': (f'ppr:{ranks}:node:PE={threads}', 'core'),
     }[layout]
-    return [f'--map-by {place}', f'--bind-to {bind}'], {}
+    # Or cores were its slots. As of version 5 it is a word for --map-by :hwtcpus, which 4 has not.
+    counts = ['--use-hwthread-cpus'] if layout == 'threads' else []
+    return [*counts, f'--map-by {place}', f'--bind-to {bind}'], {}
 
 
 _UCX = r'MCA pml: ucx\b'

@@ -92,7 +92,7 @@ class NightMeasurement:
             about = self.suite, self.site, self.given, self.options
             self.choice = choose_for(self.budget, *about, suspects=known_bad_cases(memory.told))
         if self.way:
-            node_turns.choose_nodes(self.suite, self.site, self.way)
+            node_turns.choose_nodes(self.suite, self.site, self.way, self.suite.own)
         chosen = self.choice.listed if self.choice else ()
         about_job = self.site, self.given, self.options, chosen, self.budget
         with self.suite.in_one_job(*about_job):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -199,11 +200,24 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
     rates = [rank[name] for name in ('slowest_slice', 'frequency', 'fastest_slice')]
     if not (rates[0] > 0 and rates == sorted(rates)):
         raise WrongAnswerError(f'slowest, best and fastest slice of the {what} are {rates}')
+    for place in ('frequency_place', 'flops_place'):
+        if place in rank:  # clock wrote none before
+            _check_best_of_slices(
+                f'{place.partition("_")[0]}, {what}', rank['slices'], *rank[place]
+            )
     mean = (1 - rank['lost_share']) * rates[2]
     _equal(f'mean of the slices, {what}', mean, chain['made'] / chain['seconds'])
     seconds = chain['seconds'] + fma['seconds'] + rank['rest']
     _equal(f'time of the slices, {what}', rank['clocks']['seconds'], seconds)
     _of_both_clocks(what, rank)
+
+
+def _check_best_of_slices(what: str, slices: int, faster: int, fast: int) -> None:
+    """The best is the first decile from above."""
+    if not faster < (slices + 9) // 10 <= fast:
+        raise WrongAnswerError(
+            f'of {slices} slices {faster} are faster than the best {what}, and {fast} as fast'
+        )
 
 
 def check_nodes(report: Mapping[str, Any]) -> None:
@@ -282,6 +296,8 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
         _equal(name, result[name], operations / time[seconds])
     _of_both_clocks('dgemm', result)
+    if 'limits' in result:  # dgemm wrote one alone before
+        _equal('limit of dgemm', result['limit'], statistics.median(result['limits']))
     if 'last' in result:  # dgemm wrote none before
         last = 1 - result['products'] * _last_of_product(order)
         _equal('last element of the product', result['last'], last)

@@ -6,6 +6,7 @@ Imports that cost time stand inside the functions that need them, as in :mod:`as
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from assay.report.console import console, height
@@ -105,7 +106,6 @@ def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
 def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
     """Sentences about cases, those of a kind together."""
     from assay.results.failures import (
-        Retried,
         disturbed_cases,
         failures,
         findings,
@@ -114,6 +114,7 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
         skipped,
         unheld,
     )
+    from assay.witness.disturbance import FARTHER_APART, MOVED
 
     if words := left_in_good_cases(run):
         yield [words]
@@ -122,7 +123,7 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
         f'figures were held to nothing'
         for case in unheld(run)
     ]
-    yield [f'defect: {one}' for one in findings(run)]
+    yield [f'finding: {one}' for one in findings(run)]
     by_reason: dict[str, list[str]] = {}
     for name, reason in skipped(run, log):
         by_reason.setdefault(reason, []).append(name)
@@ -131,18 +132,18 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
         for reason, names in by_reason.items()
         for name in (names if everything or len(names) == 1 else [many(len(names), 'case')])
     ]
-    late: dict[str, list[Retried]] = {}
-    for one in retried(run):
-        late.setdefault(one.reason, []).append(one)
+    late = retried(run)
+    # These say nothing of the case, and a hypervisor that moves cores makes many.
+    of_cores = Counter(one.reason for one in late if one.reason in (MOVED, FARTHER_APART))
+    folded = {reason: count for reason, count in of_cores.items() if count > 1 and not everything}
     yield [
-        f'passed at the {ordinal(one.attempts)} attempt: {one.case}: first: {reason}'
-        for reason, alike in late.items()
-        for one in (alike if everything or len(alike) == 1 else ())
+        f'passed at the {ordinal(one.attempts)} attempt: {one.case}: first: {one.reason}'
+        for one in late
+        if one.reason not in folded
     ]
     yield [
-        f'passed at a later attempt: {many(len(alike), "case")}: first: {reason}'
-        for reason, alike in late.items()
-        if len(alike) > 1 and not everything
+        f'passed at a later attempt: {many(count, "case")}: first: {reason}'
+        for reason, count in folded.items()
     ]
     bad = {'disturbed': disturbed_cases(run), 'failed': failures(run)}
     for word, found in bad.items():

@@ -209,7 +209,7 @@ class Case(CaseName):
     :param replaced: why each job before its last did not do.
     :param disturbances: what disturbed it, in words.
     :param taken_by_others: what others took of its nodes, in words, whatever its result is.
-    :param finding: what it says of a known defect of its MPI; empty if nothing.
+    :param finding: what people are to know of it though it passed; empty if nothing.
     :param facts: what it was built from and what it ran with; see :mod:`assay.results.provenance`.
     :param hash: ReFrame's of the check.
     :param unique_name: of the check, by which others depend on it.

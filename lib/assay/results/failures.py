@@ -107,7 +107,7 @@ def unheld(run: Run) -> list[Case]:
 
 
 def findings(run: Run) -> list[str]:
-    """What good cases say of known defects of their MPIs, each once."""
+    """What people are to know of good cases, each once."""
     said = (plain(case.finding) for case in run.own_cases if is_good(case) and case.finding)
     return sorted({*said})
 

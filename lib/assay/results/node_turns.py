@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay import AssayError, say
-from assay.machine.slurm import SCHEDULERS, node_states, partitions_in, switches
+from assay.machine.slurm import SCHEDULERS, is_free, node_states, partitions_in, switches
 from assay.results.history import History, load
 from assay.running import node_choice
+from assay.running.allocation import IN_USE, nodes_in, words_of
 from assay.running.node_choice import NodeChoice, Way
+from assay.running.runs import RunFolder
 from assay.running.session import Suite
 from assay.spelling import many
 from assay.text import expand_nodes, fold_nodes
@@ -45,35 +50,79 @@ def last_used(history: History, system: str) -> dict[str, float]:
     return found
 
 
-def choose_nodes(suite: Suite, site: _SiteConfig, way: Way) -> None:
-    """Have the cases of the sessions that follow on nodes chosen so.
-
-    :raises AssayError: if the scheduler cannot be told nodes.
-    """
+def _assert_has_slurm(site: _SiteConfig) -> None:
     for one in site.get('systems/0/partitions'):
         if one['scheduler'] not in SCHEDULERS:
             raise AssayError(
-                f'--choose-nodes is for jobs of Slurm, and the scheduler of {one["name"]} is '
+                f'nodes are chosen for jobs of Slurm, and the scheduler of {one["name"]} is '
                 f'{one["scheduler"]}.'
             )
-    path = suite.own.folder / 'nodes.json'
+
+
+def choose_nodes(suite: Suite, site: _SiteConfig, way: Way, own: RunFolder) -> None:
+    """Have the cases of the sessions that follow on nodes chosen so.
+
+    :param own: the folder of the first of them.
+    :raises AssayError: if the scheduler cannot be told nodes.
+    """
+    _assert_has_slurm(site)
+    path = own.folder / 'nodes.json'
     NodeChoice(way, last_used(load(), suite.system), switches()).write(path)
     suite.environment[node_choice.VARIABLE] = str(path)
 
 
+@dataclass(frozen=True)
+class Turns:
+    """The nodes of a system that are neither down nor taken out.
+
+    :param states: in Slurm's words.
+    :param late: those that had no case since some time.
+    """
+
+    states: Mapping[str, str]
+    late: tuple[str, ...]
+
+    def free(self, has_reservation: bool) -> list[str]:
+        """Late ones that can have a case now.
+
+        :param has_reservation: whether the case's job is in one.
+        """
+        return [node for node in self.late if is_free(self.states[node], has_reservation)]
+
+    def told(self, when: str) -> str:
+        """Which nodes had no case.
+
+        :param when: since that time, in words.
+        """
+        count = many(len(self.states), 'node')
+        if not self.late:
+            return f'each of {count} had a case {when}'
+        return f'{len(self.late)} of {count} had no case {when}: {fold_nodes(self.late)}'
+
+
+def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = ()) -> Turns:
+    """Ask for them.
+
+    :param since: in seconds since 1970.
+    :param jobs: what ``-J`` says: nodes that it excludes do not count.
+    :raises AssayError: if Slurm does not answer, or is not the scheduler.
+    """
+    _assert_has_slurm(site)
+    states: dict[str, str] = {}
+    for one in site.get('systems/0/partitions'):
+        words = shlex.split(' '.join(one.get('access', [])))
+        out = nodes_in([*words, *words_of(jobs)], '-x', '--exclude')
+        found = node_states(partitions_in(' '.join(words)))
+        states |= {node: state for node, state in found.items() if node not in out}
+    there = (*IN_USE, 'maint')
+    able = {node: state for node, state in states.items() if state.startswith(there)}
+    used = last_used(load(), suite.system)
+    return Turns(able, tuple(node for node in able if used.get(node, 0.0) < since))
+
+
 def tell_turns(suite: Suite, site: _SiteConfig) -> None:
-    """Say which nodes of the system had no case within a week."""
+    """Say which nodes of the system had no case within a week, of those that can have one."""
     try:
-        states: dict[str, str] = {}
-        for one in site.get('systems/0/partitions'):
-            states |= node_states(partitions_in(' '.join(one.get('access', []))))
-        used = last_used(load(), suite.system)
+        say(turns(suite, site, time.time() - WITHIN).told('within a week'))
     except AssayError as error:
         say(f'which nodes had no case within a week is not known: {error}')
-        return
-    since = time.time() - WITHIN
-    late = [node for node in states if used.get(node, 0.0) < since]
-    if not late:
-        say(f'each of {many(len(states), "node")} had a case within a week')
-        return
-    say(f'{len(late)} of {many(len(states), "node")} had no case within a week: {fold_nodes(late)}')

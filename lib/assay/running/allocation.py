@@ -25,6 +25,7 @@ from assay.machine.job_states import forget_job_around
 from assay.machine.slurm import (
     SCHEDULERS,
     RefusedError,
+    is_free,
     node_states,
     partitions_in,
     query,
@@ -55,7 +56,7 @@ AGAIN = 5
 LOOK = 60
 
 #: What states of nodes begin with that have jobs, or may have.
-_IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
+IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
 
 _NUMBER = re.compile(r'job allocation (\d+)')
 
@@ -174,15 +175,21 @@ def request(
     words = shlex.split(' '.join(access.pop() if access else ()))
     most = max((one['max_jobs'] for one in partitions), default=1)
     states = node_states(partitions_in(' '.join(words)))
-    idle = [name for name, state in states.items() if state == 'idle']
-    usable = sum(state.startswith(_IN_USE) for state in states.values())
-    nodes = sorted((case.nodes or len(idle) for case in cases), reverse=True) or [1]
-    words += [word for one in jobs for word in shlex.split(_option(one))]
-    named = _named_in(words)
-    count = max(nodes[0], min(sum(nodes[:most]), usable), named)
+    words += words_of(jobs)
+    is_reserved = any(word.startswith('--reservation') for word in words)
+    out = nodes_in(words, '-x', '--exclude')
+    idle = [name for name, state in states.items() if is_free(state, is_reserved)]
+    idle = [name for name in idle if name not in out]
+    usable = sum(state.startswith(IN_USE) for state in states.values())
+    nodes = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
+    named = nodes_in(words, '-w', '--nodelist')
+    count = max(nodes[0], min(sum(nodes[:most]), usable), len(named))
     options = ['--exclusive', f'--nodes={count}']
-    if choice and not named and (chosen := choice.choose(idle, count)):
-        options.append(f'--nodelist={",".join(chosen)}')
+    # Which of them satisfy a constraint only Slurm can tell.
+    if choice and not named and not _value_in(words, '-C', '--constraint'):
+        asked = re.match(r'\d+', _value_in(words, '-N', '--nodes'))
+        chosen = choice.choose(idle, int(asked[0]) if asked else count)
+        options += [f'--nodelist={",".join(chosen)}'] if chosen else []
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
     return [*options, *_without_those_of_scripts(words)]
@@ -198,11 +205,25 @@ def _without_those_of_scripts(words: Sequence[str]) -> list[str]:
     return parser.parse_known_args(words)[1]
 
 
-def _named_in(words: Sequence[str]) -> int:
-    """How many nodes options of sbatch name."""
+def nodes_in(words: Sequence[str], *names: str) -> set[str]:
+    """The nodes that an option of sbatch names.
+
+    :param words: all options.
+    :param names: of that one.
+    """
+    return {*expanded(_value_in(words, *names))}
+
+
+def _value_in(words: Sequence[str], *names: str) -> str:
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument('-w', '--nodelist', default='')
-    return len({*expanded(parser.parse_known_args(words)[0].nodelist)})
+    parser.add_argument(*names, dest='value', default='')
+    value: str = parser.parse_known_args(words)[0].value
+    return value
+
+
+def words_of(jobs: Iterable[str]) -> list[str]:
+    """Options of ``-J`` as those of sbatch."""
+    return [word for one in jobs for word in shlex.split(_option(one))]
 
 
 def _option(given: str) -> str:

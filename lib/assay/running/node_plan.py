@@ -120,8 +120,8 @@ class NodePlan(Generic[Case]):
         if len(self._free) < want.count:
             return []
         if self._choose:
-            choice = self._free if want.among is None else want.among & self._free
-            found = self._choose(choice, want.count)
+            free = self._free if want.among is None else want.among & self._free
+            found = self._choose(free, want.count)
             self._free.difference_update(found)
             return found
         if want.among is not None:

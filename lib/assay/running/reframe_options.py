@@ -7,6 +7,7 @@ decided on. docs/reframe-options.md shows it.
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -354,6 +355,21 @@ def assert_can_be_held_against(given: Given, repeat: int) -> None:
                 f'--against, --repeat {repeat} and {name}: that file is of one run; `assay report` '
                 'and `assay compare-runs --json` tell of several.'
             )
+
+
+def assert_is_for_several_runs(given: Given, repeat: int, against: str | None) -> None:
+    """:raises AssayError: if what a command line asks for is not for a run for every node."""
+    if given.action:
+        raise AssayError(f'--every-node and {given.action}: nothing would be run.')
+    files = {'--report-file': given.report, '--report-junit': given.junit, '--report': given.page}
+    others = {'--repeat': repeat > 1, '--against': against, **files}
+    for name in (name for name, is_there in others.items() if is_there):
+        raise AssayError(f'--every-node and {name}: that is of one run, and these are several.')
+    if any(re.match(r'-*(nodelist|w)\b', one) for one in given.jobs):
+        raise AssayError(
+            '--every-node and -J nodelist: each job would have all of these nodes. Name those that '
+            'are not meant: -J exclude=LIST'
+        )
 
 
 def _unknown(argument: str) -> str:

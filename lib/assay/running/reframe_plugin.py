@@ -234,7 +234,7 @@ def _named(case: TestCase) -> dict[str, Any]:
 
 
 def _nodes_of(case: TestCase) -> int:
-    """The nodes of its job; 0 for all that are idle. Of a check without a scale, one."""
+    """The nodes of its job; 0 for all that are idle, 1 where a check has no scale."""
     scale = getattr(case.check, 'scale', None)
     if isinstance(scale, str) and is_scale(scale):
         return nodes_of(scale, case.partition.extras)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
 from assay.config import settings
-from assay.config.fabrics import load_catalogue
+from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.lint import check_classes, known_classes
 from assay.config.scales import scales_in
 from assay.layout.layouts import LAYOUTS
@@ -105,7 +105,7 @@ def explain(site: _SiteConfig, given: Given) -> None:
     features = {feature for one in partitions for feature in one.get('features', [])}
     there = {
         'environment': sorted({name for one in partitions for name in one.get('environs', [])}),
-        'fabric': [name for name in load_catalogue().fabrics if name in features],
+        'fabric': [*(name for name in load_catalogue().fabrics if name in features), DEFAULT],
         'layout': list(LAYOUTS),
         'scale': scales_in(features),
         'check': sorted(known_classes(paths.CHECKS)),

@@ -41,7 +41,8 @@ class Suite:
     :param environment: the variables that ReFrame needs.
     :param not_heeded: variables for sbatch that a user had set.
     :param is_one_job: whether the cases of all sessions are to be steps of one job.
-    :param around: the number of the job around this command, which that is to be.
+    :param around: the number of the job around this command, or that the environment names, which
+        that is to be.
     """
 
     own: RunFolder
@@ -175,9 +176,12 @@ def suite(
     :raises AssayError: if mode or system are unknown, something cannot be installed, or nothing may
         be written.
     """
-    around = allocation.leave() if is_one_job else None
+    around = None
+    if is_one_job:
+        around = allocation.leave() or os.environ.get(allocation.VARIABLE)
     settings.assert_writable()
-    os.environ.pop(runs.VARIABLE, None)  # of a run that this command is part of a job of
+    for name in (runs.VARIABLE, node_choice.VARIABLE):
+        os.environ.pop(name, None)  # of a run that this command is part of a job of
     not_heeded = tuple(forget_sbatch_defaults())
     job = forget_job_around(os.environ)
     if job and allocation.VARIABLE not in os.environ:

@@ -55,6 +55,9 @@ _DISABLED = re.compile(rf'accounting storage is disabled|^\S+: {os.strerror(errn
 
 _OPTION = '#SBATCH '
 
+# States of nodes that a job could have now; those in reservations are for jobs of these alone.
+_FREE = 'idle|idle+reserved|idle+maintenance+reserved'
+
 # What names of jobs begin with that build.
 _BUILD = 'rfm_build_'
 
@@ -102,11 +105,10 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
         """The nodes that a job could have now; none if Slurm does not tell."""
         try:
             able = self.filternodes(job, self.allnodes())
-            return {one.name for one in self.filternodes_by_state(able, 'idle')} - (
-                self._promised.nodes
-            )
         except ReframeError:
             return set()
+        free = {node.name for node in self.filternodes_by_state(able, _FREE)}
+        return free - self._promised.nodes
 
     def ask(self, jobs: list[Job]) -> dict[str, Record]:
         return self._queue(jobs)

@@ -55,8 +55,9 @@ CORE_LATENCY, CORE_MOVE = 'core_latency', 'core_move'
 #: takes 28 to 46 ns, between two 140 to 170, as measured on an EPYC.
 AS_FAR = 1.5
 
-#: What a comparison and a check say of a job whose cores were moved while it ran.
+#: What is said of a job whose cores were moved while it ran, or were farther apart than in others.
 MOVED = 'the hypervisor moved the cores of the node apart or together'
+FARTHER_APART = 'the cores of the node were farther apart than in other jobs'
 
 #: Names of the figures that tell of a disturbance.
 DISTURBANCES = (*_WORDS, CORE_LATENCY, CORE_MOVE)

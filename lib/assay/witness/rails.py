@@ -6,7 +6,7 @@ Pure functions over reports of the witness. ``docs/witness.md`` explains the met
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.witness.placement import numbered
@@ -63,35 +63,49 @@ def verify_rails(report: Report, carrier: str, ports: Mapping[str, float]) -> st
     :param carrier: of the fabric.
     :param ports: those of the partition with their rates in Gbit/s, by names as the witness has
         them; empty where its file names none.
-    :returns: a sentence with the faults; None if there are none, or nothing can be told.
+    :returns: a sentence with the faults; None if there are none, or nothing can be known.
     """
     if len(report.hosts) == 1 or carrier == 'memory':
         return None
     named = _of_carrier(report, carrier, ports)
     rails = _named(report, carrier, named) if named else _made_for_messages(report, carrier)
-    faults = [
-        *_down(rails, named),
-        *_below_rate(rails, named),
-        *_narrow_slots(rails),
-        *(_slow_sockets(report, rails, named) if carrier == 'sockets' else ()),
-    ]
-    # Interfaces that nobody named may be for all else.
+    idle = [*_down(rails, named)]
+    # Interfaces that nobody named may be for all else, and virtual ones state any rate.
     if named or carrier != 'sockets':
-        for one in rails:
-            faults += _idle(report, one, bool(named))
+        idle += _idle(report, rails)
+    slow = [*_below_rate(rails, named), *_narrow_slots(rails)]
+    if carrier == 'sockets':
+        slow += _slow_sockets(report, rails, named)
+    faults = slow + idle
     if not faults:
         return None
     more = f' (and {len(faults) - MOST_FAULTS} more like it)' if len(faults) > MOST_FAULTS else ''
-    return '; '.join(faults[:MOST_FAULTS]) + more
+    return '; '.join(faults[:MOST_FAULTS]) + more + (_REMEDY if idle and not named else '')
+
+
+_REMEDY = (
+    " (if not all of its ports are for messages, name those that are in the partition's extras: "
+    'ports)'
+)
 
 
 # Which ports ------------------------------------------------------------------------------------
 
 
-def _candidates(host: Host, carrier: str) -> list[Device]:
+def _is_for(device: Device, carrier: str) -> bool:
     if carrier == 'sockets':
-        return [one for one in host.devices if one.kind not in ('infiniband', 'cxi', 'loopback')]
-    return [one for one in host.devices if one.kind == carrier]
+        return device.kind not in ('infiniband', 'cxi', 'loopback')
+    return device.kind == carrier
+
+
+def _candidates(host: Host, carrier: str) -> list[Device]:
+    """The devices that a fabric can go over; a port of Slingshot with the link of its interface."""
+    up = {one.name: one.up for one in host.devices if carrier == 'cxi'}
+    return [
+        one.model_copy(update={'up': up[one.interface]}) if one.interface in up else one
+        for one in host.devices
+        if _is_for(one, carrier)
+    ]
 
 
 def _is_called(device: Device, name: str) -> bool:
@@ -104,9 +118,8 @@ def _of_carrier(report: Report, carrier: str, ports: Mapping[str, float]) -> dic
         name
         for host in report.hosts
         for device in host.devices
-        if device not in _candidates(host, carrier)
         for name in ports
-        if _is_called(device, name)
+        if _is_called(device, name) and not _is_for(device, carrier)
     }
     return {name: rate for name, rate in ports.items() if name not in others}
 
@@ -125,36 +138,52 @@ def _named(report: Report, carrier: str, ports: Iterable[str]) -> list[Rails]:
 
 
 def _with_parts(device: Device, host: Host) -> Device:
-    """A bond has the rate of those of its parts whose link is up; its own is not told."""
+    """A bond has the rate of those of its parts whose link is up; its own is not known."""
     parts = [one.speed for one in host.devices if one.master == device.name and one.up is not False]
     return device.model_copy(update={'speed': sum(parts)}) if sum(parts) else device
 
 
 def _made_for_messages(report: Report, carrier: str) -> list[Rails]:
-    """What is up on some host and as fast as others there, without virtual functions.
-
-    Where there is InfiniBand, Ethernet ports of RDMA devices are for storage or management. Of
-    interfaces those count that ranks have connections over, and what these are made of.
-    """
-    rails, names = [], set()
-    for host in report.hosts:
-        ports = {_label(one): one for one in _candidates(host, carrier) if not one.virtual}
-        if carrier == 'sockets':
-            names |= {
-                socket.device for name, _, socket in between_hosts(report) if name == host.name
-            }
-            names |= {one.name for one in ports.values() if one.nic and one.master in names}
-        else:
-            up = {name: one for name, one in ports.items() if one.up is not False}
-            if any(one.layer == 'InfiniBand' for one in up.values()):
-                up = {name: one for name, one in up.items() if one.layer == 'InfiniBand'}
-            names |= _of_one_rate(up).keys()
-            names |= {name for name, one in up.items() if _is_degraded(one)}
-        rails.append(Rails(host, ports))
+    """The ports of each host that messages ought to go over, and those that do so on others."""
+    if carrier == 'sockets':  # their names are of each host alone
+        used: defaultdict[str, set[str | None]] = defaultdict(set)
+        for sender, _, socket in between_hosts(report):
+            used[sender].add(socket.device)
+        return [Rails(host, _in_use(host, used[host.name])) for host in report.hosts]
+    kinds = {
+        (name, one.layer)
+        for host in report.hosts
+        for name, one in _chosen(dict(_real(host, carrier))).items()
+    }
     return [
-        Rails(one.host, {name: port for name, port in one.by_name.items() if name in names})
-        for one in rails
+        Rails(host, {name: one for name, one in _real(host, carrier) if (name, one.layer) in kinds})
+        for host in report.hosts
     ]
+
+
+def _real(host: Host, carrier: str) -> list[tuple[str, Device]]:
+    """The candidates by what people call them, without virtual functions beside their card."""
+    return [(_label(one), one) for one in _candidates(host, carrier) if not one.virtual]
+
+
+def _in_use(host: Host, used: Container[str | None]) -> dict[str, Device]:
+    """Interfaces that ranks have connections over, and those that a bond of them is made of."""
+    return {
+        name: one
+        for name, one in _real(host, 'sockets')
+        if name in used or (one.nic and one.master in used)
+    }
+
+
+def _chosen(ports: dict[str, Device]) -> dict[str, Device]:
+    """What is up and as fast as others on the host.
+
+    Where there is InfiniBand, Ethernet ports of RDMA devices are for storage or management.
+    """
+    up = {name: one for name, one in ports.items() if one.up is not False}
+    if any(one.layer == 'InfiniBand' for one in up.values()):
+        up = {name: one for name, one in up.items() if one.layer == 'InfiniBand'}
+    return _of_one_rate(up) | {name: one for name, one in up.items() if _is_degraded(one)}
 
 
 def _label(device: Device) -> str:
@@ -177,7 +206,7 @@ def _down(rails: Sequence[Rails], named: Iterable[str]) -> Iterator[str]:
     for one in rails:
         for name in named:
             if name not in one.by_name:
-                yield f'{one.host.name} has no port {name}, which its partition has'
+                yield f'{one.host.name} has no port {name} with counters, which its partition has'
         for name, port in one.by_name.items():
             if port.up is False and (name in up or name in named):
                 yield f'{one.host.name}: the link of {name} is down'
@@ -185,13 +214,13 @@ def _down(rails: Sequence[Rails], named: Iterable[str]) -> Iterator[str]:
 
 def _below_rate(rails: Sequence[Rails], named: Mapping[str, float]) -> Iterator[str]:
     """Ports slower than the partition says, or than the same port of other hosts."""
-    fastest: defaultdict[str, float] = defaultdict(float)
+    fastest: defaultdict[tuple[str, str], float] = defaultdict(float)
     for one in rails:
         for name, port in one.by_name.items():
-            fastest[name] = max(fastest[name], port.speed)
+            fastest[name, port.layer] = max(fastest[name, port.layer], port.speed)
     for one in rails:
         for name, port in one.by_name.items():
-            ought = named[name] * 1e9 / 8 if name in named else fastest[name]
+            ought = named[name] * 1e9 / 8 if name in named else fastest[name, port.layer]
             if port.up is False or not port.speed:
                 continue
             where = f'{one.host.name}: {name} runs at'
@@ -246,15 +275,14 @@ def _slow_sockets(
         if socket.device and socket.sent >= STREAM:
             found[sender, socket.device].append(socket.rate)
     for one in rails:
-        for name, port in one.by_name.items():
-            rates = found[one.host.name, port.name]
+        for name, ought in named.items():
+            rates = found[one.host.name, name]
             known = [rate for rate in rates if rate is not None]
             rate = len(rates) * sum(known) / len(known) if known else ONE_SOCKET
-            ought = named[name] * 1e9 / 8 if name in named else port.speed
-            if rate < LEAST_OF_SOCKETS * min(ought, ONE_SOCKET):
+            if rate < LEAST_OF_SOCKETS * min(ought * 1e9 / 8, ONE_SOCKET):
                 yield (
                     f'{one.host.name}: connections over {name} sent {decimal_size(rate)} in a '
-                    f'second, of {_gigabits(ought)} Gbit/s'
+                    f'second, of {ought:g} Gbit/s'
                 )
 
 
@@ -282,27 +310,35 @@ def _large_bytes(report: Report) -> dict[int, float]:
     return {rank: size for rank, size in found.items() if size >= ENOUGH}
 
 
-def _idle(report: Report, rails: Rails, named: bool) -> Iterator[str]:
-    """Ports that carried too little of what the ranks beside them sent and received.
+def _idle(report: Report, rails: Iterable[Rails]) -> Iterator[str]:
+    """Of each host the ports that carried too little of what ranks beside them moved."""
+    moved, by_host = _large_bytes(report), report.by_host()
+    for one in rails:
+        movers = [rank for rank in by_host[one.host.name] if rank.rank in moved]
+        ports = {
+            name: port for name, port in _of_one_rate(one.by_name).items() if port.up is not False
+        }
+        if len(ports) > 1 and movers:
+            yield from _idle_of(one.host, ports, movers, moved)
+
+
+def _idle_of(
+    host: Host, ports: Mapping[str, Device], movers: Sequence[Process], moved: Mapping[int, float]
+) -> Iterator[str]:
+    """The ports of a host, if any, that carried too little.
 
     A rank needs no more than one port: of those beside some ranks, only as many are asked for as
     there are ranks. A part is the lesser of two: what those ranks sent over the ports beside them
     alone, and what all sent over all ports of the host.
     """
-    moved = _large_bytes(report)
-    movers = [one for one in report.by_host()[rails.host.name] if one.rank in moved]
-    ports = {name: one for name, one in _of_one_rate(rails.by_name).items() if one.up is not False}
     carried = {name: one.sent + one.received for name, one in ports.items()}
-    if len(ports) < 2:
-        return
     all_of_host = sum(moved[one.rank] for one in movers)
     groups: defaultdict[tuple[str, ...], list[Process]] = defaultdict(list)
-    packages = _packages(report, rails.host)
     for one in movers:
-        groups[_beside(one, ports, packages)].append(one)
+        groups[_beside(one, ports)].append(one)
     beside = {name for group in groups for name in group}
-    idle: list[str] = []
-    waiting: list[Process] = []
+    idle: set[str] = set()
+    waiting: list[int] = []
     far: set[str] = set()
     for group, ranks in groups.items():
         most = max(moved[one.rank] for one in ranks)
@@ -311,66 +347,38 @@ def _idle(report: Report, rails: Rails, named: bool) -> Iterator[str]:
         part = LEAST_PART * min(least, all_of_host / len(ports))
         less = [name for name in group if carried[name] < part]
         if min(len(even), len(group)) > len(group) - len(less):
-            idle += less
-            waiting += ranks
+            idle.update(less)
+            waiting += [one.rank for one in ranks]
             far |= {name for name in ports if name not in beside and carried[name] >= part}
     if idle:
-        words = _words(rails, idle, waiting, carried, all_of_host, sorted(far))
-        yield words + ('' if named else _REMEDY)
+        yield (
+            f'{host.name}: {_listed(idle)} carried {_sum(carried, idle)} of '
+            f'{decimal_size(all_of_host)}; {numbered("rank", waiting)} '
+            f'{"sits" if len(waiting) == 1 else "sit"} beside {"it" if len(idle) == 1 else "them"}'
+            + _elsewhere(ports, far, carried)
+        )
 
 
-_REMEDY = (
-    " (if not all of its ports are for messages, name those that are in the partition's extras: "
-    'ports)'
-)
+def _elsewhere(ports: Mapping[str, Device], far: set[str], carried: Mapping[str, int]) -> str:
+    """That ports beside no rank carried it, in words; empty if none did."""
+    domains = sorted({str(ports[name].numa) for name in far if ports[name].numa is not None})
+    if not domains:
+        return ''
+    where = f'{_listed(far)} in NUMA domain{"s" * (len(domains) > 1)} {" and ".join(domains)}'
+    return f', but {where} carried {_sum(carried, far)}'
 
 
-def _packages(report: Report, host: Host) -> dict[int, frozenset[int]]:
-    """The packages of NUMA domains, as far as ranks show them."""
-    return {
-        domain: process.packages
-        for process in report.by_host()[host.name]
-        if len(process.packages) == 1
-        for domain in process.numa
-    }
+def _sum(carried: Mapping[str, int], names: Iterable[str]) -> str:
+    return decimal_size(sum(carried[name] for name in names))
 
 
-def _beside(
-    process: Process, ports: Mapping[str, Device], packages: Mapping[int, frozenset[int]]
-) -> tuple[str, ...]:
-    """The nearest ports of a rank: of its NUMA domains, else of its packages, else all."""
+def _beside(process: Process, ports: Mapping[str, Device]) -> tuple[str, ...]:
+    """The nearest ports of a rank: of its NUMA domains, or else its packages, or all of them."""
     of_domain = [name for name, one in ports.items() if one.numa in process.numa]
-    of_package = [
-        name
-        for name, one in ports.items()
-        if one.numa is not None and packages.get(one.numa, frozenset()) & process.packages
-    ]
+    of_package = [name for name, one in ports.items() if one.package in process.packages]
     return tuple(of_domain or of_package or ports)
 
 
-def _words(
-    rails: Rails,
-    idle: list[str],
-    ranks: list[Process],
-    carried: Mapping[str, int],
-    of: float,
-    far: list[str],
-) -> str:
-    least = decimal_size(sum(carried[name] for name in idle))
-    sit = 'sits' if len(ranks) == 1 else 'sit'
-    they = 'it' if len(idle) == 1 else 'them'
-    text = (
-        f'{rails.host.name}: {_listed(sorted(idle))} carried {least} of {decimal_size(of)}; '
-        f'{numbered("rank", [one.rank for one in ranks])} {sit} beside {they}'
-    )
-    if far:
-        domains = sorted({str(rails.by_name[name].numa) for name in far})
-        text += (
-            f', but {_listed(far)} in NUMA domain {", ".join(domains)} carried '
-            f'{decimal_size(sum(carried[name] for name in far))}'
-        )
-    return text
-
-
-def _listed(names: list[str]) -> str:
+def _listed(unsorted: Iterable[str]) -> str:
+    names = sorted(unsorted)
     return names[0] if len(names) == 1 else f'{", ".join(names[:-1])} and {names[-1]}'

@@ -78,7 +78,7 @@ class Device(_Record):
     second as the driver of a real device states it; 0 if unknown. ``up`` is whether its link was at
     the end. An interface may be part of a ``master``, a bond or bridge; a port may have an
     ``interface``. ``layer`` and ``link`` are of ports of RDMA devices: Ethernet or InfiniBand, and
-    ``4X HDR``. ``nic`` is its PCI function, ``numa`` its NUMA domain.
+    ``4X HDR``. ``nic`` is its PCI function, ``numa`` its NUMA domain, in ``package``.
     """
 
     name: str
@@ -96,6 +96,7 @@ class Device(_Record):
     nic: str = ''
     virtual: bool = False
     numa: int | None = None
+    package: int | None = None
     pcie: Pcie | None = None
 
 

@@ -9,6 +9,6 @@ bool graph_of_grid(int rank, int ranks)
     MPI_Dist_graph_create_adjacent(ring, 1, &left, &weight, 1, &right, &weight, MPI_INFO_NULL, 0,
                                    &graph);
     MPI_Topo_test(graph, &topology);
-    /* They are not freed: that of a communicator with two topologies crashes. */
+    /* To free a communicator with two topologies would crash. */
     return topology != MPI_DIST_GRAPH;
 }

@@ -1,0 +1,106 @@
+"""Guidelines that collective operations keep on any machine: none takes longer than its parts.
+
+The same result can be had by other operations of the same MPI, by a larger message, or by two
+halves. Where that is faster, the MPI chose a bad algorithm. No reference is needed. (Träff, Gropp
+and Thakur, Self-consistent MPI performance guidelines, IEEE TPDS 21, 2010.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any
+
+#: The time of an operation at a size in bytes, in seconds. A size that is no whole number was not
+#: measured.
+Time = Callable[[str, float], float]
+
+#: What an operation must not take longer than: in words, and the time of that at a size n with p
+#: ranks. Sizes are those of sources/mpi/collectives.c: of the whole for bcast, reduce and
+#: allreduce, otherwise of the block of a rank.
+PARTS: tuple[tuple[str, str, Callable[[Time, int, int], float]], ...] = (
+    ('allreduce', 'reduce and bcast', lambda t, n, p: t('reduce', n) + t('bcast', n)),
+    ('reduce', 'allreduce', lambda t, n, p: t('allreduce', n)),
+    ('bcast', 'scatter and allgather', lambda t, n, p: t('scatter', n / p) + t('allgather', n / p)),
+    ('allgather', 'gather and bcast', lambda t, n, p: t('gather', n) + t('bcast', p * n)),
+    ('allgather', 'alltoall', lambda t, n, p: t('alltoall', n)),
+    ('alltoall', 'a scatter from each rank', lambda t, n, p: p * t('scatter', n)),
+    ('gather', 'allgather', lambda t, n, p: t('allgather', n)),
+    ('scatter', 'bcast', lambda t, n, p: t('bcast', p * n)),
+    (
+        'reduce_scatter',
+        'reduce and scatter',
+        lambda t, n, p: t('reduce', p * n) + t('scatter', n),
+    ),
+)
+
+OPERATIONS = ('allgather', 'allreduce', 'alltoall', 'bcast', 'gather', 'reduce', 'reduce_scatter')
+OPERATIONS += ('scatter',)
+
+#: A violation is at least this factor at each of two or more neighbouring sizes.
+FACTOR = 2.0
+
+
+@dataclass(frozen=True)
+class Guideline:
+    """What an operation must not take longer than, and how long it takes.
+
+    :param operation: which.
+    :param parts: what does the same, in words.
+    :param factors: by size in bytes, ascending, how many times as long the operation takes, by its
+        best sample and the median of its parts: others who slow down some samples make it less.
+        Where one of them was not measured, it is left out.
+    """
+
+    operation: str
+    parts: str
+    factors: tuple[tuple[int, float], ...]
+
+    @property
+    def worst(self) -> float:
+        """The greatest factor that two neighbouring sizes have, both; 0 if there are none."""
+        return max((min(a, b) for (_, a), (_, b) in pairwise(self.factors)), default=0.0)
+
+    def violations(self) -> Iterator[str]:
+        """Where it is violated, a sentence for each range of sizes."""
+        for is_bad, run in groupby(self.factors, key=lambda one: one[1] >= FACTOR):
+            bad = [*run]
+            if is_bad and len(bad) > 1:
+                sizes, factors = zip(*bad, strict=True)
+                yield (
+                    f'{self.operation} takes {min(factors):.1f} times as long as {self.parts}, '
+                    f'or longer, from {sizes[0]} to {sizes[-1]} bytes'
+                )
+
+
+def guidelines(results: Iterable[Mapping[str, Any]], ranks: int) -> list[Guideline]:
+    """All guidelines, that which is violated most first.
+
+    :param results: of the report of ``collectives``.
+    """
+    times = {(one['op'], one['size']): one['time'] for one in results}
+    sizes = sorted({size for operation, size in times if operation in OPERATIONS})
+
+    def median(operation: str, size: float) -> float:
+        return float(times[operation, size]['median'])
+
+    def held(operation: str, parts: str, seconds: Callable[[int], float]) -> Guideline:
+        factors = []
+        for size in sizes:
+            try:
+                factors.append((size, times[operation, size]['best'] / seconds(size)))
+            except KeyError:  # not measured
+                continue
+        return Guideline(operation, parts, tuple(factors))
+
+    found = [
+        held(operation, parts, lambda n, of=seconds: of(median, n, ranks))
+        for operation, parts, seconds in PARTS
+    ]
+    for one in OPERATIONS:
+        found += [
+            held(one, 'itself with twice the bytes', lambda n, of=one: median(of, 2 * n)),
+            held(one, 'itself twice with half the bytes', lambda n, of=one: 2 * median(of, n / 2)),
+        ]
+    return sorted(found, key=lambda guideline: -guideline.worst)

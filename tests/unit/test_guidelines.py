@@ -1,0 +1,104 @@
+"""Guidelines of collectives: kept by what a good MPI measures, violated by each bad algorithm."""
+
+import json
+import math
+
+import pytest
+
+from assay.programs.guidelines import FACTOR, OPERATIONS, guidelines
+from golden_jobs import JOBS
+
+SIZES = [8 << power for power in range(18)]
+RANKS = 4
+
+
+def good(operation, size):
+    """Seconds: steps of 1 us, and 10 GB/s for what the busiest rank sends or receives."""
+    blocks = 1 if operation in ('bcast', 'reduce', 'allreduce') else RANKS
+    twice = 2 if operation in ('allreduce', 'reduce_scatter') else 1
+    return twice * (math.log2(RANKS) * 1e-6 + blocks * size / 1e10)
+
+
+def results(spoil=lambda operation, size: 1.0, spread=1.0):
+    """What a job measured, of an MPI that is good but for the factors of ``spoil``."""
+    return [
+        {
+            'op': operation,
+            'size': size,
+            'time': {'best': seconds, 'median': seconds * spread},
+        }
+        for operation in OPERATIONS
+        for size in SIZES
+        for seconds in [good(operation, size) * spoil(operation, size)]
+    ]
+
+
+def said(measured):
+    return [violation for one in guidelines(measured, RANKS) for violation in one.violations()]
+
+
+def test_a_good_mpi_keeps_them():
+    assert said(results()) == []
+    assert 0.9 < guidelines(results(), RANKS)[0].worst < FACTOR
+
+
+@pytest.mark.parametrize('operation', OPERATIONS)
+def test_one_slow_operation_is_named_with_its_sizes(operation):
+    def spoil(one, size):
+        return 20.0 if one == operation and 1 << 10 <= size <= 64 << 10 else 1.0
+
+    found = said(results(spoil))
+    assert found
+    assert any(one.startswith(f'{operation} takes ') for one in found)
+    # What is made of it is no slower than it.
+    assert {one.split()[0] for one in found} == {operation}
+
+
+def test_a_finding_has_the_least_factor_and_the_range_of_its_sizes():
+    def spoil(one, size):
+        return {2048: 30.0, 4096: 20.0}.get(size, 1.0) if one == 'allreduce' else 1.0
+
+    expected = 20 * good('allreduce', 4096) / (good('reduce', 4096) + good('bcast', 4096))
+    words = f'allreduce takes {expected:.1f} times as long as reduce and bcast, or longer, '
+    assert f'{words}from 2048 to 4096 bytes' in said(results(spoil))
+
+
+def test_a_single_size_is_no_finding():
+    def spoil(one, size):
+        return 20.0 if (one, size) == ('bcast', 4096) else 1.0
+
+    assert said(results(spoil)) == []
+
+
+def test_samples_that_others_slowed_down_are_no_finding():
+    """Of the slow operation the best sample counts, of its parts the median."""
+
+    def spoil(one, size):
+        return 3.0 if one == 'allreduce' else 1.0
+
+    assert said(results(spoil)) != []
+    assert said(results(spoil, spread=4.0)) == []
+
+
+def test_what_was_not_measured_is_left_out():
+    measured = [one for one in results() if one['op'] in ('bcast', 'allreduce')]
+    held = guidelines(measured, RANKS)
+    assert {one.operation for one in held if one.factors} == {'bcast', 'allreduce'}
+    assert guidelines([], RANKS)[0].worst == 0
+
+
+@pytest.mark.parametrize('run', ['openmpi-tcp', 'mpich-ofi-tcp'])
+def test_real_jobs_keep_them(run):
+    report = json.loads((JOBS / 'Collectives' / run / 'result.json').read_text())
+    held = guidelines(report['results'], report['ranks'])
+    assert [violation for one in held for violation in one.violations()] == []
+    assert held[0].worst < 1.2
+
+
+def test_a_real_job_that_violates_some():
+    report = json.loads((JOBS / 'Collectives' / 'intelmpi-shm' / 'result.json').read_text())
+    held = guidelines(report['results'], report['ranks'])
+    assert (held[0].operation, held[0].parts) == ('gather', 'allgather')
+    assert next(held[0].violations()) == (
+        'gather takes 2.3 times as long as allgather, or longer, from 16384 to 131072 bytes'
+    )
