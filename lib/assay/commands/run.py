@@ -66,8 +66,8 @@ def run(
         bool,
         typer.Option(
             '--every-node',
-            help='Run the selection again and again on idle nodes of Slurm, until each node that is '
-            'not out had a case, or --budget is used.',
+            help='Run the selection again and again on idle nodes of Slurm, until each node that '
+            'is not out had a case, or --budget is used.',
         ),
     ] = False,
     everything: Annotated[
@@ -162,7 +162,7 @@ def run(
         node_turns.choose_nodes(suite, site, way, suite.own)
     if every_node:
         about = given, label, context.args, handles
-        raise typer.Exit(measure_every_node(suite, site, *about, seconds))
+        raise typer.Exit(measure_every_node(suite, site, *about, budget))
     so_far = time.monotonic() - started
     options = [*again, *context.args]
     choice = None
