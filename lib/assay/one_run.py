@@ -65,7 +65,7 @@ def measure(
     :param choice: the cases that are run, if there is a budget for it.
     """
     began = time.monotonic()
-    with suppress(AssayError):  # which is told when the run is judged
+    with suppress(AssayError):  # which is reported when the run is judged
         history = load()
         tell_distances(own, history, of_system(history, suite.system)[-LATEST:])
     if choice:
@@ -174,9 +174,7 @@ def measure_every_node(
     return max(codes, key=(0, 3, 1).index, default=3)
 
 
-def _has_free(
-    suite: Suite, site: _SiteConfig, given: Given, since: float, until: float
-) -> bool:
+def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until: float) -> bool:
     """Wait for a node without a case that can have one; False if there is none in time.
 
     :param until: that time, by the monotonic clock.
