@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from assay import AssayError
@@ -21,6 +22,16 @@ def seconds_of(text: str) -> float:
     if not total:
         raise AssayError(f'{text!r}: write a time such as 90s, 20m, 1h30m or 365d.')
     return float(total)
+
+
+def time_of(seconds: float) -> str:
+    """A time as :func:`seconds_of` reads it, rounded up to a second."""
+    left = max(1, math.ceil(seconds))
+    words = []
+    for unit, size in (('d', 24 * 3600), ('h', 3600), ('m', 60), ('s', 1)):
+        count, left = divmod(left, size)
+        words += [f'{count}{unit}'] * bool(count)
+    return ''.join(words)
 
 
 def fraction_of(text: str) -> float:

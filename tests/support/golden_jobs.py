@@ -2,37 +2,16 @@
 
 from pathlib import Path
 
+from assay import paths
+from assay.config.lint import check_classes
+
 JOBS = Path(__file__).parents[1] / 'golden' / 'jobs'
 
+#: By check the file that it is in, without its ending, from the folder of the checks.
 FILES = {
-    'PointToPoint': 'mpi/pt2pt',
-    'AsUsersGetIt': 'mpi/pt2pt',
-    'Ring': 'mpi/ring',
-    'Collectives': 'mpi/collectives',
-    'Overlap': 'mpi/overlap',
-    'Halo': 'mpi/halo',
-    'Pairs': 'mpi/pairs',
-    'Screen': 'mpi/screen',
-    'KnownDefect': 'defects/known',
-    'IntelMpiBenchmarks': 'mpi/imb',
-    'OsuMicroBenchmarks': 'mpi/osu',
-    'Stream': 'node/stream',
-    'Dgemm': 'node/dgemm',
-    'Clock': 'node/clock',
-    'HPL': 'apps/hpl',
-    'HPLSweep': 'apps/hpl',
-    'HPLUpstream': 'apps/hpl',
-    'HPCG': 'apps/hpcg',
-    'MiniFE': 'apps/minife',
-    'MiniFESweep': 'apps/minife',
-    'MiniFEUpstream': 'apps/minife',
-    'MiniMD': 'apps/minimd',
-    'MiniMDMixed': 'apps/minimd',
-    'MiniMDSweep': 'apps/minimd',
-    'MiniMDUpstream': 'apps/minimd',
-    'MiniGhost': 'apps/minighost',
-    'MiniGhostSweep': 'apps/minighost',
-    'MiniGhostUpstream': 'apps/minighost',
+    name: str(path.relative_to(paths.CHECKS).with_suffix(''))
+    for path in paths.CHECKS.rglob('*.py')
+    for name in check_classes(path)
 }
 
 

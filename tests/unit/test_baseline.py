@@ -226,7 +226,7 @@ def test_a_name_selects_figures_and_the_rest_stays(accepted):
     assert list(held_by(entry(accepted), PLACES)) == ['hop_bandwidth']
     with pytest.raises(AssayError, match=r"-n '\(' is no regular expression"):
         baseline('-n', '(')
-    with pytest.raises(AssayError, match='nothing could be written'):
+    with pytest.raises(AssayError, match="--figure 'no such figure' matches none of"):
         baseline('--figure', 'no such figure')
 
 

@@ -8,8 +8,9 @@ import typer
 
 from assay import AssayError
 from assay.commands import main as cli
+from assay.commands.options import PERCENT, TIME
 from assay.commands.renamed import _OPTIONS, renewed
-from assay.quantities import fraction_of, seconds_of
+from assay.quantities import fraction_of, seconds_of, time_of
 
 #: Options whose help differs between commands, and why that is one meaning all the same.
 OF_SEVERAL_TEXTS = {
@@ -79,7 +80,12 @@ def test_a_value_has_a_name_in_capitals(word):
 
 
 def test_times_and_percentages_are_written_one_way():
-    """No option has its unit in its name or metavar."""
+    """No option has its unit in its name or metavar, and one parser reads each."""
+    for word, of_commands in OPTIONS.items():
+        for name, one in of_commands:
+            parser = {'TIME': TIME, 'PERCENT': PERCENT}.get(one.metavar)
+            if parser and (name, word) != ('forget', '--keep'):  # which takes a day as well
+                assert one.type_descriptor.parameter_info.parser is parser, f'{name} {word}'
     for word, of_commands in OPTIONS.items():
         for name, one in of_commands:
             told = f'{name} {word} {one.metavar}'
@@ -111,7 +117,7 @@ def test_what_shows_a_table_tells_it_as_json_too():
         *('history', 'triage', 'provenance', 'trend', 'compare-runs', 'compare-settings', 'screen'),
         *('accept plan', 'accept status', 'accept verify', 'cluster status'),
     }
-    assert {name for name, _ in OPTIONS['--json']} == tables
+    assert tables <= {name for name, _ in OPTIONS['--json']}
 
 
 # How values are written ---------------------------------------------------------------------------
@@ -123,6 +129,15 @@ def test_what_shows_a_table_tells_it_as_json_too():
 )
 def test_a_time_is_read(text, seconds):
     assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ('seconds', 'text'),
+    [(0.2, '1s'), (60, '1m'), (5400, '1h30m'), (7200, '2h'), (86461, '1d1m1s')],
+)
+def test_a_time_is_told_as_it_is_read(seconds, text):
+    assert time_of(seconds) == text
+    assert seconds <= seconds_of(text) < seconds + 1
 
 
 @pytest.mark.parametrize(

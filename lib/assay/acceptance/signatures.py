@@ -134,9 +134,9 @@ def named_keys(words: Iterable[str]) -> dict[str, Ed25519PublicKey]:
     for word in words:
         name, equals, file = word.rpartition('=')
         if not (name and equals and file):
-            raise AssayError(f'--key {word}: write NAME=FILE, with the name of who signs')
+            raise AssayError(f'--public-key {word}: write NAME=FILE, with the name of who signs')
         if name in found:
-            raise AssayError(f'--key {word}: {name} has a key already')
+            raise AssayError(f'--public-key {word}: {name} has a key already')
         found[name] = public_key(Path(file))
     return found
 

@@ -90,7 +90,7 @@ class Verification:
             names = ', '.join(plain(one, 100) for one in self.unknown_keys)
             yield (
                 f'not known: whether the keys are those of {names}: compare the fingerprints, or '
-                f'give --key NAME=FILE'
+                f'give --public-key NAME=FILE'
             )
         yield f'{self.word}: {self._why()}'
 
@@ -231,7 +231,8 @@ def _hold_signatures(
     """Hold the signatures against who has to sign, what there is, and which keys are known."""
     wanted = signatures.signers(contract.parties)
     if unknown := trusted.keys() - {who for _, who in wanted.values()}:
-        raise AssayError(f'--key {sorted(unknown)[0]}: nobody of this name signs by the contract')
+        name = min(unknown)
+        raise AssayError(f'--public-key {name}: nobody of this name signs by the contract')
     names = set()
     if archive.signatures.is_dir():
         names = {name for name, _ in found_in(archive.signatures)}

@@ -66,9 +66,8 @@ def baseline(
     from assay.results.baseline import of_the_past, propose, system_of
     from assay.results.figure_series import measured
     from assay.results.history import load
-    from assay.results.run_selectors import choose, of_figures
+    from assay.results.run_selectors import choose, choose_figures
 
-    is_chosen = of_figures(cases, figures)
     stored = load()
     warn(stored.notices())
     chosen = choose(stored, words, system)
@@ -77,8 +76,8 @@ def baseline(
     path = hand.parent / LEARNED / hand.name
     text = read_text(path)
     before, by_hand = known(text, path), faultless(read_text(hand), hand)
-    found = measured(stored.figures(runs))
-    proposal = propose(found, before, is_chosen, worst, accept, paths.REFERENCES, paths.CHECKS)
+    found = choose_figures(measured(stored.figures(runs)), cases, figures)
+    proposal = propose(found, before, worst, accept, paths.REFERENCES, paths.CHECKS)
     result = written(before, path, proposal.learned, by_hand)
     if result.added:
         assert_right(result.text, path)

@@ -31,7 +31,8 @@ def compare_runs(
       assay compare-runs before-upgrade after-upgrade
       assay compare-runs 2026-11-01..2026-11-10 2026-11-12 --all
     """
-    from assay.report.diff import diff_json, show_diff
+    from assay.report.diff import show_diff
+    from assay.report.diff_json import diff_json
     from assay.report.terminal import warn
     from assay.results.diff.difference import difference
     from assay.results.history import load

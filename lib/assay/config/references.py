@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 import reframe.core.runtime as rt
 from reframe.core.pipeline import RegressionTest, RegressionTestDict
 
+from assay import paths
 from assay.config.fabrics import load_catalogue
 from assay.config.reference_files import (
     ANY,
@@ -27,7 +29,7 @@ from assay.witness.profile import STARTUP
 
 
 class Layer(NamedTuple):
-    """What one file says of a check."""
+    """What one file says of a check: one of references, or its own if it is not one of ours."""
 
     path: Path
     entry: RegressionTestDict
@@ -42,6 +44,7 @@ def layers(check: RegressionTest) -> list[Layer]:
     """What the files say of a check, the first one first.
 
     They are of its system, by hand and learned; of the partition's processor; and of any machine.
+    The own references of a check from outside the checkout come before those for any machine.
 
     :param check: after its setup.
     :raises ReferencesError: if a file cannot be read, or what it says of the check is not right.
@@ -50,8 +53,10 @@ def layers(check: RegressionTest) -> list[Layer]:
     names = [name for name in dict.fromkeys(own) if name and name != GENERIC]
     files = [file_of(name) for name in [*names, GENERIC]]
     files[1:1] = [files[0].parent / LEARNED / files[0].name] if own[0] in names else []
-    found = []
+    found: list[Layer] = []
     for path in files:
+        if path.stem == GENERIC:
+            found += _of_class(check)
         name, entries = type(check).__name__, read(path)
         for key in (name, ANY):
             if key not in entries:
@@ -62,6 +67,39 @@ def layers(check: RegressionTest) -> list[Layer]:
                 raise ReferencesError(f'{path}: {"; ".join(key + fault for fault in wrong)}')
             found.append(Layer(path, RegressionTestDict(entries[key])))
     return found
+
+
+def _of_class(check: RegressionTest) -> Iterator[Layer]:
+    """What ReFrame's variable ``reference`` says of a check that is not one of ours.
+
+    That of ours is not looked at: an option could set it (-S).
+
+    :raises ReferencesError: as :func:`layers`.
+    """
+    file, own = _file_outside(check), check.reference
+    if file is None or not own:
+        return
+    if getattr(own, 'index', None):
+        try:
+            found = own[check]
+        except KeyError:  # nothing for this variant
+            return
+    else:
+        found = own.scope(check.current_partition.fullname)
+    if not found:
+        return
+    rules = {name: [*one] if isinstance(one, tuple) else one for name, one in found.items()}
+    entry = {'$index': ['$partition'], '.*': rules}
+    if wrong := [one.removeprefix('..*') for one in faults(entry, is_generic=False)]:
+        name = type(check).__name__
+        raise ReferencesError(f'{file}: {"; ".join(f"{name}.reference{one}" for one in wrong)}')
+    yield Layer(file, RegressionTestDict(entry))
+
+
+def _file_outside(check: RegressionTest) -> Path | None:
+    """The file of a check that is not one of ours; None of one that is."""
+    file = Path(inspect.getfile(type(check))).resolve()
+    return None if file.is_relative_to(paths.CHECKS) else file
 
 
 def merge(
@@ -111,7 +149,9 @@ def problems(
 
     :param held: the references of the job, by the names of its figures.
     """
-    where, own = f'{type(check).__name__} over {check.fabric}', file_of(check.current_system.name)
+    where = f'{type(check).__name__} over {check.fabric}'
+    outside = _file_outside(check)
+    own = f'its class ({outside})' if outside else f'{file_of(check.current_system.name)}'
     has_limit = any(name.endswith('_limit') for name in figures)
     for name, reference in held.items():
         if name in figures:

@@ -63,6 +63,7 @@ _REMEDIES = (
         'again when other jobs of yours have ended, or --access=--qos=NAME',
     ),
     (r'\bqos\b|quality of service', '--access=--qos=NAME'),
+    (r'wckey', '--access=--wckey=NAME'),
     (r'account|association|\bproject|budget', '--access=--account=NAME'),
     (r'constraint|feature', '--access=--constraint=NAME'),
     (r'\bgres\b|gpu', '--access=--gpus-per-node=N'),

@@ -28,6 +28,7 @@ from assay.machine import job_states
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi
 from assay.machine.slurm import RefusedError, query, query_patiently
+from assay.quantities import time_of
 from assay.text import Piece
 
 HERE = Path(__file__).parent
@@ -309,10 +310,9 @@ def _wait(jobs: Sequence[_Job], patience: float) -> None:
                 if what := remedy(why):
                     job.problem += f' (try {what})'
             elif time.monotonic() > deadline:
-                minutes = f'{patience / 60:g} min'
                 job.problem = (
-                    f'its job {job.number} has not ended in {minutes}, and --wait=TIME waits '
-                    f'longer: {state}'
+                    f'its job {job.number} has not ended in {time_of(patience)}, and --wait=TIME '
+                    f'waits longer: {state}'
                 )
         time.sleep(pause)
         pause = min(1.1 * pause, SELDOM)

@@ -1,15 +1,14 @@
-"""What differs between runs: as text, and as JSON."""
+"""What differs between runs, as text; :mod:`~assay.report.diff_json` has it as JSON."""
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from statistics import median
-from typing import Any, get_args
+from typing import get_args
 
 from rich.console import Console
 
@@ -589,126 +588,3 @@ def _listed(names: Sequence[str], everything: bool) -> str:
     most = len(names) if everything else 1
     more = [f'{len(names) - most} more'] if len(names) > most else []
     return ', '.join([*names[:most], *more])
-
-
-def diff_json(found: Difference) -> str:
-    """JSON: all that is known."""
-    return json.dumps(diff_as_object(found), indent=2, allow_nan=False)
-
-
-def diff_as_object(found: Difference) -> dict[str, Any]:
-    """All that is known; fractions and ratios as numbers, what there is none of as None."""
-    keys = {id(one): number for number, one in enumerate(found.figures)}
-    return {
-        'verdict': found.verdict,
-        'system': found.after[0].summary.system,
-        'margin': found.margin,
-        'before': [run.uuid for run in found.before],
-        'after': [run.uuid for run in found.after],
-        'past_runs': found.earlier.runs,
-        'counts': {word.replace(' ', '_'): found.counts[word] for word in get_args(Word)}
-        | {'lost': len(found.lost), 'failed_at_times': len(found.at_times)}
-        | {'gone': len(found.gone)},
-        'groups': [_cause_as_json(cause, keys) for cause in found.causes],
-        'lost': [_failed_as_json(one) for one in found.lost],
-        'failed_at_times': [_failed_as_json(one) for one in found.at_times],
-        'gone': [{**vars(one.figure), 'reason': one.reason} for one in found.gone],
-        'families': [_family_as_json(one, keys) for one in found.families],
-        'suspects': [keys[id(one)] for one in found.suspects],
-        'machine_moved': [keys[id(one)] for one in found.moved],
-        'two_states': {
-            name: states and {'run': states.run, 'figures': [vars(one) for one in states.figures]}
-            for name, states in zip(('before', 'after'), found.states, strict=True)
-        },
-        'followed_machine': [keys[id(one)] for one in found.followed],
-        'time': asdict(found.time) if found.time else None,
-        'figures': [_as_json(one) for one in found.figures],
-        'only_before': [vars(one) for one in found.only_before],
-        'only_after': [vars(one) for one in found.only_after],
-        'not_judged': found.conditions,
-        'facts': [_fact_as_json(fact) for fact in found.facts],
-        'disturbances': dict(found.disturbances),
-        'alike_disturbed': found.alike_disturbed,
-    }
-
-
-def _cause_as_json(cause: Cause, keys: dict[int, int]) -> dict[str, Any]:
-    group = cause.group
-    return {
-        'word': cause.word,
-        'title': cause_title(cause),
-        'shared': _as_objects(group.shared) if group else None,
-        'likewise': _as_objects(group.likewise) if group else [],
-        'figures': [keys[id(one)] for one in cause.figures],
-        'others': list(group.others) if group else [],
-        'facts': [_fact_as_json(fact) for fact in cause.facts],
-        'time': asdict(cause.time) if cause.time else None,
-    }
-
-
-def _family_as_json(one: Finding, keys: dict[int, int]) -> dict[str, Any]:
-    return {
-        'name': one.name,
-        'word': one.word,
-        'ratio': _finite(ratio(one.change)),
-        'p_value': _finite(one.p_value),
-        'figures': [keys[id(figure)] for figure in one.members],
-        'changed': [keys[id(figure)] for figure in one.changed],
-        'facts': [_fact_as_json(fact) for fact in one.facts],
-    }
-
-
-def _failed_as_json(one: Failed) -> dict[str, Any]:
-    ends = {word: count for word, count in one.ends.items() if word}
-    return {'case': one.case, 'ends': ends, 'runs': one.ends.total()}
-
-
-def _as_objects(attributes: Iterable[Attribute]) -> list[dict[str, str]]:
-    return [{'kind': kind, 'value': value} for kind, value in attributes]
-
-
-def _fact_as_json(fact: Fact) -> dict[str, Any]:
-    return {
-        'name': fact.name,
-        'before': fact.before,
-        'after': fact.after,
-        'figures': sorted(fact.figures),
-    }
-
-
-def _as_json(one: Compared) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        **vars(one.figure),
-        'check': one.after.check,
-        'fabric': one.after.fabric,
-        'layout': one.after.layout,
-        'scale': one.after.scale,
-        'better': one.after.better or one.before.better,
-        'unit_before': one.before.figure.unit,
-        'of_the_machine': one.is_of or None,
-        'word': one.word,
-        'misses_reference': one.misses,
-        'reason': one.reason,
-    }
-    for name, side in (('before', one.before), ('after', one.after)):
-        told[name] = {
-            'value': side.middle,
-            'sessions': side.series.size if side.series else 0,
-            'values': len(side.values),
-            'disturbed': side.disturbed,
-            'unusable': side.unusable,
-        }
-    verdict = one.verdict
-    comparison = verdict.comparison if verdict else None
-    return told | {
-        'ratio': _finite(comparison.ratio) if comparison else None,
-        'interval': [_finite(end) for end in verdict.interval] if verdict else None,
-        'smallest': _finite(verdict.smallest) if verdict else None,
-        'more_runs': verdict.more_runs if verdict else None,
-        'p_value': _finite(verdict.p_value) if verdict else None,
-        'error_term': comparison.term if comparison else None,
-    }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -8,6 +8,7 @@ from assay.comparing.interleaved import Interleaved
 from assay.comparing.sessions import Failing
 from assay.report import diff
 from assay.report.console import console, print_line
+from assay.report.diff_json import diff_as_object
 from assay.spelling import many
 from assay.text import visible
 
@@ -63,7 +64,7 @@ def interleaved_json(found: Interleaved) -> str:
         'stopped': found.stopped or None,
         'uneven': [vars(one) for one in found.uneven],
         'failed_with_both': [vars(one) for one in found.failed],
-        **diff.diff_as_object(found.difference),
+        **diff_as_object(found.difference),
     }
     told['verdict'] = found.verdict
     return json.dumps(told, indent=2, allow_nan=False)

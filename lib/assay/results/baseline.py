@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -100,7 +100,6 @@ def system_of(runs: Sequence[StoredRun]) -> str:
 def propose(
     found: Mapping[FigureKey, Measured],
     known: Known,
-    is_chosen: Callable[[FigureKey], bool],
     worst: float,
     accept: bool,
     references: Path,
@@ -110,8 +109,8 @@ def propose(
 
     A figure is held on the side that it gets worse on, and to what holds on any machine as well.
 
+    :param found: those that are to have a reference.
     :param known: what was learned before. The error rate is that of all that is held then.
-    :param is_chosen: whether a figure is to have a reference.
     :param worst: a bound that is further from the value than this share of it is flagged.
     :param accept: a figure gets a reference even if runs failed by it.
     :param references: the folder of the files.
@@ -127,7 +126,7 @@ def propose(
     refused: list[tuple[FigureKey, str]] = []
     candidates: list[Measured] = []
     for figure, one in found.items():
-        if figure.figure in (*DISTURBANCES, *STARTUP) or not is_chosen(figure):
+        if figure.figure in (*DISTURBANCES, *STARTUP):
             continue
         one = one.newest(NEWEST)
         if one.check not in classes:

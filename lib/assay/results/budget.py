@@ -15,6 +15,7 @@ from itertools import groupby
 from statistics import median, median_low
 
 from assay import AssayError
+from assay.quantities import time_of
 from assay.results.case_history import TROUBLES, CaseHistory
 from assay.results.cases import check_of, parameters_of
 from assay.running.selection import Listed
@@ -138,9 +139,7 @@ def advice(seconds: float, what: str) -> str:
     :param seconds: that it needs.
     """
     minutes = math.ceil(seconds / 60) + 1
-    hours, rest = divmod(minutes, 60)
-    text = f'{f"{hours}h" if hours else ""}{f"{rest}m" if rest else ""}'
-    return f'--budget {text} is enough for {what}'
+    return f'--budget {time_of(60 * minutes)} is enough for {what}'
 
 
 def choose(

@@ -14,7 +14,7 @@ anything else               a label: all runs that were given it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from pathlib import Path
@@ -27,7 +27,7 @@ from assay.spelling import did_you_mean, many, similar
 from assay.text import plain
 
 if TYPE_CHECKING:
-    from assay.results.figure_series import FigureKey
+    from assay.results.figure_series import FigureKey, Measured
 
 _LAST = re.compile(r'last(?:~(\d{1,9}))?')
 _DAY = re.compile(r'\d{4}-\d{2}-\d{2}')
@@ -144,13 +144,26 @@ def of_cases(expression: str) -> Callable[[str], bool]:
     return lambda case: expression in case or bool(pattern.search(case))
 
 
-def of_figures(cases: str, figures: str) -> Callable[[FigureKey], bool]:
-    """What tells whether a figure is chosen by ``-n`` and ``--figure``.
+def choose_figures(
+    found: Mapping[FigureKey, Measured], cases: str, figures: str
+) -> dict[FigureKey, Measured]:
+    """The figures that ``-n`` and ``--figure`` choose; all if both are empty.
 
-    :raises AssayError: if one is no regular expression.
+    :raises AssayError: if one is no regular expression, or none is chosen.
     """
     is_case, pattern = of_cases(cases), _pattern('--figure', figures)
-    return lambda one: is_case(one.test_case) and bool(pattern.search(one.figure))
+    chosen = {
+        key: one
+        for key, one in found.items()
+        if is_case(key.test_case) and pattern.search(key.figure)
+    }
+    if (cases or figures) and not chosen:
+        options = [f'-n {cases!r}'] * bool(cases) + [f'--figure {figures!r}'] * bool(figures)
+        raise AssayError(
+            f'{" with ".join(options)} matches none of {len(found)} figures: -n is searched for in '
+            'the names of cases, --figure in those of figures.'
+        )
+    return chosen
 
 
 def _pattern(option: str, expression: str) -> re.Pattern[str]:

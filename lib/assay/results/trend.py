@@ -18,12 +18,11 @@ from typing import Literal
 
 import numpy as np
 
-from assay import AssayError
 from assay.results.cases import Facts
 from assay.results.figure_series import FigureKey, Measured, is_negligible, measured
 from assay.results.history import History, StoredRun
 from assay.results.provenance import changed_facts
-from assay.results.run_selectors import of_figures
+from assay.results.run_selectors import choose_figures
 from assay.results.statistics.changes import (
     FEWEST,
     WEEK,
@@ -154,17 +153,9 @@ def trend(history: History, runs: Iterable[StoredRun], cases: str = '', figures:
     :param figures: likewise of the figures.
     :raises AssayError: if one is none, or no figure matches; if a report cannot be read.
     """
-    is_chosen = of_figures(cases, figures)
     given = sorted(runs, key=lambda run: (run.begun, run.uuid))
     looked = [run for run in given if not run.is_of_the_future and not run.summary.problem]
-    all_figures = measured(history.figures(looked))
-    chosen = [one for figure, one in all_figures.items() if is_chosen(figure)]
-    if (cases or figures) and not chosen:
-        given_options = [f'-n {cases!r}'] * bool(cases) + [f'--figure {figures!r}'] * bool(figures)
-        raise AssayError(
-            f'{" with ".join(given_options)} matches none of {len(all_figures)} figures: -n is '
-            'searched for in the names of cases, --figure in those of figures.'
-        )
+    chosen = [*choose_figures(measured(history.figures(looked)), cases, figures).values()]
     empty = [one.figure for one in chosen if one.series is None]
     chosen = [one for one in chosen if one.series is not None and not is_negligible(one)]
     histories = [one.series for one in chosen if one.series is not None]
