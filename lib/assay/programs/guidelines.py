@@ -35,8 +35,10 @@ PARTS: tuple[tuple[str, str, Callable[[Time, int, int], float]], ...] = (
     ),
 )
 
-OPERATIONS = ('allgather', 'allreduce', 'alltoall', 'bcast', 'gather', 'reduce', 'reduce_scatter')
-OPERATIONS += ('scatter',)
+OPERATIONS = (
+    *('allgather', 'allreduce', 'alltoall', 'bcast'),
+    *('gather', 'reduce', 'reduce_scatter', 'scatter'),
+)
 
 #: A violation is at least this factor at each of two or more neighbouring sizes.
 FACTOR = 2.0
@@ -85,22 +87,23 @@ def guidelines(results: Iterable[Mapping[str, Any]], ranks: int) -> list[Guideli
     def median(operation: str, size: float) -> float:
         return float(times[operation, size]['median'])
 
-    def held(operation: str, parts: str, seconds: Callable[[int], float]) -> Guideline:
+    def held(operation: str, parts: str, seconds: Callable[[Time, int, int], float]) -> Guideline:
         factors = []
         for size in sizes:
             try:
-                factors.append((size, times[operation, size]['best'] / seconds(size)))
+                least = seconds(median, size, ranks)
+                factors.append((size, times[operation, size]['best'] / least))
             except KeyError:  # not measured
                 continue
         return Guideline(operation, parts, tuple(factors))
 
-    found = [
-        held(operation, parts, lambda n, of=seconds: of(median, n, ranks))
-        for operation, parts, seconds in PARTS
-    ]
-    for one in OPERATIONS:
-        found += [
-            held(one, 'itself with twice the bytes', lambda n, of=one: median(of, 2 * n)),
-            held(one, 'itself twice with half the bytes', lambda n, of=one: 2 * median(of, n / 2)),
-        ]
+    def larger(operation: str) -> Guideline:
+        return held(operation, 'itself with twice the bytes', lambda t, n, p: t(operation, 2 * n))
+
+    def halves(operation: str) -> Guideline:
+        words = 'itself twice with half the bytes'
+        return held(operation, words, lambda t, n, p: 2 * t(operation, n / 2))
+
+    found = [held(*one) for one in PARTS]
+    found += [of(operation) for operation in OPERATIONS for of in (larger, halves)]
     return sorted(found, key=lambda guideline: -guideline.worst)
