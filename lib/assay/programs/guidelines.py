@@ -9,20 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain, groupby, pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 #: The time of an operation at a size in bytes, in seconds. A size that is no whole number was not
 #: measured.
 Time = Callable[[str, float], float]
 
-#: The time of what does the same as an operation at a size n with p ranks.
-Seconds = Callable[[Time, int, int], float]
-
-#: What an operation must not take longer than: in words, and the time of that. Sizes are those
-#: of sources/mpi/collectives.c: of the whole for bcast, reduce and allreduce, otherwise of the block
-#: of a rank.
-PARTS: tuple[tuple[str, str, Seconds], ...] = (
+#: What an operation must not take longer than: in words, and the time of that at a size n with p
+#: ranks. Sizes are those of sources/mpi/collectives.c: of the whole for bcast, reduce and
+#: allreduce, otherwise of the block of a rank.
+PARTS: tuple[tuple[str, str, Callable[[Time, int, int], float]], ...] = (
     ('allreduce', 'reduce and bcast', lambda t, n, p: t('reduce', n) + t('bcast', n)),
     ('reduce', 'allreduce', lambda t, n, p: t('allreduce', n)),
     ('bcast', 'scatter and allgather', lambda t, n, p: t('scatter', n / p) + t('allgather', n / p)),
@@ -39,14 +36,8 @@ PARTS: tuple[tuple[str, str, Seconds], ...] = (
 )
 
 OPERATIONS = (
-    'allgather',
-    'allreduce',
-    'alltoall',
-    'bcast',
-    'gather',
-    'reduce',
-    'reduce_scatter',
-    'scatter',
+    *('allgather', 'allreduce', 'alltoall', 'bcast'),
+    *('gather', 'reduce', 'reduce_scatter', 'scatter'),
 )
 
 #: A violation is at least this factor at each of two or more neighbouring sizes.
@@ -85,11 +76,6 @@ class Guideline:
                 )
 
 
-def _of_itself(operation: str) -> Iterator[tuple[str, str, Seconds]]:
-    yield operation, 'itself with twice the bytes', lambda t, n, p: t(operation, 2 * n)
-    yield operation, 'itself twice with half the bytes', lambda t, n, p: 2 * t(operation, n / 2)
-
-
 def guidelines(results: Iterable[Mapping[str, Any]], ranks: int) -> list[Guideline]:
     """All guidelines, that which is violated most first.
 
@@ -101,16 +87,23 @@ def guidelines(results: Iterable[Mapping[str, Any]], ranks: int) -> list[Guideli
     def median(operation: str, size: float) -> float:
         return float(times[operation, size]['median'])
 
-    def held(operation: str, parts: str, seconds: Seconds) -> Guideline:
+    def held(operation: str, parts: str, seconds: Callable[[Time, int, int], float]) -> Guideline:
         factors = []
         for size in sizes:
             try:
-                factors.append(
-                    (size, times[operation, size]['best'] / seconds(median, size, ranks))
-                )
+                least = seconds(median, size, ranks)
+                factors.append((size, times[operation, size]['best'] / least))
             except KeyError:  # not measured
                 continue
         return Guideline(operation, parts, tuple(factors))
 
-    found = [held(*one) for one in (*PARTS, *chain(*map(_of_itself, OPERATIONS)))]
+    def larger(operation: str) -> Guideline:
+        return held(operation, 'itself with twice the bytes', lambda t, n, p: t(operation, 2 * n))
+
+    def halves(operation: str) -> Guideline:
+        words = 'itself twice with half the bytes'
+        return held(operation, words, lambda t, n, p: 2 * t(operation, n / 2))
+
+    found = [held(*one) for one in PARTS]
+    found += [of(operation) for operation in OPERATIONS for of in (larger, halves)]
     return sorted(found, key=lambda guideline: -guideline.worst)
