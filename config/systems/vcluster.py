@@ -25,7 +25,9 @@ specs = spack_specs(mpis)
 # All that need no device, each by one launcher at least: by both they would take twice the time.
 NETWORKS = {'srun': ['tcp', 'ucx-tcp'], 'mpirun': ['tcp', 'ofi-tcp']}
 # Where they are no scale by their number.
-parts = [] if nodes in SCALES.values() else ['scale_all'] if nodes < 4 else ['scale_half', 'scale_all']
+parts = (
+    [] if nodes in SCALES.values() else ['scale_all'] if nodes < 4 else ['scale_half', 'scale_all']
+)
 # Nothing goes on within a node of one CPU.
 within = [
     name

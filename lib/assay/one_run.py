@@ -165,9 +165,7 @@ def measure_every_node(
     return max(codes, key=(0, 3, 1).index, default=3)
 
 
-def _has_free(
-    suite: Suite, site: _SiteConfig, given: Given, since: float, until: float
-) -> bool:
+def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until: float) -> bool:
     """Wait for a node without a case that can have one; False if there is none in time.
 
     :param until: that time, by the monotonic clock.

@@ -66,8 +66,8 @@ def run(
         bool,
         typer.Option(
             '--every-node',
-            help='Run the selection again and again on idle nodes of Slurm, until each node that is '
-            'not out had a case, or --budget is used.',
+            help='Run the selection again and again on idle nodes of Slurm, until each node that '
+            'is not out had a case, or --budget is used.',
         ),
     ] = False,
     everything: Annotated[
