@@ -46,6 +46,7 @@ class Machine:
 
     def sleep(self, seconds):
         self.seconds += seconds
+        assert self.seconds < 100 * LOOK, 'nobody ends it'
 
 
 @pytest.fixture
@@ -118,11 +119,14 @@ def test_the_exit_code_is_the_worst(machine, codes, code):
     assert machine.run() == code
 
 
-def test_what_ends_it_at_once(machine):
+def test_a_run_that_is_stopped_ends_it(machine):
     machine.stopped = signal.SIGTERM
     assert machine.run() == 143 and len(machine.done) == 1
-    machine.stopped, machine.has_report, machine.codes = None, False, [1]
-    assert machine.run() == 1 and len(machine.done) == 2
+
+
+def test_a_run_without_a_report_ends_it(machine):
+    machine.has_report, machine.codes = False, [1]
+    assert machine.run() == 1 and len(machine.done) == 1
 
 
 @pytest.mark.parametrize(
