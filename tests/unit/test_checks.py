@@ -1181,6 +1181,7 @@ def test_the_witness_comes_with_the_benchmarks(tmp_path, name):
 
 
 RING = ('mpi/ring', 'Ring', 'openmpi'), {}
+RING_MPICH = ('mpi/ring', 'Ring', 'mpich'), {}
 MINIFE = ('apps/minife', 'MiniFE', 'mpich'), {'size': 'cache'}
 
 
@@ -1195,8 +1196,8 @@ MINIFE = ('apps/minife', 'MiniFE', 'mpich'), {'size': 'cache'}
         (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '2_nodes', True),
         (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '4_nodes', True),
         (RING, EXAMPLE, 'example-slurm:compute', 'ucx-ib', '8_nodes', False),
-        (RING, EXAMPLE, 'example-slurm:small', 'ofi-tcp', '2_nodes', True),
-        (RING, EXAMPLE, 'example-slurm:small', 'ofi-tcp', 'all', False),
+        (RING_MPICH, EXAMPLE, 'example-slurm:small', 'ofi-tcp', '2_nodes', True),
+        (RING_MPICH, EXAMPLE, 'example-slurm:small', 'ofi-tcp', 'all', False),
         # Applications run over the first network.
         (MINIFE, SYSTEM, 'golden', 'shm', '1_node', True),
         (MINIFE, EXAMPLE, 'example-slurm:compute', 'shm', '1_node', True),

@@ -111,7 +111,7 @@ def changed(everything):
 @pytest.mark.parametrize(
     ('name', 'words'),
     [
-        ('Ring', 'ranks, 1 on a node, and its layout asks for '),
+        ('Ring', 'had 2 ranks, 2 on a node, and its layout asks for 6, 2 on a node'),
         ('PointToPoint', 'this checkout has no case PointToPoint '),  # it is for two nodes at most
     ],
 )
