@@ -413,7 +413,7 @@ def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkey
     for name in [name for name in os.environ if name.startswith(TUNING)]:  # of this machine
         monkeypatch.delenv(name)
     monkeypatch.setattr(cluster, 'STATE', tmp_path / 'vcluster')
-    monkeypatch.setattr(setup, 'prepared', lambda path, extra: on_the_cluster())
+    monkeypatch.setattr(setup, 'prepared', lambda *_: on_the_cluster())
     here, new = paths.ROOT / 'contract.yaml', paths.ROOT / 'new'
     for command in (lambda: accept.plan(here), lambda: accept.run(here, new)):
         with pytest.raises(SystemExit) as ended:
@@ -430,7 +430,7 @@ def on_the_cluster() -> Prepared:
 
 @pytest.mark.parametrize('place', ['/tmp', '/dev/shm'])
 def test_nothing_is_kept_where_it_goes_with_the_virtual_cluster(place, monkeypatch, capsys):
-    monkeypatch.setattr(setup, 'prepared', lambda path, extra: on_the_cluster())
+    monkeypatch.setattr(setup, 'prepared', lambda *_: on_the_cluster())
     here, there = paths.ROOT / 'contract.yaml', Path(place, 'of', 'mine')
     for command in (lambda: accept.plan(there), lambda: accept.run(here, there)):
         with pytest.raises(SystemExit) as ended:
@@ -463,7 +463,7 @@ def test_other_options_of_jobs_are_left_alone():
 
 def test_a_plan_counts_jobs_and_time_and_tells_what_would_hold():
     two = (commitment(id='a', runs=5), commitment(id='b', figure='other', runs=3))
-    cases = [wanted(one, case='Passed %scale=4_nodes') for one in two]
+    cases = [replace(wanted(one), nodes=4) for one in two]
     found = plan(contract(*two), cases, [60, 60], [Spread(0.02, ''), Spread(0.02, '')])
     assert (found.jobs, found.seconds, found.node_hours) == (5, 300, pytest.approx(1 / 3))
     assert (found.is_held, found.exit_code) == (True, 0)

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from assay import AssayError, paths
-from assay.commands.init import _confirm, _show_change, init
+from assay.commands.init import _confirm, _show_change
 from assay.config import settings
 from assay.config.scales import SCALES
 from assay.discovery import draft as drafting
@@ -752,9 +752,3 @@ def test_two_at_once(elsewhere, monkeypatch):
         steps.alone('toy'),
     ):
         pass
-
-
-@pytest.mark.parametrize('minutes', [float('nan'), 0, -1])
-def test_no_time_for_the_first_jobs(minutes):
-    with pytest.raises(AssayError, match='the first jobs need some minutes'):
-        init(wait=minutes)

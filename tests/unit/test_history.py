@@ -259,11 +259,13 @@ def stores(database, numbers, report):
 
 LOADS = """
 import sys
+import time
 from pathlib import Path
 from assay.results.history import load
 load(Path(sys.argv[1]))
 print('there', flush=True)
-while not Path(sys.argv[2]).exists():
+deadline = time.monotonic() + 600  # a test that was killed tells nobody
+while not Path(sys.argv[2]).exists() and time.monotonic() < deadline:
     history = load(Path(sys.argv[1]))
     assert history.figures(history.runs).height == 2 * len(history.runs)
 """

@@ -9,7 +9,7 @@ import pytest
 from assay import paths, witness
 from assay.checks.leftovers import exported_by, named_in, set_by
 from assay.config.environments import tcp_over
-from assay.config.fabrics import load_catalogue
+from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.mpis import FAMILIES
 from assay.results.failures import failures, left_in_good_cases
 from assay.vcluster.node import ENVIRONMENT
@@ -28,7 +28,8 @@ OF_A_LAYOUT = {'OMP_NUM_THREADS', 'OMP_PLACES', 'OMP_PROC_BIND'}
 def set_for(family, fabric):
     """What a check, its layout and the files of this machine's systems set for a job."""
     names = {name for name, _ in tcp_over('lo')} | OF_THE_WHEEL | OF_A_LAYOUT
-    names |= load_catalogue().variables(fabric, family).keys()
+    # Beside a job in which nothing is forced one runs over the best fabric of its node.
+    names |= load_catalogue().variables('shm' if fabric == DEFAULT else fabric, family).keys()
     return names | FAMILIES[family].bind('packed', 2, 1)[1].keys()
 
 

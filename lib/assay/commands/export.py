@@ -28,7 +28,7 @@ def export(
 
     \b
       assay export --output figures.parquet
-      assay export 2026-11-01..2026-11-20 --to november.csv
+      assay export 2026-11-01..2026-11-20 -o november.csv
       assay export --output /var/lib/node_exporter/textfile/assay.prom
     """
     import sys

@@ -16,7 +16,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from assay import AssayError, __version__
-from assay.files import explained, write_whole
+from assay.files import write_whole
 from assay.report.html import jobs, screened
 from assay.report.html.chart import Chart, Grid
 from assay.report.html.contents import Contents, Subject, page_contents
@@ -105,9 +105,11 @@ def write_page(path: Path, text: str) -> None:
 
     :raises AssayError: if the file cannot be written.
     """
-    with explained(path, 'written'):
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, text)
+    except OSError as error:  # which may name another file than was asked for
+        raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
 
 
 # Texts embedded in the page -----------------------------------------------------------------------
