@@ -20,7 +20,7 @@ MOST_RANKS = 4
 class KnownDefect(MpiCheck):
     """Tells whether the MPI has a defect that is known, and fails where that should be fixed.
 
-    A job that began and did not get to its end shows the defect, however it ended.
+    A job that began and did not get to its end shows a defect of which that is known.
     """
 
     program = 'defects'
@@ -88,6 +88,8 @@ class KnownDefect(MpiCheck):
             self.launch.assert_ended_well()
             self.launch.assert_as_asked()
             return None
+        if not self.entry.ends:
+            self.launch.assert_ended_well()
         if self.says('hangs'):
             return f'it hung for {self.entry.seconds} s'
         if self.launch.exit_code:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, say
 from assay.comparing.against import Against
+from assay.machine.slurm import AwayError
 from assay.report import junit
 from assay.report.conclusion import conclude_run
 from assay.report.diff import conclusion_against, show_against
@@ -65,6 +66,7 @@ def measure(
     :param choice: the cases that are run, if there is a budget for it.
     """
     began = time.monotonic()
+    own.distances.write_text('{}')
     with suppress(AssayError):  # which is reported when the run is judged
         history = load()
         tell_distances(own, history, of_system(history, suite.system)[-LATEST:])
@@ -156,8 +158,7 @@ def measure_every_node(
     while now.late and _has_free(suite, site, given, began, end_of_budget):
         own = runs.begin() if codes else suite.own
         node_turns.choose_nodes(suite, site, 'turn', own)
-        with suite.in_one_job(site, given, options):
-            verdict, end = measure(suite, site, own, given, label, options, handles)
+        verdict, end = measure(suite, site, own, given, label, options, handles)
         if end.stopped:
             return 128 + end.stopped
         if not own.report.exists():
@@ -182,7 +183,11 @@ def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until
     has_reservation = any('reservation' in one for one in given.jobs)
     has_told = False
     while time.monotonic() < until:
-        now = node_turns.turns(suite, site, since, given.jobs)
+        try:
+            now = node_turns.turns(suite, site, since, given.jobs)
+        except AwayError:
+            time.sleep(LOOK)
+            continue
         if now.free(has_reservation) or not now.late:
             return bool(now.late)
         if not has_told:

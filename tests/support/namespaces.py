@@ -53,7 +53,7 @@ def two_hosts(cables: Mapping[str, tuple[str, str]]) -> Iterator[list[subprocess
             # can take it a second.
             for name in cables:
                 show = ('ip', '-json', 'link', 'show', name, 'up')
-                while '"UP"' not in inside(host, *show).stdout:
+                while '"operstate":"UP"' not in inside(host, *show).stdout:
                     assert time.monotonic() < deadline
                     time.sleep(0.01)
         yield found

@@ -448,12 +448,24 @@ def at(least, most):
     return witnessed(disturbance(least_core_latency=least, most_core_latency=most))
 
 
+@pytest.fixture
+def compared(measure):
+    """In a run that will be compared with others, of which nothing is known yet."""
+    runs.this().distances.write_text('{}')
+
+
+def test_where_each_job_counts_none_is_measured_again_for_its_cores(measure):
+    assert measure(at(NEAR, FAR)).started == 1
+
+
+@pytest.mark.usefixtures('compared')
 def test_a_job_whose_cores_were_moved_is_measured_again(measure):
     check = measure(at(NEAR, FAR), at(NEAR, NEAR))
     assert (check.started, check.no_evidence, check.replaced) == (2, '', [MOVED])
     assert measure.said == [f'{check.display_name}: {MOVED}; measured again in 2 s']
 
 
+@pytest.mark.usefixtures('compared')
 def test_one_whose_cores_are_farther_apart_than_those_of_other_jobs_is_too(measure):
     assert measure(at(FAR, FAR)).started == 1, 'of others nothing is known'
     assert measure(at(NEAR, NEAR)).started == 1
@@ -471,6 +483,7 @@ def test_so_it_is_if_only_earlier_runs_had_them_nearer(measure):
     assert (check.started, check.no_evidence, len(check.replaced)) == (2, '', 1)
 
 
+@pytest.mark.usefixtures('compared')
 def test_cores_that_stay_far_apart_are_measured_as_they_are(measure):
     measure(at(NEAR, NEAR))
     check = measure(at(FAR, FAR))
@@ -483,6 +496,7 @@ def test_cores_that_stay_far_apart_are_measured_as_they_are(measure):
     assert measure(at(FAR, FAR)).started == 1, 'no longer than a budget leaves'
 
 
+@pytest.mark.usefixtures('compared')
 def test_cores_excuse_nothing(measure):
     measure(at(NEAR, NEAR))
     for left, error in (
@@ -494,7 +508,9 @@ def test_cores_excuse_nothing(measure):
         assert measure.checks[-1].started == 1
 
 
+@pytest.mark.usefixtures('compared')
 def test_others_may_disturb_as_often_after_cores_were_moved(measure):
+
     class Returning(Machine):
         looks = 0
 

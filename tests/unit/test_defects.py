@@ -1,7 +1,5 @@
 """The catalogue of known defects, what it says of versions, and the check that looks for them."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from assay import paths
@@ -112,9 +110,9 @@ def test_the_last_word_of_each_case_counts(tmp_path, golden_report, monkeypatch)
     first = run_of(with_findings(golden_report('Passed'), 'A 1 has: it', 'B 2 has: that'))
     later = run_of(with_findings(golden_report('Passed'), '', ''))
     stored = {'old': first, 'new': later}
-    sessions = [SimpleNamespace(uuid=name, problem='') for name in stored]
-    monkeypatch.setattr(store, 'sessions', lambda database: sessions)
+    newest = ['new', 'old']
+    monkeypatch.setattr(store, 'newest_with', lambda check, most, database: newest)
     monkeypatch.setattr(store, 'runs', lambda uuids, database: ((n, stored[n]) for n in uuids))
     assert found_last(tmp_path) == []
-    sessions.pop()
+    newest.remove('new')
     assert found_last(tmp_path) == ['A 1 has: it', 'B 2 has: that']

@@ -295,6 +295,14 @@ def test_two_processes_store_at_once_while_others_read(database, made):
     assert history.figures(history.runs).height == 40
 
 
+def test_the_newest_sessions_of_a_check(made, database):
+    for number in (1, 2, 3):
+        put(database, made(number))
+    uuids = [one.uuid for one in store.sessions(database)]
+    assert store.newest_with('Passed', 2, database) == uuids[:0:-1]
+    assert store.newest_with('Pass', 2, database) == []
+
+
 # The table ----------------------------------------------------------------------------------------
 
 

@@ -113,7 +113,7 @@ def scheduler(monkeypatch, tmp_path):
     path.write_text(json.dumps({'way': 'turn', 'used': {'n1': 2.0, 'n2': 1.0}, 'switches': {}}))
     monkeypatch.setenv(node_choice.VARIABLE, str(path))
     made = slurm_jobs.WithoutDatabase.__new__(slurm_jobs.WithoutDatabase)
-    idle = {Idle(name=name, in_statex=lambda state: True) for name in ('n1', 'n2', 'n3')}
+    idle = {Idle(name=name, states={'IDLE'}) for name in ('n1', 'n2', 'n3')}
     made.allnodes = lambda: idle
     made.filternodes = lambda job, nodes: nodes
     made._promised = node_choice.Promised(lambda job: job.state == 'COMPLETED')
@@ -141,14 +141,16 @@ def test_jobs_of_their_own_are_on_the_nodes_that_are_chosen(scheduler):
     [
         ('idle+reserved', ['--nodelist=n3']),
         ('idle+maintenance+reserved', ['--nodelist=n3']),
+        ('idle+cloud+powered_down', ['--nodelist=n3']),
         ('idle+planned', []),
+        ('idle+drain', []),
         ('mixed', []),
     ],
 )
 def test_nodes_that_are_free(scheduler, state, nodes):
     """Of a reservation that is not the job's there are none after the filter."""
     for node in scheduler.allnodes():
-        node.in_statex = lambda asked: asked == state
+        node.states = {*state.upper().split('+')}
     assert scheduler.emit_preamble(job(1)) == ['-x', *nodes]
 
 
@@ -206,7 +208,7 @@ def test_nodes_without_a_turn_are_told(monkeypatch, capsys, jobs, told):
     monkeypatch.setattr(node_turns, 'load', lambda: Stored(jobs))
     states = {'n1': 'idle', 'n2': 'allocated', 'n3': 'mixed', 'n4': 'drained: fan'}
     monkeypatch.setattr(node_turns, 'node_states', lambda partitions: states)
-    node_turns.tell_turns(SimpleNamespace(system='made'), SITE)
+    node_turns.tell_turns(SimpleNamespace(system='made'), SITE, [])
     assert capsys.readouterr().err == f'Assay: {told}\n'
 
 

@@ -200,9 +200,12 @@ def test_one_host_and_other_fabrics_say_nothing():
     [
         (
             {'speed': 5 * GB // 4, 'link': '4X SDR'},
-            'n2: mlx5_1:1 runs at 10 of 200 Gbit/s that it has on others (4X SDR)',
+            'n2: mlx5_1:1 runs at 10 of 200 Gbit/s (4X SDR) that it has on others; if ',
         ),
-        ({'speed': 12.5 * GB, 'link': '2X HDR'}, 'n2: mlx5_1:1 runs at 100 of 200 Gbit/s that it'),
+        (
+            {'speed': 12.5 * GB, 'link': '2X HDR'},
+            'n2: mlx5_1:1 runs at 100 of 200 Gbit/s (2X HDR) that it',
+        ),
         ({'up': False, 'link': '4X SDR'}, 'n2: the link of mlx5_1:1 is down'),
         ({'pcie': SLOT | {'width': 8}}, 'n2: mlx5_1:1 has 8 of 16 PCIe lanes'),
         ({'pcie': SLOT | {'width': 1}}, 'n2: mlx5_1:1 has 1 of 16 PCIe lanes'),

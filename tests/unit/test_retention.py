@@ -196,11 +196,12 @@ def test_a_run_without_a_time_is_not_old(history):
 @pytest.mark.parametrize(
     ('options', 'sentence'),
     [
-        (['--keep', '0d'], 'write a time such as 365d'),
+        (['--keep', '0d'], 'write days such as 365d'),
+        (['--keep', '12m'], 'write days such as 365d'),
         (['--keep', '20260329'], 'or YEAR-MONTH-DAY'),
         (['--keep', '2026-W10'], 'or YEAR-MONTH-DAY'),
         (['--keep', '2026-13-01'], 'or YEAR-MONTH-DAY'),
-        (['--keep', 'last'], 'write a time such as 365d'),
+        (['--keep', 'last'], 'write days such as 365d'),
         (['--keep', '99999d', 'last'], 'one of both'),
         (['--keep', '5d', '--system', 'toy'], "leave out '--system'"),
         (['--keep', '2999-01-01'], 'is in the future: nothing would be kept'),

@@ -109,7 +109,8 @@ def case_runs(run: int, started: Iterable[str], report: Run | None) -> list[Case
 
 
 def _case_run(run: int, name: str, case: Case | None) -> CaseRun:
-    if case is None or case.result == 'abort':
+    # What was skipped did not run either: its allocation had ended, or it does not fit.
+    if case is None or case.result in ('abort', 'skip'):
         return CaseRun(run, name, 'interrupted')
     if is_no_evidence(case):
         return CaseRun(run, name, 'disturbed', case.job.nodes)
@@ -117,7 +118,7 @@ def _case_run(run: int, name: str, case: Case | None) -> CaseRun:
 
 
 def jobs_of(started: Iterable[str], run: Run | None) -> int:
-    """How many jobs a run started: those of its cases, and those that replaced disturbed ones."""
+    """How many jobs a run started: those of its cases, and those that replaced others."""
     again = sum(len(case.replaced) for case in (run.counted if run else ()))
     return len([*started]) + again
 

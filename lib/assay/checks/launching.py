@@ -92,7 +92,9 @@ class IsStarted(RegressionTestPlugin):
             cores = min(cores, topology.usable_cores())
             here = topology.usable_topology()
             domains = min(domains, len(here.domains))
-            threads = min(threads, len(here.cpus) // cores)
+            # A limit of CPU time leaves fewer cores than there are: it counts threads as cores.
+            is_whole = cores >= len(here.cores)
+            threads = min(threads, len(here.cpus) // cores) if is_whole else 1
         return NodeShape(cores, numa_domains=min(domains, cores), threads_per_core=threads)
 
     def place(self, ranks: int | None, threads: int, layout: str = '') -> Placement:
@@ -116,7 +118,11 @@ class IsStarted(RegressionTestPlugin):
     @property
     def node_count(self) -> int:
         """Nodes of the job."""
-        return nodes_of(self.scale, self.current_partition.extras)
+        try:
+            return nodes_of(self.scale, self.current_partition.extras)
+        except ValueError as error:
+            where = self.current_partition.fullname
+            raise ReframeError(f'{where}: scale {self.scale} {error}') from None
 
     @run_after('setup')
     def apply_layout(self) -> None:

@@ -74,8 +74,14 @@ class _Spent:
     elsewhere: float = 0.0
     #: Of their local jobs, in which something may have stayed.
     sessions: set[int] = field(default_factory=set)
-    #: Seconds of a cache line from core to core, the shortest of all jobs: by host and CPUs.
-    distances: dict[tuple[str, frozenset[int]], float] = field(default_factory=dict)
+    #: Seconds of a cache line from core to core, the shortest of all jobs: by host and the CPUs of
+    #: each of its ranks.
+    distances: dict[tuple[str, tuple[frozenset[int], ...]], float] = field(default_factory=dict)
+
+    @property
+    def waited(self) -> float:
+        """Seconds, for whatever."""
+        return self.waiting + self.elsewhere
 
 
 _spent = _Spent()
@@ -88,11 +94,15 @@ def _patience() -> float:
     return WAITING
 
 
-def _distance_before(case: str) -> float:
-    """Seconds that the cores of a case were apart in earlier runs; infinite if it is unknown."""
+def _distances_before() -> dict[str, float] | None:
+    """Nanoseconds that the cores of cases were apart in earlier runs.
+
+    None where all jobs count, however they went: in an acceptance, or when settings are compared.
+    """
     with suppress(FileNotFoundError):
-        return 1e-9 * float(json.loads(runs.this().distances.read_text()).get(case, math.inf))
-    return math.inf
+        found: dict[str, float] = json.loads(runs.this().distances.read_text())
+        return found
+    return None
 
 
 class IsMeasuredAgain(RegressionTestPlugin):
@@ -145,11 +155,14 @@ class IsMeasuredAgain(RegressionTestPlugin):
             return self._has_ended
         reports = [*witnessed_in(Path(self.stagedir))]
         self.no_evidence = self._why_not(reports)
-        if not self.no_evidence:
+        if not self.no_evidence and self._jobs_elsewhere and (wrong := self._missed()):
+            # Its first job missed nothing, and this one's cores may be farther apart still.
+            self.no_evidence = '; '.join([*wrong, self.replaced[-1]])
+        elif not self.no_evidence:
             why = self._elsewhere(reports)
             self._has_ended = not why or not self._pauses_for_cores(why)
             return self._has_ended
-        spent = _spent.jobs >= MORE_JOBS or _spent.waiting >= _patience()
+        spent = _spent.jobs >= MORE_JOBS or _spent.waited >= _patience()
         last = len(self.replaced) - self._jobs_elsewhere + 1 >= JOBS
         if spent or last or not self.wait_for_quiet:
             self._has_ended = True
@@ -175,7 +188,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
             _spent.waiting += waited
             self._waits = None
             self._measure_again(self.no_evidence)
-        elif waited >= self.wait_for_quiet or _spent.waiting + waited >= _patience():
+        elif waited >= self.wait_for_quiet or _spent.waited + waited >= _patience():
             _spent.waiting += waited
             self._has_ended = True
             self.no_evidence += f'; others did not leave within {waited:.0f} s'
@@ -192,8 +205,8 @@ class IsMeasuredAgain(RegressionTestPlugin):
         """
         took = time.monotonic() - self._began
         pause = PAUSE * 2.0**self._jobs_elsewhere
-        left = min(ELSEWHERE, _patience() - _spent.waiting) - _spent.elsewhere
-        is_last = self._jobs_elsewhere + 1 >= JOBS_ELSEWHERE or _spent.jobs >= MORE_JOBS
+        left = min(ELSEWHERE - _spent.elsewhere, _patience() - _spent.waited)
+        is_last = self._jobs_elsewhere + 1 >= JOBS_ELSEWHERE
         if is_last or pause + took > left or not self.wait_for_quiet:
             return False
         say(f'{self.display_name}: {why}; measured again in {pause:g} s')
@@ -212,8 +225,8 @@ class IsMeasuredAgain(RegressionTestPlugin):
                 self.no_evidence += f'; not measured again: {error}'
             return
         self.replaced = [*self.replaced, why]
+        _spent.jobs += bool(self.no_evidence)
         self.no_evidence, self._began = '', time.monotonic()
-        _spent.jobs += 1
         self._job = copy.copy(self._not_submitted)
         self._others = Others(_spent.sessions)
         # Without the hooks, which have done their work.
@@ -241,18 +254,24 @@ class IsMeasuredAgain(RegressionTestPlugin):
     def _elsewhere(self, reports: Sequence[Report]) -> str:
         """How the cores of a good job were elsewhere than those of others; empty if they were not.
 
-        Others are the jobs of this run on the same CPUs, and those of the case in earlier runs.
+        Others are the jobs of this run with the same ranks on the same cores, and those of the case
+        in earlier runs.
         """
+        distances = _distances_before()
+        if distances is None:
+            return ''
         place = f'{self.current_partition.fullname}+{self.current_environ.name}'
-        before = _distance_before(f'{self.display_name} @{place}')
+        before = 1e-9 * distances.get(f'{self.display_name} @{place}', math.inf)
         found = ''
         for report in reports:
+            by_host = report.by_host()
             for host in report.hosts:
                 seen = host.disturbance
-                if not seen or not seen.most_core_latency:
+                cpus = tuple(frozenset(one.cpus) for one in by_host[host.name])
+                # Others than ranks on one core each the kernel itself may move.
+                if not seen or not seen.most_core_latency or any(len(one) != 1 for one in cpus):
                     continue
-                ranks = (one for one in report.processes if one.host == host.name)
-                key = host.name, frozenset(cpu for one in ranks for cpu in one.cpus)
+                key = host.name, cpus
                 nearest = min(seen.least_core_latency, _spent.distances.get(key, math.inf))
                 _spent.distances[key] = nearest
                 if seen.core_move >= AS_FAR:

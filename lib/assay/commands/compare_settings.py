@@ -116,7 +116,7 @@ def compare_settings(
     handles = make_ready(suite, site, wanted or given.environments)
     made = suite, sides, given, options, handles
     both = [case for those in cases for case in those]
-    # Without the minutes: the first four sessions are measured in any case.
+    # Without that time: the first four sessions are measured in any case.
     with suite.in_one_job(site, setting.with_nodes(given, sides), options, both):
         found, code = InterleavedMeasurement(*made, margin, within).run()
     if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -50,7 +51,11 @@ def provenance(
     from assay.results.run_selectors import choose, of_cases
 
     stored, is_chosen = load(), of_cases(name)
-    runs = [stored.run_of(choose(stored, one, system)[-1]) for one in (words, after) if one]
+    try:
+        chosen = [choose(stored, one, system)[-1] for one in (words, after) if one]
+    except AssayError as error:
+        raise AssayError(f'{error} To choose cases by name: -n {shlex.quote(words)}') from None
+    runs = [stored.run_of(one) for one in chosen]
     facts = [facts_by_case(run, is_chosen) for run in runs]
     now, where = facts[-1], where_by_case(runs[-1])
     if not now:

@@ -6,6 +6,7 @@ This file is all that knows them: it rewrites the words before any command sees 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ _COMMANDS = {
     'verify': ['accept', 'verify'],
 }
 
-_NUMBER = re.compile(r'\d+(?:\.\d*)?|\.\d+')
+_NUMBER = re.compile(r'(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?')
 
 
 def _same(value: str) -> str:
@@ -29,7 +30,9 @@ def _minutes(value: str) -> str:
 
 
 def _fraction(value: str) -> str:
-    return _percent(f'{100 * float(value):.9g}') if _NUMBER.fullmatch(value) else value
+    if not _NUMBER.fullmatch(value):
+        return value
+    return _percent(f'{100 * float(value):.9f}'.rstrip('0').rstrip('.'))
 
 
 def _percent(value: str) -> str:
@@ -74,7 +77,7 @@ def renewed(words: Sequence[str]) -> tuple[list[str], list[str]]:
         return [], []
     first, *rest = words
     if (rule := _ARGUMENTS.get(first)) and (new := rule(rest)):
-        return [first, *new], [_notice(' '.join(words), ' '.join([first, *new]))]
+        return [first, *new], [_notice(shlex.join(words), shlex.join([first, *new]))]
     if first in _COMMANDS:
         command = _COMMANDS[first]
         now, notices = _with_new_options(command, rest)
@@ -103,8 +106,8 @@ def _with_new_options(command: list[str], words: Sequence[str]) -> tuple[list[st
         else:
             behind.append(new)
         if (old, value) != (rule.option, new) or rule.command:
-            now = ' '.join([*command, *filter(None, [rule.option]), new])
-            notices.append(_notice(f'{name} {old} {value}', now))
+            now = shlex.join([*command, *filter(None, [rule.option]), new])
+            notices.append(_notice(f'{name} {old} {shlex.quote(value)}', now))
     return [*command, *found, *behind], notices
 
 

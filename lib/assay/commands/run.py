@@ -120,7 +120,7 @@ def run(
     if budget is not None:
         reframe_options.assert_can_be_chosen_for(given)
     if every_node:
-        reframe_options.assert_is_for_several_runs(given, repeat, against)
+        reframe_options.assert_is_for_several_runs(given, repeat, against, one_job)
     before = []
     if against is not None:
         from assay.comparing.against import assert_cases_in_common, runs_before
@@ -183,5 +183,5 @@ def run(
     with suite.in_one_job(site, given, context.args, cases, budget):
         code = run_it()
     if way:
-        node_turns.tell_turns(suite, site)
+        node_turns.tell_turns(suite, site, given.jobs)
     raise typer.Exit(code)

@@ -80,6 +80,7 @@ class Defect(Entry):
     link: str
     fabrics: list[str] = Field(default=['shm', 'ucx-shm'], min_length=1)
     seconds: int = Field(default=20, gt=0, le=60)
+    ends: bool = False
     known: dict[Annotated[str, AfterValidator(_family)], Known] = Field(min_length=1)
 
     def report(self, family: str, version: str, shown: str | None) -> tuple[State, str]:
@@ -92,7 +93,10 @@ class Defect(Entry):
         state, mpi = known.state(version), f'{FAMILIES[family].name} {version}'
         fixed = f'fixed in {", ".join(known.fixed)}' if known.fixed else 'no fixed release is known'
         if shown is None:
-            said = f'{mpi} is known to have, and did not show: {self.shows} ({self.link})'
+            had = 'is known to have'
+            if not known.fixed and version != known.since:
+                had = f'may have, as {known.since} has'
+            said = f'{mpi} {had}, and did not show: {self.shows} ({self.link})'
             return state, said if state == 'known' else ''
         return state, f'{mpi} has: {self.shows} ({shown}; {fixed}; {self.link})'
 

@@ -120,7 +120,7 @@ def node_states(partitions: Sequence[str]) -> dict[str, str]:
     :raises AssayError: if Slurm does not answer.
     """
     found = {}
-    for line in query(
+    for line in query_patiently(
         'sinfo', '--all', '--Node', '--noheader', '--format=%P|%N|%T|%E'
     ).splitlines():
         partition, _, rest = line.strip().partition('|')
@@ -138,7 +138,7 @@ def is_free(state: str, has_reservation: bool) -> bool:
     :param state: of the node, as :func:`node_states` gives it.
     :param has_reservation: whether the job is in one, which is taken to be of all reserved nodes.
     """
-    word = state.partition(':')[0]
+    word = state.partition(':')[0].rstrip('~#')  # what is switched off is switched on for a job
     return word == 'idle' or (has_reservation and word in ('reserved', 'maint'))
 
 

@@ -99,7 +99,7 @@ class NightMeasurement:
             verdict, report = self._run(self.suite.own, self.given, (), self.choice)
             outcome, good = self._held(of_run(verdict, report), report, memory, margin)
         if self.way:
-            node_turns.tell_turns(self.suite, self.site)
+            node_turns.tell_turns(self.suite, self.site, self.given.jobs)
         if self.choice:
             outcome = with_left_out(outcome, memory.told, self.choice)
         return outcome, good

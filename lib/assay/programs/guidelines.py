@@ -21,12 +21,13 @@ Time = Callable[[str, float], float]
 #: allreduce, otherwise of the block of a rank.
 PARTS: tuple[tuple[str, str, Callable[[Time, int, int], float]], ...] = (
     ('allreduce', 'reduce and bcast', lambda t, n, p: t('reduce', n) + t('bcast', n)),
-    ('reduce', 'allreduce', lambda t, n, p: t('allreduce', n)),
+    # Each call with a root is timed behind a barrier, which ranks leave one after the other.
+    ('reduce', 'allreduce', lambda t, n, p: t('allreduce', n) + t('barrier', 0)),
     ('bcast', 'scatter and allgather', lambda t, n, p: t('scatter', n / p) + t('allgather', n / p)),
     ('allgather', 'gather and bcast', lambda t, n, p: t('gather', n) + t('bcast', p * n)),
     ('allgather', 'alltoall', lambda t, n, p: t('alltoall', n)),
     ('alltoall', 'a scatter from each rank', lambda t, n, p: p * t('scatter', n)),
-    ('gather', 'allgather', lambda t, n, p: t('allgather', n)),
+    ('gather', 'allgather', lambda t, n, p: t('allgather', n) + t('barrier', 0)),
     ('scatter', 'bcast', lambda t, n, p: t('bcast', p * n)),
     (
         'reduce_scatter',

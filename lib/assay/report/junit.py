@@ -25,6 +25,7 @@ from assay.results.reframe_report import read_report
 from assay.results.verdict import Verdict
 from assay.running.runs import RunFolder
 from assay.text import plain, visible_lines
+from assay.witness.disturbance import FARTHER_APART, MOVED
 
 
 def write_junit(
@@ -120,6 +121,8 @@ def _add_cases(suite: Element, run: Run, log: list[str]) -> None:
         else:
             for earlier in tries:
                 for why in earlier.replaced:
+                    if why in (MOVED, FARTHER_APART):  # a good job, which did not fail
+                        continue
                     SubElement(one, 'flakyFailure', type='disturbed', message=plain(why))
                 if earlier is not case:
                     _add_failure(one, 'flakyFailure', earlier)

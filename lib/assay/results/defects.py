@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
 
 from assay import AssayError, paths
@@ -12,7 +11,7 @@ from assay.results.cases import Run
 from assay.results.failures import is_good
 from assay.text import plain
 
-#: The check that looks for them, and how many runs are looked through, from the newest on.
+#: The check that looks for them, and how many of its runs are looked through, from the newest on.
 CHECK, MOST_RUNS = 'KnownDefect', 10
 
 
@@ -23,8 +22,7 @@ def found_last(database: Path = paths.RESULTS_DATABASE) -> list[str]:
     """
     said: dict[str, str] = {}
     with suppress(AssayError):
-        newest = (one.uuid for one in reversed(store.sessions(database)) if not one.problem)
-        for _, run in store.runs(islice(newest, MOST_RUNS), database):
+        for _, run in store.runs(store.newest_with(CHECK, MOST_RUNS, database), database):
             for case in run.own_cases if isinstance(run, Run) else ():
                 if case.check == CHECK and is_good(case):
                     said.setdefault(case.full_name, plain(case.finding))

@@ -13,7 +13,14 @@ from assay import AssayError, say
 from assay.machine.slurm import SCHEDULERS, is_free, node_states, partitions_in, switches
 from assay.results.history import History, load
 from assay.running import node_choice
-from assay.running.allocation import IN_USE, nodes_in, words_of
+from assay.running.allocation import (
+    IN_USE,
+    NOT_RESERVED,
+    is_reserved,
+    nodes_in,
+    value_in,
+    words_of,
+)
 from assay.running.node_choice import NodeChoice, Way
 from assay.running.runs import RunFolder
 from assay.running.session import Suite
@@ -105,24 +112,30 @@ def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = (
 
     :param since: in seconds since 1970.
     :param jobs: what ``-J`` says: nodes that it excludes do not count.
-    :raises AssayError: if Slurm does not answer, or is not the scheduler.
+    :raises AssayError: if Slurm does not answer, is not the scheduler, or alone knows which nodes
+        jobs may have.
     """
     _assert_has_slurm(site)
-    states: dict[str, str] = {}
+    able: dict[str, str] = {}
     for one in site.get('systems/0/partitions'):
-        words = shlex.split(' '.join(one.get('access', [])))
-        out = nodes_in([*words, *words_of(jobs)], '-x', '--exclude')
-        found = node_states(partitions_in(' '.join(words)))
-        states |= {node: state for node, state in found.items() if node not in out}
-    there = (*IN_USE, 'maint')
-    able = {node: state for node, state in states.items() if state.startswith(there)}
+        words = [*shlex.split(' '.join(one.get('access', []))), *words_of(jobs)]
+        if value_in(words, '-C', '--constraint'):
+            raise AssayError('which nodes satisfy a constraint only Slurm can tell.')
+        out = nodes_in(words, '-x', '--exclude')
+        there = (*IN_USE, 'maint') if is_reserved(words) else NOT_RESERVED
+        for node, state in node_states(partitions_in(' '.join(words))).items():
+            if node not in out and state.startswith(there):
+                able[node] = state
     used = last_used(load(), suite.system)
     return Turns(able, tuple(node for node in able if used.get(node, 0.0) < since))
 
 
-def tell_turns(suite: Suite, site: _SiteConfig) -> None:
-    """Say which nodes of the system had no case within a week, of those that can have one."""
+def tell_turns(suite: Suite, site: _SiteConfig, jobs: Iterable[str]) -> None:
+    """Say which nodes of the system had no case within a week, of those that can have one.
+
+    :param jobs: what ``-J`` says.
+    """
     try:
-        say(turns(suite, site, time.time() - WITHIN).told('within a week'))
+        say(turns(suite, site, time.time() - WITHIN, jobs).told('within a week'))
     except AssayError as error:
         say(f'which nodes had no case within a week is not known: {error}')

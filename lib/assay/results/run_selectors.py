@@ -115,14 +115,13 @@ def kept_since(words: str) -> datetime:
     :raises AssayError: if the words mean neither, or the future.
     """
     now = datetime.now().astimezone()
-    with suppress(AssayError):
-        return now - timedelta(seconds=seconds_of(words))
+    if words.endswith('d'):  # days alone: 12m, meant as months, would be minutes
+        with suppress(AssayError):
+            return now - timedelta(seconds=seconds_of(words))
     try:
         since = datetime.combine(day(words), time()).astimezone()
     except (AssayError, OverflowError, ValueError):
-        raise AssayError(
-            f'--keep {words!r}: write a time such as 365d, or YEAR-MONTH-DAY.'
-        ) from None
+        raise AssayError(f'--keep {words!r}: write days such as 365d, or YEAR-MONTH-DAY.') from None
     if since > now:
         raise AssayError(f'--keep {words} is in the future: nothing would be kept.')
     return since

@@ -113,6 +113,19 @@ def runs(
                     yield uuid, error
 
 
+def newest_with(check: str, most: int, database: Path = paths.RESULTS_DATABASE) -> list[str]:
+    """The uuids of the last sessions in which a check ran, the newest first.
+
+    :raises AssayError: as :func:`sessions`.
+    """
+    query = (
+        'SELECT session_uuid FROM testcases WHERE name = ? OR name LIKE ? '
+        'GROUP BY session_uuid ORDER BY max(job_completion_time_unix) DESC LIMIT ?'
+    )
+    with _opened(database) as connection:
+        return [uuid for (uuid,) in connection.execute(query, [check, f'{check} %', most])]
+
+
 def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, StoredVerdict | AssayError]:
     """What ``assay run`` made of sessions, by uuid; of a damaged row, what is wrong with it.
 

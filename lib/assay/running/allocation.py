@@ -58,6 +58,9 @@ LOOK = 60
 #: What states of nodes begin with that have jobs, or may have.
 IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
 
+#: The same, but for nodes that are in a reservation.
+NOT_RESERVED = tuple(state for state in IN_USE if not state.startswith('res'))
+
 _NUMBER = re.compile(r'job allocation (\d+)')
 
 # Of a step that holds CPUs: those above are Slurm's own (of a batch script, or of salloc's shell).
@@ -176,18 +179,18 @@ def request(
     most = max((one['max_jobs'] for one in partitions), default=1)
     states = node_states(partitions_in(' '.join(words)))
     words += words_of(jobs)
-    is_reserved = any(word.startswith('--reservation') for word in words)
     out = nodes_in(words, '-x', '--exclude')
-    idle = [name for name, state in states.items() if is_free(state, is_reserved)]
+    idle = [name for name, state in states.items() if is_free(state, is_reserved(words))]
     idle = [name for name in idle if name not in out]
     usable = sum(state.startswith(IN_USE) for state in states.values())
     nodes = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
     named = nodes_in(words, '-w', '--nodelist')
     count = max(nodes[0], min(sum(nodes[:most]), usable), len(named))
     options = ['--exclusive', f'--nodes={count}']
-    # Which of them satisfy a constraint only Slurm can tell.
-    if choice and not named and not _value_in(words, '-C', '--constraint'):
-        asked = re.match(r'\d+', _value_in(words, '-N', '--nodes'))
+    # Which of them satisfy a constraint, or are in the reservation, only Slurm can tell.
+    is_known = not value_in(words, '-C', '--constraint') and not is_reserved(words)
+    if choice and not named and is_known:
+        asked = re.match(r'\d+', value_in(words, '-N', '--nodes'))
         chosen = choice.choose(idle, int(asked[0]) if asked else count)
         options += [f'--nodelist={",".join(chosen)}'] if chosen else []
     if budget:
@@ -211,14 +214,20 @@ def nodes_in(words: Sequence[str], *names: str) -> set[str]:
     :param words: all options.
     :param names: of that one.
     """
-    return {*expanded(_value_in(words, *names))}
+    return {*expanded(value_in(words, *names))}
 
 
-def _value_in(words: Sequence[str], *names: str) -> str:
+def value_in(words: Sequence[str], *names: str) -> str:
+    """The value of an option of sbatch; empty if it is not there."""
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument(*names, dest='value', default='')
     value: str = parser.parse_known_args(words)[0].value
     return value
+
+
+def is_reserved(words: Sequence[str]) -> bool:
+    """Whether options of sbatch are for a reservation."""
+    return bool(value_in(words, '--reservation'))
 
 
 def words_of(jobs: Iterable[str]) -> list[str]:

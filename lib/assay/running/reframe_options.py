@@ -357,12 +357,14 @@ def assert_can_be_held_against(given: Given, repeat: int) -> None:
             )
 
 
-def assert_is_for_several_runs(given: Given, repeat: int, against: str | None) -> None:
+def assert_is_for_several_runs(
+    given: Given, repeat: int, against: str | None, one_job: bool
+) -> None:
     """:raises AssayError: if what a command line asks for is not for a run for every node."""
     if given.action:
         raise AssayError(f'--every-node and {given.action}: nothing would be run.')
     files = {'--report-file': given.report, '--report-junit': given.junit, '--report': given.page}
-    others = {'--repeat': repeat > 1, '--against': against, **files}
+    others = {'--repeat': repeat > 1, '--against': against, '--one-job': one_job, **files}
     for name in (name for name, is_there in others.items() if is_there):
         raise AssayError(f'--every-node and {name}: that is of one run, and these are several.')
     if any(re.match(r'-*(nodelist|w)\b', one) for one in given.jobs):

@@ -55,8 +55,10 @@ _DISABLED = re.compile(rf'accounting storage is disabled|^\S+: {os.strerror(errn
 
 _OPTION = '#SBATCH '
 
-# States of nodes that a job could have now; those in reservations are for jobs of these alone.
-_FREE = 'idle|idle+reserved|idle+maintenance+reserved'
+# All states of a node that a job could have now: one that is switched off is switched on for it,
+# and those in reservations are for jobs of these alone.
+_FREE = {'IDLE', 'CLOUD', 'DYNAMIC_NORM', 'DYNAMIC_FUTURE', 'POWERED_DOWN', 'POWERING_UP'}
+_FREE |= {'RESERVED', 'MAINTENANCE'}
 
 # What names of jobs begin with that build.
 _BUILD = 'rfm_build_'
@@ -107,7 +109,7 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
             able = self.filternodes(job, self.allnodes())
         except ReframeError:
             return set()
-        free = {node.name for node in self.filternodes_by_state(able, _FREE)}
+        free = {node.name for node in able if 'IDLE' in node.states and node.states <= _FREE}
         return free - self._promised.nodes
 
     def ask(self, jobs: list[Job]) -> dict[str, Record]:

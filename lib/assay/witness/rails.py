@@ -109,18 +109,20 @@ def _candidates(host: Host, carrier: str) -> list[Device]:
 
 
 def _is_called(device: Device, name: str) -> bool:
-    return name in (device.name, device.name.removesuffix(':1'))
+    return name in (device.name, device.name.removesuffix(':1'), _label(device))
 
 
 def _of_carrier(report: Report, carrier: str, ports: Mapping[str, float]) -> dict[str, float]:
     """Those of the partition's ports that a fabric can go over, and those that no host has."""
-    others = {
-        name
-        for host in report.hosts
-        for device in host.devices
-        for name in ports
-        if _is_called(device, name) and not _is_for(device, carrier)
+    devices = [device for host in report.hosts for device in host.devices]
+    here = {
+        name for one in devices for name in ports if _is_for(one, carrier) and _is_called(one, name)
     }
+    others = {name for one in devices for name in ports if _is_called(one, name)} - here
+    if carrier == 'sockets':
+        # The interface of a Slingshot port is that port; and of RDMA devices a host may show none.
+        here -= {one.interface for one in devices if one.kind == 'cxi'}
+        return {name: rate for name, rate in ports.items() if name in here}
     return {name: rate for name, rate in ports.items() if name not in others}
 
 
@@ -203,12 +205,14 @@ def _of_one_rate(ports: dict[str, Device]) -> dict[str, Device]:
 def _down(rails: Sequence[Rails], named: Iterable[str]) -> Iterator[str]:
     """Ports that are not there or have no link, of those that are named or have it on others."""
     up = {name for one in rails for name, port in one.by_name.items() if port.up is not False}
-    for one in rails:
+    # Hosts may be cabled at different ports.
+    counts = [sum(port.up is not False for port in one.by_name.values()) for one in rails]
+    for one, count in zip(rails, counts, strict=True):
         for name in named:
             if name not in one.by_name:
                 yield f'{one.host.name} has no port {name} with counters, which its partition has'
         for name, port in one.by_name.items():
-            if port.up is False and (name in up or name in named):
+            if port.up is False and (name in named or (name in up and count < max(counts))):
                 yield f'{one.host.name}: the link of {name} is down'
 
 
@@ -226,8 +230,14 @@ def _below_rate(rails: Sequence[Rails], named: Mapping[str, float]) -> Iterator[
             where = f'{one.host.name}: {name} runs at'
             link = f' ({port.link})' if port.link else ''
             if port.speed < LEAST_RATE * ought:
-                on = '' if name in named else ' that it has on others'
-                yield f'{where} {_gigabits(port.speed)} of {_gigabits(ought)} Gbit/s{on}{link}'
+                of = f'{where} {_gigabits(port.speed)} of {_gigabits(ought)} Gbit/s'
+                on = ''
+                if name not in named:
+                    on = (
+                        ' that it has on others; if that is right, give the lower rate in the '
+                        "partition's extras: ports"
+                    )
+                yield f'{of}{link}{on}'
             elif name not in named and _is_degraded(port):
                 yield (
                     f'{where} {_gigabits(port.speed)} Gbit/s{link}, to which links fall back when '

@@ -68,8 +68,7 @@ def tell_distances(own: RunFolder, history: History, before: Sequence[StoredRun]
         if not cores.is_moved:
             name = f'{case} @{system}:{partition}+{environment}'
             found[name] = min(cores.latency, found.get(name, cores.latency))
-    if found:
-        own.distances.write_text(json.dumps(found))
+    own.distances.write_text(json.dumps(found))
 
 
 def _cores_of(table: pl.DataFrame) -> dict[Job, _Cores]:
