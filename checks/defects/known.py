@@ -20,7 +20,7 @@ MOST_RANKS = 4
 class KnownDefect(MpiCheck):
     """Tells whether the MPI has a defect that is known, and fails where that should be fixed.
 
-    A job that began and did not get to its end shows a defect of which that is known.
+    If a defect is known to end jobs, a job that began and did not get to its end shows it.
     """
 
     program = 'defects'

@@ -276,7 +276,7 @@ def test_a_cluster_that_has_lost_its_files(up):
 def test_wrong_use_without_a_cluster(nothing_left):
     for arguments, words in (
         (['up', '--size', '0'], '--size 0: there can be 1 to 200 nodes'),
-        (['up', '--switches', '5'], '--switches 5: each needs a node, of --nodes'),
+        (['up', '--switches', '5'], '--switches 5: each needs a node, of --size'),
         (['up', '--cpus', '1000'], '--cpus 1000: a node can have 1 to [0-9]+ CPUs here'),
         (['status'], 'no virtual cluster is up. Start one: ./assay cluster up'),
         (['exec', 'n1', 'true'], 'no virtual cluster is up. Start one: ./assay cluster up'),
