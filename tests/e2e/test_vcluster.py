@@ -594,23 +594,22 @@ def test_a_node_dies_in_the_one_job_of_all_cases(up):
     """The case that it had names it, one that needs it is not started, and the others go on."""
     began = time.time()
     command = [paths.ROOT / 'assay', 'run', '--system', 'vcluster:srun', '--one-job']
-    command += ['-n', '^Ring%fabric=(tcp|ucx-tcp)%layout=packed', '-p', '^openmpi$']
+    command += ['-n', '^Ring%fabric=(tcp|ucx-tcp)%layout=packed', '-p', '^openmpi$', '--all']
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         await_ranks(process, began)
-        assert len(on('head', 'squeue', '--noheader').splitlines()) == 1
         inject('crash', 'n2')
         on('head', 'scontrol', 'update', 'nodename=n2', 'state=down', 'reason=crashed')
+        assert len(on('head', 'squeue', '--noheader').splitlines()) == 1
         said = process.communicate(timeout=600)[0]
     assert process.returncode == 1
     found = re.findall(r'^failed: (.*)', said, re.MULTILINE)
-    (died,) = (one for one in found if ' died ' in one)
-    (large,) = (one for one in found if ' needs ' in one)
-    assert '%scale=4_nodes' in died and ': a node of its job died (n2); ' in died, said
-    assert re.search(r'%scale=4_nodes .*: it needs 4 nodes, and the job \d+ has 3 left', large), (
-        said
-    )
-    missed = {*found} - {died, large}
-    assert all('%scale=2_nodes' in one and ' is allowed' in one for one in missed), said
+    died = {one for one in found if ': a node of its job died (n2); ' in one}
+    large = {
+        one for one in found if re.search(r': it needs 4 nodes, and the job \d+ has 3 left', one)
+    }
+    # Of the cases that need all nodes the first has n2; it may end while n2 goes.
+    assert died | large and len(died) <= 1 and all('%scale=4_nodes' in one for one in large), said
+    assert all(' is allowed' in one for one in {*found} - died - large), said
     assert f'FAILED: {4 - len(found)} passed, {len(found)} failed, 0 skipped of 4 cases' in said
     await_that(lambda: not on('head', 'squeue', '--noheader'))
 

@@ -54,6 +54,8 @@ def provenance(
     try:
         chosen = [choose(stored, one, system)[-1] for one in (words, after) if one]
     except AssayError as error:
+        if after or words == 'last':
+            raise
         raise AssayError(f'{error} To choose cases by name: -n {shlex.quote(words)}') from None
     runs = [stored.run_of(one) for one in chosen]
     facts = [facts_by_case(run, is_chosen) for run in runs]
