@@ -41,9 +41,7 @@ class KnownDefect(MpiCheck):
         if self.fabric not in self.entry.fabrics:
             self.valid_systems = []
             return
-        earlier = self.entry.fabrics[: self.entry.fabrics.index(self.fabric)]
-        first = ' '.join(['+mpi', f'+{self.fabric}', *(f'-{name}' for name in earlier)])
-        self.valid_prog_environs = [first]
+        self.narrow_to_first_fabric(self.entry.fabrics)
         self.narrow_to_features(*self.entry.known)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 import reframe.core.runtime as rt
@@ -74,12 +74,15 @@ class HasCases(RegressionTestPlugin):
         if is_packed or not is_reached or (is_one and fabric.needs_device):
             self.valid_systems = []
 
-    def narrow_to_first_fabric(self) -> None:
+    def narrow_to_first_fabric(self, order: Sequence[str] = ()) -> None:
         """Leave only the environments whose first fabric is this one.
 
         Within a node such a check shows nothing of a fabric that the MPI benchmarks do not.
+
+        :param order: of the fabrics; that of the catalogue if it is empty.
         """
-        earlier = takewhile(lambda name: name != self.fabric, offered(_CATALOGUE.fabrics))
+        names = order or offered(_CATALOGUE.fabrics)
+        earlier = takewhile(lambda name: name != self.fabric, names)
         wanted = ['+mpi', f'+{self.fabric}', *(f'-{name}' for name in earlier)]
         self.valid_prog_environs = [' '.join(wanted)]
 

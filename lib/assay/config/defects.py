@@ -9,14 +9,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-import yaml
 from packaging.version import InvalidVersion, Version
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
 from assay import AssayError, paths
-from assay.files import explained
+from assay.config.fabrics import read_entry
 from assay.mpis import FAMILIES
-from assay.mpis.family import Entry, Variables, problems
+from assay.mpis.family import Entry, Variables
 
 CATALOGUE = paths.CONFIG / 'defects.yaml'
 
@@ -113,12 +112,4 @@ def load_defects(path: Path = CATALOGUE) -> dict[str, Defect]:
 
     :raises DefectsError: if the file cannot be read, is not YAML, or an entry is wrong.
     """
-    try:
-        with explained(path, 'read', DefectsError):
-            data = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise DefectsError(f'{path}: not valid YAML: {error}') from None
-    try:
-        return Catalogue.model_validate(data).defects
-    except ValidationError as error:
-        raise DefectsError(f'{path}: {problems(error)}') from None
+    return read_entry(path, Catalogue, DefectsError).defects

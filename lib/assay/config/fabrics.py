@@ -10,7 +10,7 @@ import glob
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 import yaml
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from assay.machine.mpi import Mpi
 
 CATALOGUE = paths.ROOT / 'config' / 'fabrics.yaml'
+
+AnyEntry = TypeVar('AnyEntry', bound=Entry)
 
 #: Of cases in which nothing is forced, in the place of a fabric's name.
 DEFAULT = 'default'
@@ -184,21 +186,29 @@ def _words(mpi: Family, recipe: Recipe, output: Iterable[Piece]) -> list[str]:
     return [*against, *others][:MOST]
 
 
+def read_entry(path: Path, kind: type[AnyEntry], fault: type[AssayError]) -> AnyEntry:
+    """Read and validate a file that is one entry.
+
+    :raises fault: if the file cannot be read, is not YAML, or something in it is wrong.
+    """
+    try:
+        with explained(path, 'read', fault):
+            data = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise fault(f'{path}: not valid YAML: {error}') from None
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise fault(f'{path}: {problems(error)}') from None
+
+
 @lru_cache(maxsize=1)
 def load_catalogue(path: Path = CATALOGUE) -> Catalogue:
     """Read and validate the catalogue.
 
     :raises CatalogueError: if the file cannot be read, is not YAML, or an entry is wrong.
     """
-    try:
-        with explained(path, 'read', CatalogueError):
-            data = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise CatalogueError(f'{path}: not valid YAML: {error}') from None
-    try:
-        catalogue = Catalogue.model_validate(data)
-    except ValidationError as error:
-        raise CatalogueError(f'{path}: {problems(error)}') from None
+    catalogue = read_entry(path, Catalogue, CatalogueError)
     if disputed := '; '.join(_disputed(catalogue)):
         raise CatalogueError(f'{path}: {disputed}')
     return catalogue

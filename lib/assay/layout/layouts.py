@@ -382,8 +382,7 @@ class Layout:
         ]
         if not wrong:
             return None
-        alike = [rank for rank in wrong if rank.cores == wrong[0].cores]
-        others = f' (and {len(wrong) - len(alike)} more wrongly)' if len(wrong) > len(alike) else ''
+        alike, others = _alike(wrong)
         return (
             f'{ranks_in_words(alike)} on {host.name} {"is" if len(alike) == 1 else "are"} bound to '
             f'{cores_in_words(wrong[0].cores)}{others}, layout {self.name} '
@@ -479,14 +478,19 @@ def _too_many_on_cores(host: PlacedHost) -> str | None:
     return None
 
 
+def _alike(wrong: list[Rank]) -> tuple[list[Rank], str]:
+    """The ranks on the cores of the first, and words for how many others there are."""
+    alike = [rank for rank in wrong if rank.cores == wrong[0].cores]
+    return alike, f' (and {len(wrong) - len(alike)} more wrongly)' * (len(wrong) > len(alike))
+
+
 def _not_as_declared(declared: str, host: PlacedHost) -> str | None:
     if not declared:
         return None
     wrong = [rank for rank in host.ranks if not _is_bound_to(declared, rank, host)]
     if not wrong:
         return None
-    alike = [rank for rank in wrong if rank.cores == wrong[0].cores]
-    others = f' (and {len(wrong) - len(alike)} more wrongly)' if len(wrong) > len(alike) else ''
+    alike, others = _alike(wrong)
     return (
         f'{ranks_in_words(alike)} on {host.name} may use {cores_in_words(wrong[0].cores)}{others}, '
         f'and the system declares that its launcher binds each rank to {BINDINGS[declared]}'
