@@ -420,6 +420,25 @@ def test_what_looks_worse_and_could_not_be_decided_is_no_success(site, told):
     assert told_as_json['suspects']
 
 
+def test_two_noisy_runs_before_hide_no_great_loss(site):
+    """Of one figure, whose spread two runs of a busy machine show as tenfold."""
+
+    def of_one(factor):
+        def change(case, values):
+            if case['display_name'].startswith('Ring %fabric=shm'):
+                values['bandwidth'] *= factor
+
+        return change
+
+    for factor in (0.4, 1):
+        site.runs(1, of_one(factor))
+    site.runs(3, label='before')
+    site.runs(3, of_one(0.72), label='after')
+    found = site.difference('before', 'after')
+    assert found.verdict == 'undecided'
+    assert [one.figure.figure for one in found.suspects] == ['bandwidth']
+
+
 def test_what_was_measured_again_counts_by_that_alone(site):
     """Else what was chosen because it looked bad would look bad for that reason."""
 

@@ -192,7 +192,8 @@ def suspects(
             comparison, loss = one.verdict.comparison, _loss(one)
             is_of_kind = p <= DOUBT and kind.index.change > 0
             # Of one run each nothing says that it is by chance.
-            is_rare = comparison.p_value <= BY_CHANCE or not comparison.is_seen
+            by_chance = min(comparison.p_value, comparison.short_sighted_p)
+            is_rare = by_chance <= BY_CHANCE or not comparison.is_seen
             is_great = loss > math.log1p(GREAT_LOSS) and is_rare
             machine = max(
                 0.0,

@@ -44,6 +44,9 @@ MOST_UNSEEN = 6.0
 #: Of single sessions this share is anywhere: it met a spell, or is of another mode. Where no
 #: history shows how many are, a side of one session proves no more than that.
 OUTLYING = 0.05
+#: Sessions of a history that may be of one spell: what the compared runs show by themselves, without
+#: it, is enough for doubt.
+SHORT_HISTORY = 10
 #: Nobody is told to run more often than this.
 MOST_RUNS = 1000
 
@@ -63,6 +66,8 @@ class Comparison:
     :param single: variance of the location of one session.
     :param alike: by how much locations vary more than those of independent sessions.
     :param least_p: what it proves at most, as a p-value: a side of one session may be an outlier.
+    :param short_sighted_p: the p-value without a short history, by the spread that the compared
+        runs show: it proves nothing, and is enough for doubt; otherwise 1.
     :param reason: why it cannot be told whatever the numbers are; empty if it can.
     """
 
@@ -77,6 +82,7 @@ class Comparison:
     single: float = 0.0
     alike: float = 1.0
     least_p: float = 0.0
+    short_sighted_p: float = 1.0
     reason: str = ''
 
     @property
@@ -223,6 +229,10 @@ def compare(
         max(one.value for one in factors),
         OUTLYING if min(sizes) == 1 and term.startswith(THESE_RUNS) else 0.0,
     )
+    sessions = max([len(one) for one in kind.logs] + [past.size if past else 0])
+    if 0 < sessions < SHORT_HISTORY:
+        without = compare(before, after, better, None, FigureKind((), None, kind.within))
+        found = replace(found, short_sighted_p=without.p_value if without.is_seen else 1.0)
     return replace(found, p_value=_p_value(found))
 
 
