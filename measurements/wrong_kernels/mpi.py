@@ -588,6 +588,20 @@ MUTANTS = [
     ),
     Mutant(
         'overlap',
+        'hidden over what took longer',
+        'mpi/overlap.c',
+        'hiding->could += could;',
+        'hiding->could += fmax(cpu, comm);',
+    ),
+    Mutant(
+        'overlap',
+        'more hidden at a size',
+        'mpi/overlap.c',
+        'double overlap = hiding.was / hiding.could;',
+        'double overlap = 1.00001 * hiding.was / hiding.could;',
+    ),
+    Mutant(
+        'overlap',
         'another series',
         'mpi/overlap.c',
         'double total = results[TOTAL].time.median;',

@@ -113,6 +113,7 @@ void assemble(const Mesh &mesh, Matrix &matrix, Vector &b)
                     add_line_of_elements(mesh, shape, y, z, part, matrix, b);
         }
     }
+    assay::ran();
 }
 
 double prescribed(const Mesh &mesh, int x)

@@ -168,8 +168,7 @@ void print_in_caches(const assay::Job &job)
         runs.push_back(kernel.run);
     const std::vector<assay::InCaches> timed = assay::time_in_caches(MPI_COMM_WORLD, runs);
     for (std::size_t i = 0; i < timed.size(); i++)
-        assay::print_windows(kernels[i].name, kernels[i].unit, timed[i].windows,
-                             kernels[i].work * timed[i].calls * job.ranks);
+        assay::print_in_caches(kernels[i].name, kernels[i].unit, timed[i], kernels[i].work);
 }
 
 } // namespace

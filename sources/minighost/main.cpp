@@ -356,8 +356,8 @@ void print_stencil_in_caches(const Options &options, const assay::Job &job)
         copies[i].swap_with_spare(0);
     };
     assay::InCaches timed = assay::time_in_caches(MPI_COMM_WORLD, { step }).front();
-    assay::print_windows("stencil in caches", "GB/s", timed.windows,
-                         1e-9 * BYTES_PER_UPDATE * domain.all_points() * timed.calls * job.ranks);
+    assay::print_in_caches("stencil in caches", "GB/s", timed,
+                           1e-9 * BYTES_PER_UPDATE * domain.all_points());
 }
 
 bool run(const Options &options, const Domain &domain, const assay::Job &job)

@@ -100,6 +100,22 @@ def check_overlap(report: Mapping[str, Any]) -> None:
                 )
             if clocks := point['communication'].get('clocks'):
                 _check_sampled_clocks(what, clocks, 1)
+        _check_hidden(result)
+
+
+def _check_hidden(result: Mapping[str, Any]) -> None:
+    """What was hidden at a size over what could have been, over all ratios."""
+    hidden = possible = whole = 0.0
+    for point in result['points']:
+        message, alone, both = (_times(point[series])['median'] for series in _SERIES)
+        hidden += message + alone - both
+        possible += min(message, alone)
+        whole += message + alone
+    if not abs(result['overlap'] * possible - hidden) <= _DIGITS * whole:
+        raise WrongAnswerError(
+            f'the overlap of {result["size"]} bytes is {result["overlap"]}, but '
+            f'{hidden / possible} follows'
+        )
 
 
 def check_collectives(report: Mapping[str, Any]) -> None:
