@@ -364,6 +364,13 @@ MUTANTS = [
     ),
     Mutant(
         'minife',
+        'best window scaled',
+        'common/application.cpp',
+        'windows.best = best(seconds);',
+        'windows.best = 0.999 * best(seconds);',
+    ),
+    Mutant(
+        'minife',
         'a smaller mesh in caches',
         'minife/main.cpp',
         'n = { 8, 8, 8 * job.threads };',

@@ -230,16 +230,26 @@ void print_time(const char *what, const Time &time, MPI_Op over_ranks)
                     values[1], values[2]);
 }
 
-// `all`: seconds of these windows and of those that are not among them.
-static Windows windows_of(std::vector<double> seconds, double all)
+// How many windows are shorter than the best, and how many as long.
+static void find_place(Windows &windows, const std::vector<double> &seconds)
 {
-    auto count = static_cast<double>(seconds.size());
-    double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-    const double chosen = best(seconds);
-    const long shorter =
-        std::count_if(seconds.begin(), seconds.end(), [=](double one) { return one < chosen; });
-    const long equal = std::count(seconds.begin(), seconds.end(), chosen);
-    return { static_cast<long>(seconds.size()), chosen, sum / count, all, shorter, equal };
+    const double best = windows.best;
+    windows.shorter =
+        std::count_if(seconds.begin(), seconds.end(), [=](double one) { return one < best; });
+    windows.equal = std::count(seconds.begin(), seconds.end(), best);
+}
+
+// `all`: seconds of these windows and of those that are not among them.
+static Windows windows_of(const std::vector<double> &seconds, double all)
+{
+    Windows windows;
+    windows.count = static_cast<long>(seconds.size());
+    windows.best = best(seconds);
+    windows.mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) /
+                   static_cast<double>(seconds.size());
+    windows.all = all;
+    find_place(windows, seconds);
+    return windows;
 }
 
 Bouts::Bouts(MPI_Comm comm, long steps, std::function<double()> slice)
@@ -336,7 +346,7 @@ OfLimit Bouts::of_limit(double work) const
 }
 
 // The best of that rank whose best is longest, and the mean and the sum of the longest ones.
-static Windows of_slowest_rank(MPI_Comm comm, Windows windows)
+static Windows of_slowest_rank(MPI_Comm comm, Windows windows, const std::vector<double> &seconds)
 {
     struct {
         double best;
@@ -344,6 +354,7 @@ static Windows of_slowest_rank(MPI_Comm comm, Windows windows)
     } slowest = { windows.best, job.rank };
     MPI_Allreduce(MPI_IN_PLACE, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm);
     windows.best = slowest.best;
+    find_place(windows, seconds);
     long places[] = { windows.shorter, windows.equal };
     MPI_Bcast(places, 2, MPI_LONG, slowest.rank, comm);
     windows.shorter = places[0];
@@ -387,7 +398,8 @@ std::vector<InCaches> time_in_caches(MPI_Comm comm,
             }
         }
     for (std::size_t i = 0; i < kernels.size(); i++) {
-        found[i].windows = of_slowest_rank(comm, windows_of(seconds[i], found[i].time.seconds));
+        const Windows own = windows_of(seconds[i], found[i].time.seconds);
+        found[i].windows = of_slowest_rank(comm, own, seconds[i]);
         found[i].windows.calls = found[i].time.runs / found[i].windows.count;
     }
     return found;
