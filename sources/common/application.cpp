@@ -233,10 +233,9 @@ void print_time(const char *what, const Time &time, MPI_Op over_ranks)
 // How many windows are shorter than the best, and how many as long.
 static void find_place(Windows &windows, const std::vector<double> &seconds)
 {
-    const double best = windows.best;
-    windows.shorter =
-        std::count_if(seconds.begin(), seconds.end(), [=](double one) { return one < best; });
-    windows.equal = std::count(seconds.begin(), seconds.end(), best);
+    windows.shorter = std::count_if(seconds.begin(), seconds.end(),
+                                    [&](double one) { return one < windows.best; });
+    windows.equal = std::count(seconds.begin(), seconds.end(), windows.best);
 }
 
 // `all`: seconds of these windows and of those that are not among them.
