@@ -174,6 +174,20 @@ def test_a_script_that_starts_spack_is_seen_through(stand_in, anywhere):
     assert (used.own / 'lib').resolve() == real / 'lib'
 
 
+def test_a_sites_clone_of_the_package_repository_is_read_and_none_is_made_there(stand_in, anywhere):
+    used, clone = stand_in('true'), anywhere / 'site' / 'clone'
+    command = used.root / 'bin' / 'spack'
+    place = f'{{git: file:///packages.git, branch: site, destination: {clone}}}'
+    command.write_text(command.read_text().replace(str(used.root / 'packages'), place))
+    repository = {'git': 'file:///packages.git', 'branch': 'site'}
+    used.configure()
+    assert configured(used, 'repos') == {'repos': {'builtin:': repository}}
+    (clone / '.git').mkdir(parents=True)
+    used.configure()
+    repository['destination'] = str(clone)
+    assert configured(used, 'repos') == {'repos': {'builtin:': repository}}
+
+
 def test_a_package_repository_that_is_gone_is_named(stand_in):
     used = stand_in('true')
     (used.root / 'packages').rmdir()
