@@ -5,6 +5,7 @@
  * known to the last bit: every element is checked at the end. The rate is held against
  * what the vector units do without any memory: a library whose kernels are for another processor
  * leaves most of that idle. */
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
