@@ -350,6 +350,20 @@ MUTANTS = [
     ),
     Mutant(
         'minife',
+        'assembly before its watch',
+        'minife/main.cpp',
+        'phases.assembly = timed("assembly", [&] { assemble(*mesh, matrix, b); });',
+        'assemble(*mesh, matrix, b);\n        phases.assembly = timed("assembly", [&] {});',
+    ),
+    Mutant(
+        'minife',
+        'structure behind its watch',
+        'minife/main.cpp',
+        'matrix = matrix_structure(*mesh);\n        });',
+        '});\n        matrix = matrix_structure(*mesh);',
+    ),
+    Mutant(
+        'minife',
         'scalar product in caches counted twice',
         'minife/main.cpp',
         '1e-9 * 2 * static_cast<double>(rows)',

@@ -263,6 +263,13 @@ MUTANTS = [
         '    start = assay::Instant::now();',
     ),
     _of(
+        'sum over the ranks before its watch',
+        'main.cpp',
+        '    const assay::Instant start = assay::Instant::now();\n    MPI_Allreduce(&own, &all,',
+        '    MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);\n    assay::ran();\n'
+        '    const assay::Instant start = assay::Instant::now();\n    if (false) MPI_Allreduce(&own, &all,',
+    ),
+    _of(
         'half of the calls in caches',
         '../common/application.cpp',
         'for (long i = 0; i < calls; i++)\n            kernel(',

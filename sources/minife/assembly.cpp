@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "application.hpp"
 #include "element.hpp"
 #include "threads.hpp"
 
@@ -152,6 +153,7 @@ void impose_dirichlet(const Mesh &mesh, Matrix &matrix, Vector &b)
             }
         }
     }
+    assay::ran();
 }
 
 } // namespace minife

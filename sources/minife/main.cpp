@@ -65,7 +65,7 @@ void take_slowest(const char *what, assay::Time &time)
     MPI_Allreduce(MPI_IN_PLACE, &time.seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 }
 
-// Does a phase, and tells how long it took.
+// Does a phase, which is one run, and tells how long it took.
 template <typename Phase>
 assay::Time timed(const char *name, Phase &&phase)
 {
@@ -73,6 +73,7 @@ assay::Time timed(const char *name, Phase &&phase)
     const assay::Instant start = assay::Instant::now();
     phase();
     time.add(start, assay::Instant::now());
+    assay::require_runs(name, time, 1);
     take_slowest(name, time);
     return time;
 }
