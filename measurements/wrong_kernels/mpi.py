@@ -649,6 +649,20 @@ MUTANTS = [
     ),
     Mutant(
         'halo',
+        'share of the messages scaled',
+        'mpi/halo.c',
+        'own = in / (in + computation[method].seconds);',
+        'own = 0.999 * in / (in + computation[method].seconds);',
+    ),
+    Mutant(
+        'halo',
+        'share of one rank more',
+        'mpi/halo.c',
+        'share.avg /= bench.ranks;',
+        'share.avg /= bench.ranks + 1;',
+    ),
+    Mutant(
+        'halo',
         'efficiency of the rate itself',
         'mpi/halo.c',
         'json_number(bench.json, "efficiency", rate / limit_rate);',
