@@ -329,6 +329,8 @@ struct communicator *communicator_take(MPI_Comm comm)
     if (communicator) {
         communicator->freed_in = freeing;
         freeing = communicator;
+    } else if (freeing && freeing->handle == comm) { /* an exception has left the call before */
+        communicator = freeing;
     }
     atomic_fetch_add(&communicators_changed, 1);
     pthread_mutex_unlock(&lock);
