@@ -113,7 +113,7 @@ def try_all(workshop: Workshop, kind: ModuleType, mutants: Sequence[Mutant]) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description='Which wrong kernels do the checks accept?')
     parser.add_argument('--program', help='only those of a program')
-    parser.add_argument('--only', metavar='NAME', help='only the one of this name')
+    parser.add_argument('--only', metavar='NAME', nargs='+', help='only those of these names')
     parser.add_argument('--hard', action='store_true', help='only the few hardest')
     parser.add_argument('--mpi', help='a name that ./assay knows it by; else the first there is')
     options = parser.parse_args()
@@ -130,7 +130,7 @@ def main() -> None:
                 mutant
                 for mutant in kind.MUTANTS
                 if options.program in (None, mutant.program)
-                and options.only in (None, mutant.name)
+                and (options.only is None or mutant.name in options.only)
                 and (mutant.hard or not options.hard)
             ]
             totals += try_all(workshop, kind, chosen)

@@ -1,13 +1,17 @@
 """Random MPI programs without the witness and with it: same output, and counts equal to their own.
 
-    .venv/bin/python measurements/witness_soak.py --programs 10000 --minutes 10 [--sanitize]
+    .venv/bin/python measurements/witness_soak.py --programs 10000 --minutes 20 [--sanitize]
 
 The program is tests/programs/witness/soak.c, which writes what it called and sent. Each launch runs
 a batch of programs, first without the witness, then with it; every second launch has threads. Jobs
-use the shared-memory fabric of an MPI. Batches that fail without the witness are faults of the MPI
-or of the program, and are counted apart, as are those that differ in one try and not in the next:
-some MPIs hang now and then. With --sanitize the witness is built with the address and
-undefined-behaviour sanitizers.
+use the shared-memory fabric of an MPI. Of a batch that is not the same, the program that differs,
+fails or has no end is looked for, in launches of fewer programs, and its seed is told:
+
+    .venv/bin/python measurements/witness_soak.py --mpi mpich --first SEED --programs 1
+
+What fails without the witness is a fault of the MPI or of the program, and is counted apart, as is
+what happens in one try and not in the next ("once"): some MPIs hang now and then. With --sanitize
+the witness is built with the address and undefined-behaviour sanitizers.
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 from common import build, environment
@@ -29,14 +34,18 @@ sys.path.append(str(paths.ROOT / 'tests' / 'support'))
 
 from building import SANITIZED
 from running import SURROUNDINGS, YIELDING_COLLECTIVES, Run, run_command
-from soaking import FailsAloneError, Launch, differences
+from soaking import STEP, Launch, compare
 
 SOURCE = paths.ROOT / 'tests' / 'programs' / 'witness' / 'soak.c'
-#: Programs of a launch, odd so that the first seeds are odd and even in turn, and seconds that it
-#: may take.
-BATCH, LIMIT = 21, 90
-#: What may become of a batch.
-OUTCOMES = ('same', 'different', 'different once', 'fails alone')
+#: Programs of a launch: to start the MPI takes as long as some 100.
+BATCH = 200
+#: What may become of a program.
+OUTCOMES = ('same', 'different', 'different once', 'fails alone', 'fails alone once')
+
+
+def limit(programs: int) -> float:
+    """Seconds that a launch may take."""
+    return 30 + 0.5 * programs
 
 
 def launcher(mpi: Mpi, ranks: int, program: Path, witness: Path, sanitized: bool) -> Launch:
@@ -55,10 +64,12 @@ def launcher(mpi: Mpi, ranks: int, program: Path, witness: Path, sanitized: bool
         if witnessed:
             command += ['env', f'LD_PRELOAD={":".join(preload)}']
         env = {**variables, 'ASSAY_WITNESS_REPORT': str(folder / 'report.json')}
+        longest = limit(int(arguments[1]))
         try:
-            return run_command([*command, str(program), *arguments], env, folder, LIMIT, folder)
-        except subprocess.TimeoutExpired:
-            return Run(-1, '', f'not at an end after {LIMIT} s', folder)
+            return run_command([*command, str(program), *arguments], env, folder, longest, folder)
+        except subprocess.TimeoutExpired as error:
+            out = (error.stdout or b'').decode(errors='replace')
+            return Run(-1, out, f'not at an end after {longest:.0f} s', folder)
 
     return launch
 
@@ -70,29 +81,50 @@ def soak(mpi: Mpi, arguments: argparse.Namespace, folder: Path) -> Counter[str]:
     program = folder / 'soak'
     compiler = [mpi.cc, '-std=c11', '-O1', '-g', '-pthread', '-w']
     subprocess.run([*compiler, SOURCE, '-o', program], check=True)
+    print(f'{mpi.name}:', file=sys.stderr)
     launch = launcher(mpi, arguments.ranks, program, witness, arguments.sanitize)
     outcomes: Counter[str] = Counter()
     until = time.monotonic() + 60 * arguments.minutes
-    for first in range(arguments.first, arguments.first + arguments.programs, BATCH):
+    for batch in range(0, arguments.programs, BATCH):
         if time.monotonic() > until:
             break
-        outcome, found = try_batch(launch, first, arguments.ranks, folder)
-        outcomes[outcome] += BATCH
-        for one in found:
-            print(f'{mpi.name}, program {first} and on, {outcome}: {one}', file=sys.stderr)
+        # Batches in turn have the odd and the even programs of the same numbers.
+        pair, second = divmod(batch // BATCH, 2)
+        first = arguments.first + pair * BATCH * STEP + second
+        programs = min(BATCH, arguments.programs - batch)
+        outcomes += try_programs(launch, first, programs, arguments.ranks, folder)
     return outcomes
 
 
-def try_batch(launch: Launch, first: int, ranks: int, folder: Path) -> tuple[str, list[str]]:
-    """What became of a batch, one of :data:`OUTCOMES`, and what was not as it should be."""
-    found: list[str] = []
-    try:
-        if found := differences(launch, first, BATCH, ranks, folder):
-            again = differences(launch, first, BATCH, ranks, folder)
-            return 'different' if again else 'different once', found
-    except FailsAloneError as error:
-        return 'fails alone', [*found, str(error)]
-    return 'same', []
+def try_programs(launch: Launch, first: int, programs: int, ranks: int, folder: Path) -> Counter[str]:
+    """How many came to what end; what was not the same is told on stderr."""
+    verdict = compare(launch, first, programs, ranks, folder)
+    if verdict.outcome == 'same':
+        return Counter(same=programs)
+    last = f' to {first + (programs - 1) * STEP}' if programs > 1 else ''
+    print(f'program {first}{last}: {verdict.outcome}:', *verdict.found, sep='\n  ', file=sys.stderr)
+    outcomes: Counter[str] = Counter()
+    for skipped, count in parts(programs, verdict.good):
+        part = first + skipped * STEP
+        if programs > 1:
+            outcomes += try_programs(launch, part, count, ranks, folder)
+        else:
+            outcomes[compare(launch, part, 1, ranks, folder).outcome] += 1
+    if outcomes['same'] == programs:
+        outcomes = Counter({'same': programs - 1, f'{verdict.outcome} once': 1})
+    return outcomes
+
+
+def parts(programs: int, good: int) -> list[tuple[int, int]]:
+    """Where a batch is cut, as (programs before it, programs): around the one that is the reason.
+
+    Where it is not known, in halves.
+    """
+    if good == programs:
+        cuts = [0, programs // 2, programs]
+    else:
+        cuts = [0, good, good + 1, programs]
+    return [(cut, after - cut) for cut, after in pairwise(cuts) if after > cut]
 
 
 def main() -> None:
@@ -101,7 +133,7 @@ def main() -> None:
     )
     parser.add_argument('--first', type=int, default=1)
     parser.add_argument('--programs', type=int, default=1000)
-    parser.add_argument('--minutes', type=float, default=10, help='that an MPI may take')
+    parser.add_argument('--minutes', type=float, default=10, help='that an MPI may take, about')
     parser.add_argument('--ranks', type=int, default=4)
     parser.add_argument('--sanitize', action='store_true')
     parser.add_argument('--mpi', nargs='+', help='names; else all but Intel MPI, which hangs')

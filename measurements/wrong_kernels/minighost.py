@@ -263,6 +263,38 @@ MUTANTS = [
         '    start = assay::Instant::now();',
     ),
     _of(
+        'sum over the ranks before its watch',
+        'main.cpp',
+        '    const assay::Instant start = assay::Instant::now();\n    MPI_Allreduce(&own, &all,',
+        '    MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);\n    assay::ran();\n'
+        '    const assay::Instant start = assay::Instant::now();\n    if (false) MPI_Allreduce(&own, &all,',
+    ),
+    _of(
+        'half of the calls in caches',
+        '../common/application.cpp',
+        'for (long i = 0; i < calls; i++)\n            kernel(',
+        'for (long i = 0; i < calls; i += 2)\n            kernel(',
+    ),
+    _of(
+        'more calls in caches',
+        '../common/application.cpp',
+        'found[i].time.runs / found[i].windows.count;',
+        'found[i].time.runs / found[i].windows.count + 1;',
+    ),
+    _of(
+        'clock started behind the calls in caches',
+        '../common/application.cpp',
+        '        took.add(start, Instant::now());\n        require_runs("a kernel in',
+        '        const Instant end = Instant::now();\n        took.add(start, end);\n'
+        '        took.seconds = MPI_Wtime() - end.mpi;\n        require_runs("a kernel in',
+    ),
+    _of(
+        'best in caches is the shortest',
+        '../common/application.cpp',
+        'windows.best = slowest.best;',
+        'windows.best = 0.999 * slowest.best;',
+    ),
+    _of(
         'steps timed from the twentieth',
         'main.cpp',
         'bouts_.before(done++);',

@@ -588,6 +588,20 @@ MUTANTS = [
     ),
     Mutant(
         'overlap',
+        'hidden over what took longer',
+        'mpi/overlap.c',
+        'hiding->could += could;',
+        'hiding->could += fmax(cpu, comm);',
+    ),
+    Mutant(
+        'overlap',
+        'more hidden at a size',
+        'mpi/overlap.c',
+        'double overlap = hiding.was / hiding.could;',
+        'double overlap = 1.00001 * hiding.was / hiding.could;',
+    ),
+    Mutant(
+        'overlap',
         'another series',
         'mpi/overlap.c',
         'double total = results[TOTAL].time.median;',
@@ -632,6 +646,20 @@ MUTANTS = [
         'mpi/halo.c',
         'end_part(&communication[OVERLAPPED]);\n    update_rim(out, in);',
         'end_part(&computation[OVERLAPPED]);\n    update_rim(out, in);',
+    ),
+    Mutant(
+        'halo',
+        'share of the messages scaled',
+        'mpi/halo.c',
+        'own = in / (in + computation[method].seconds);',
+        'own = 0.999 * in / (in + computation[method].seconds);',
+    ),
+    Mutant(
+        'halo',
+        'share of one rank more',
+        'mpi/halo.c',
+        'share.avg /= bench.ranks;',
+        'share.avg /= bench.ranks + 1;',
     ),
     Mutant(
         'halo',

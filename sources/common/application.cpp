@@ -230,6 +230,27 @@ void print_time(const char *what, const Time &time, MPI_Op over_ranks)
                     values[1], values[2]);
 }
 
+// How many windows are shorter than the best, and how many as long.
+static void find_place(Windows &windows, const std::vector<double> &seconds)
+{
+    windows.shorter = std::count_if(seconds.begin(), seconds.end(),
+                                    [&](double one) { return one < windows.best; });
+    windows.equal = std::count(seconds.begin(), seconds.end(), windows.best);
+}
+
+// `all`: seconds of these windows and of those that are not among them.
+static Windows windows_of(const std::vector<double> &seconds, double all)
+{
+    Windows windows;
+    windows.count = static_cast<long>(seconds.size());
+    windows.best = best(seconds);
+    windows.mean = std::accumulate(seconds.begin(), seconds.end(), 0.0) /
+                   static_cast<double>(seconds.size());
+    windows.all = all;
+    find_place(windows, seconds);
+    return windows;
+}
+
 Bouts::Bouts(MPI_Comm comm, long steps, std::function<double()> slice)
     : comm_(comm), interval_(std::max((steps + MOST - 1) / MOST, long{ FEWEST_WINDOWS })),
       measure_(std::move(slice))
@@ -298,16 +319,10 @@ Windows Bouts::windows(std::size_t kernel) const
         seconds.push_back(window.seconds);
     if (seconds.empty())
         return {};
-    auto count = static_cast<double>(seconds.size());
-    double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
     double sum_of_all = 0;
     for (const Window &window : all)
         sum_of_all += window.seconds;
-    const double chosen = best(seconds);
-    const long shorter =
-        std::count_if(seconds.begin(), seconds.end(), [=](double one) { return one < chosen; });
-    const long equal = std::count(seconds.begin(), seconds.end(), chosen);
-    return { static_cast<long>(seconds.size()), chosen, sum / count, sum_of_all, shorter, equal };
+    return windows_of(seconds, sum_of_all);
 }
 
 OfLimit Bouts::of_limit(double work) const
@@ -329,38 +344,62 @@ OfLimit Bouts::of_limit(double work) const
              median(fractions) };
 }
 
+// The best of that rank whose best is longest, and the mean and the sum of the longest ones.
+static Windows of_slowest_rank(MPI_Comm comm, Windows windows, const std::vector<double> &seconds)
+{
+    struct {
+        double best;
+        int rank;
+    } slowest = { windows.best, job.rank };
+    MPI_Allreduce(MPI_IN_PLACE, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm);
+    windows.best = slowest.best;
+    find_place(windows, seconds);
+    long places[] = { windows.shorter, windows.equal };
+    MPI_Bcast(places, 2, MPI_LONG, slowest.rank, comm);
+    windows.shorter = places[0];
+    windows.equal = places[1];
+    double sums[] = { windows.mean, windows.all };
+    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_MAX, comm);
+    windows.mean = sums[0];
+    windows.all = sums[1];
+    return windows;
+}
+
 std::vector<InCaches> time_in_caches(MPI_Comm comm,
                                      const std::vector<std::function<void(int)>> &kernels)
 {
     auto time = [](const std::function<void(int)> &kernel, long calls, int turn) {
-        double start = MPI_Wtime();
+        Time took;
+        const Instant start = Instant::now();
         for (long i = 0; i < calls; i++)
             kernel(turn % COPIES_IN_CACHES);
-        return MPI_Wtime() - start;
+        took.add(start, Instant::now());
+        require_runs("a kernel in caches", took, calls);
+        return took;
     };
     std::vector<long> calls;
     for (const std::function<void(int)> &kernel : kernels) {
         calls.push_back(1);
-        while (time(kernel, calls.back(), 0) < SHORTEST_WINDOW)
+        while (time(kernel, calls.back(), 0).seconds < SHORTEST_WINDOW)
             calls.back() *= 2;
     }
     MPI_Allreduce(MPI_IN_PLACE, calls.data(), static_cast<int>(calls.size()), MPI_LONG, MPI_MAX,
                   comm);
     std::vector<std::vector<double>> seconds(kernels.size());
+    std::vector<InCaches> found(kernels.size());
     for (int turn = 0; turn < TURNS; turn++)
         for (std::size_t i = 0; i < kernels.size(); i++) {
             MPI_Barrier(comm); // all measure at the same time
-            for (int window = 0; window < WINDOWS_OF_TURN; window++)
-                seconds[i].push_back(time(kernels[i], calls[i], turn));
+            for (int window = 0; window < WINDOWS_OF_TURN; window++) {
+                const Time took = time(kernels[i], calls[i], turn);
+                seconds[i].push_back(took.seconds);
+                found[i].time.add(took);
+            }
         }
-    std::vector<InCaches> found;
     for (std::size_t i = 0; i < kernels.size(); i++) {
-        auto count = static_cast<double>(seconds[i].size());
-        double sum = std::accumulate(seconds[i].begin(), seconds[i].end(), 0.0);
-        double slowest[] = { best(seconds[i]), sum / count };
-        MPI_Allreduce(MPI_IN_PLACE, slowest, 2, MPI_DOUBLE, MPI_MAX, comm);
-        found.push_back({ { static_cast<long>(seconds[i].size()), slowest[0], slowest[1] },
-                          static_cast<double>(calls[i]) });
+        const Windows own = windows_of(seconds[i], found[i].time.seconds);
+        found[i].windows = of_slowest_rank(comm, own, seconds[i]);
+        found[i].windows.calls = found[i].time.runs / found[i].windows.count;
     }
     return found;
 }
@@ -369,13 +408,22 @@ void print_windows(const char *kernel, const char *unit, const Windows &windows,
 {
     if (job.rank != 0 || windows.count == 0)
         return;
-    std::printf("Windows of %s: %ld; best %.6g %s of %.6g s; whole of best %.6g", kernel,
-                windows.count, work / windows.best, unit, windows.best,
-                windows.best / windows.mean);
+    std::printf("Windows of %s: %ld", kernel, windows.count);
+    if (windows.calls > 0)
+        std::printf(" of %ld calls", windows.calls);
+    std::printf("; best %.6g %s of %.6g s; whole of best %.6g", work / windows.best, unit,
+                windows.best, windows.best / windows.mean);
     if (windows.all > 0)
         std::printf("; all %.6g s; %ld shorter, %ld equal", windows.all, windows.shorter,
                     windows.equal);
     std::printf("\n");
+}
+
+void print_in_caches(const char *kernel, const char *unit, const InCaches &timed, double work)
+{
+    print_windows(kernel, unit, timed.windows,
+                  work * static_cast<double>(timed.windows.calls) * job.ranks);
+    print_time(kernel, timed.time, MPI_MAX);
 }
 
 void print_limit(const char *kernel, const char *limit_name, const char *unit,

@@ -86,6 +86,7 @@ struct Windows {
     double best = 0, mean = 0; // seconds; see windows.h
     double all = 0; // seconds of these and of those that begin a bout, where there are bouts
     long shorter = 0, equal = 0; // windows, by the best
+    long calls = 0; // of the kernel in each; 0 where it is one of a loop
 };
 
 // A rate, the limit that it is held against, and the part of it that it reached.
@@ -148,14 +149,14 @@ private:
 // whatever memory and shared caches do meanwhile.
 struct InCaches {
     Windows windows;
-    double calls; // of the kernel in a window
+    Time time; // of all windows
 };
 
 // Where data lie decides whether a first-level cache holds all of them: by chance, a kernel took twice
 // as long in one run of six. A kernel's data are there more than once, at addresses of their own.
 constexpr int COPIES_IN_CACHES = 4;
 
-// Collective. All ranks run each kernel at once, and the kernels in turn, in windows of half a
+// Collective. A kernel says that it ran (see `ran`) once in each call. All ranks run each kernel at once, and the kernels in turn, in windows of half a
 // millisecond or longer; the times are those of the slowest rank. A kernel is told which copy of its
 // data to work on.
 std::vector<InCaches> time_in_caches(MPI_Comm comm,
@@ -165,6 +166,10 @@ std::vector<InCaches> time_in_caches(MPI_Comm comm,
 //     Windows of MATVEC: 190; best 3.1 Gflop/s of 0.00123 s; whole of best 0.93; all 0.261 s; 18 shorter, 1 equal
 // `work` is that of a window over all ranks. Nothing where there was no window.
 void print_windows(const char *kernel, const char *unit, const Windows &windows, double work);
+
+// Collective. Rank 0 prints two lines, as print_windows and print_time do. `work` is that of a call on a
+// rank.
+void print_in_caches(const char *kernel, const char *unit, const InCaches &timed, double work);
 
 // Rank 0 prints one line, which lib/assay/programs/application.py reads:
 //     Limit of MATVEC: triad 12.345 GB/s; achieved 10.234 GB/s; fraction 0.829

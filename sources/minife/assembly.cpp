@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "application.hpp"
 #include "element.hpp"
 #include "threads.hpp"
 
@@ -113,6 +114,7 @@ void assemble(const Mesh &mesh, Matrix &matrix, Vector &b)
                     add_line_of_elements(mesh, shape, y, z, part, matrix, b);
         }
     }
+    assay::ran();
 }
 
 double prescribed(const Mesh &mesh, int x)
@@ -151,6 +153,7 @@ void impose_dirichlet(const Mesh &mesh, Matrix &matrix, Vector &b)
             }
         }
     }
+    assay::ran();
 }
 
 } // namespace minife

@@ -65,7 +65,7 @@ void take_slowest(const char *what, assay::Time &time)
     MPI_Allreduce(MPI_IN_PLACE, &time.seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
 }
 
-// Does a phase, and tells how long it took.
+// Does a phase, which is one run, and tells how long it took.
 template <typename Phase>
 assay::Time timed(const char *name, Phase &&phase)
 {
@@ -73,6 +73,7 @@ assay::Time timed(const char *name, Phase &&phase)
     const assay::Instant start = assay::Instant::now();
     phase();
     time.add(start, assay::Instant::now());
+    assay::require_runs(name, time, 1);
     take_slowest(name, time);
     return time;
 }
@@ -168,8 +169,7 @@ void print_in_caches(const assay::Job &job)
         runs.push_back(kernel.run);
     const std::vector<assay::InCaches> timed = assay::time_in_caches(MPI_COMM_WORLD, runs);
     for (std::size_t i = 0; i < timed.size(); i++)
-        assay::print_windows(kernels[i].name, kernels[i].unit, timed[i].windows,
-                             kernels[i].work * timed[i].calls * job.ranks);
+        assay::print_in_caches(kernels[i].name, kernels[i].unit, timed[i], kernels[i].work);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "application.hpp"
 #include "threads.hpp"
 
 namespace minife {
@@ -78,6 +79,7 @@ Matrix matrix_structure(const Mesh &mesh)
             std::fill(&matrix.values[layout.start], &matrix.values[0] + next, 0.0);
         }
     }
+    assay::ran();
     return matrix;
 }
 

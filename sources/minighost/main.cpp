@@ -179,7 +179,7 @@ bool Run::step_through()
     taken_.wall.subtract(bouts_.paused());
     bouts_.end();
     assay::require_runs("the stencil", taken_.stencil, done * options_.variables);
-    assay::require_runs("all steps", taken_.wall, done * options_.variables);
+    assay::require_runs("all steps", taken_.wall, done * options_.variables + taken_.sums);
     return true;
 }
 
@@ -225,6 +225,7 @@ double Run::sum_over_ranks(double own)
     double all;
     const assay::Instant start = assay::Instant::now();
     MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    assay::ran();
     const assay::Instant end = assay::Instant::now();
     taken_.sum_ranks.add(start, end);
     taken_.sum.add(start, end);
@@ -278,6 +279,7 @@ bool Run::check_end()
                         v + 1, error, misplaced, tolerance_);
         passed = passed && is_right;
     }
+    assay::require_runs("the sums", taken_.sum_ranks, taken_.sums);
     return passed;
 }
 
@@ -356,8 +358,8 @@ void print_stencil_in_caches(const Options &options, const assay::Job &job)
         copies[i].swap_with_spare(0);
     };
     assay::InCaches timed = assay::time_in_caches(MPI_COMM_WORLD, { step }).front();
-    assay::print_windows("stencil in caches", "GB/s", timed.windows,
-                         1e-9 * BYTES_PER_UPDATE * domain.all_points() * timed.calls * job.ranks);
+    assay::print_in_caches("stencil in caches", "GB/s", timed,
+                           1e-9 * BYTES_PER_UPDATE * domain.all_points());
 }
 
 bool run(const Options &options, const Domain &domain, const assay::Job &job)

@@ -611,6 +611,19 @@ static void check_parts(enum method method)
                     by_mpi[method].steps, result_names[method], out.made, in.made);
 }
 
+/* What rank 0 will report, by each rank's own parts of the whole. */
+static void check_share(enum method method, struct share share)
+{
+    double whole = by_mpi[method].seconds, own = communication[method].seconds / whole, sum;
+    double slack = 1e-7 + 1e-9 * (double)by_mpi[method].steps / whole;
+    MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Bcast(&share, sizeof share, MPI_BYTE, 0, MPI_COMM_WORLD);
+    if (!(share.min <= own + slack && own <= share.max + slack) ||
+        !(fabs(share.avg - sum / bench.ranks) <= slack))
+        bench_abort(EXIT_BROKEN, "messages took %g of %s, not %g, %g and %g", own,
+                    result_names[method], share.min, share.avg, share.max);
+}
+
 static struct share communication_share(enum method method)
 {
     check_parts(method);
@@ -620,6 +633,7 @@ static struct share communication_share(enum method method)
     MPI_Reduce(&own, &share.max, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     MPI_Reduce(&own, &share.avg, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     share.avg /= bench.ranks;
+    check_share(method, share);
     return share;
 }
 

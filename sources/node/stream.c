@@ -72,6 +72,7 @@ struct crew {
     struct two_clocks clocks[VECTOR_OPERATIONS]; /* of this rank, in all turns */
     int turns;
     double (*own)[MOST_TURNS]; /* bandwidths of this rank, by operation */
+    double by_own[VECTOR_OPERATIONS]; /* seconds of all turns, by these */
 };
 
 /* One turn of the four operations. */
@@ -88,6 +89,8 @@ static void turn(void *context, long passes, double *seconds)
             bench_abort(EXIT_BROKEN, "not all passes of %s were made", operation_names[operation]);
         double elements = (double)passes * (double)crew->arrays->elements;
         crew->own[operation][slot] = element_bytes[operation] * elements / seconds[operation];
+        crew->by_own[operation] +=
+            element_bytes[operation] * elements / crew->own[operation][slot];
     }
 }
 
@@ -189,10 +192,22 @@ static void report(int operation, const char *mode, const struct bandwidths *all
     json_end(bench.json);
 }
 
-static void gather(const double *own, double (*ranks)[VECTOR_OPERATIONS])
+/* What is reported of a rank is looked at by that rank. */
+static void gather(const struct crew *crew, const double *own, double (*ranks)[VECTOR_OPERATIONS])
 {
+    double reported[VECTOR_OPERATIONS];
+    int count = crew->turns < MOST_TURNS ? crew->turns : MOST_TURNS;
     MPI_Gather(own, VECTOR_OPERATIONS, MPI_DOUBLE, ranks, VECTOR_OPERATIONS, MPI_DOUBLE, 0,
                MPI_COMM_WORLD);
+    MPI_Scatter(ranks, VECTOR_OPERATIONS, MPI_DOUBLE, reported, VECTOR_OPERATIONS, MPI_DOUBLE, 0,
+                MPI_COMM_WORLD);
+    for (int operation = 0; operation < VECTOR_OPERATIONS; operation++) {
+        double seconds = crew->clocks[operation].seconds, by_own = crew->by_own[operation];
+        if (!stats_is_median(reported[operation], crew->own[operation], count) ||
+            !(fabs(by_own - seconds) <= 1e-9 * seconds))
+            bench_abort(EXIT_BROKEN, "%g is not the median bandwidth of %s, or %g s not the time",
+                        reported[operation], operation_names[operation], by_own);
+    }
 }
 
 /* All ranks at the same time. */
@@ -200,7 +215,7 @@ static void run_together(struct crew *crew, double (*ranks)[VECTOR_OPERATIONS])
 {
     double medians[VECTOR_OPERATIONS];
     measure(crew, medians);
-    gather(medians, ranks);
+    gather(crew, medians, ranks);
     if (bench.rank != 0)
         return;
     struct bandwidths all = bandwidths_of(crew);
@@ -214,7 +229,7 @@ static void run_alone(struct crew *crew, double (*ranks)[VECTOR_OPERATIONS])
 {
     double medians[VECTOR_OPERATIONS];
     measure_alone(crew, medians);
-    gather(medians, ranks);
+    gather(crew, medians, ranks);
     struct bandwidths own = bandwidths_of(crew), all;
     MPI_Reduce(own.best, all.best, VECTOR_OPERATIONS, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     MPI_Reduce(own.median, all.median, VECTOR_OPERATIONS, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);

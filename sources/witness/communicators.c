@@ -15,6 +15,8 @@ static struct map by_handle, by_window, by_serial;
 static struct communicator *all; /* those that live, and those that were freed and have a log */
 static uint32_t serials;
 static struct map made_of_unknown; /* as struct communicator's `made`, where the parent has no id */
+/* What this thread is freeing, the newest first: the program's callbacks for attributes may use it. */
+static _Thread_local struct communicator *freeing __attribute__((tls_model("initial-exec")));
 atomic_uint communicators_changed;
 
 static uint64_t key_of_comm(MPI_Comm comm)
@@ -86,6 +88,9 @@ static struct communicator *add(MPI_Comm comm)
 
 static struct communicator *find(MPI_Comm comm)
 {
+    for (struct communicator *one = freeing; one; one = one->freed_in)
+        if (one->handle == comm)
+            return one;
     return comm == MPI_COMM_NULL ? NULL : map_get(&by_handle, key_of_comm(comm));
 }
 
@@ -248,18 +253,30 @@ static void gone(struct communicator *communicator)
     forget_unless_needed(communicator);
 }
 
+/* Of the same handle there may be one that was freed by a name that no wrapper has. */
+static void forget_stale(MPI_Comm comm)
+{
+    struct communicator *stale = map_remove(&by_handle, key_of_comm(comm));
+    if (!stale)
+        return;
+    gone(stale);
+    atomic_fetch_add(&communicators_changed, 1);
+}
+
+void communicator_is_new(MPI_Comm comm)
+{
+    pthread_mutex_lock(&lock);
+    forget_stale(comm);
+    pthread_mutex_unlock(&lock);
+}
+
 void communicator_created(MPI_Comm comm, struct communicator *parent, int tag)
 {
     static uint32_t made;
     if (comm == MPI_COMM_NULL)
         return;
     pthread_mutex_lock(&lock);
-    /* Of the same handle there may be one that was freed by a name that no wrapper has. */
-    struct communicator *stale = map_remove(&by_handle, key_of_comm(comm));
-    if (stale) {
-        gone(stale);
-        atomic_fetch_add(&communicators_changed, 1);
-    }
+    forget_stale(comm);
     struct communicator *communicator = add(comm);
     if (communicator && witness.profile && !communicator->inter && communicator->size > 1 &&
         made++ < LOGGED_COMMUNICATORS)
@@ -309,6 +326,12 @@ struct communicator *communicator_take(MPI_Comm comm)
 {
     pthread_mutex_lock(&lock);
     struct communicator *communicator = map_remove(&by_handle, key_of_comm(comm));
+    if (communicator) {
+        communicator->freed_in = freeing;
+        freeing = communicator;
+    } else if (freeing && freeing->handle == comm) { /* an exception has left the call before */
+        communicator = freeing;
+    }
     atomic_fetch_add(&communicators_changed, 1);
     pthread_mutex_unlock(&lock);
     return communicator;
@@ -318,6 +341,7 @@ void communicator_put_back(MPI_Comm comm, struct communicator *communicator)
 {
     uint64_t key = key_of_comm(comm);
     pthread_mutex_lock(&lock);
+    freeing = communicator->freed_in;
     if (map_get(&by_handle, key) || !map_put(&by_handle, key, communicator))
         gone(communicator);
     atomic_fetch_add(&communicators_changed, 1);
@@ -327,7 +351,9 @@ void communicator_put_back(MPI_Comm comm, struct communicator *communicator)
 void communicator_freed(struct communicator *communicator)
 {
     pthread_mutex_lock(&lock);
+    freeing = communicator->freed_in;
     gone(communicator);
+    atomic_fetch_add(&communicators_changed, 1);
     pthread_mutex_unlock(&lock);
 }
 

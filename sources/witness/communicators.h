@@ -24,6 +24,7 @@ struct communicator {
     int *neighbours; /* destinations of its topology; NULL until they are needed */
     int neighbour_count;
     struct communicator *next, **link; /* link: what points to it */
+    struct communicator *freed_in;     /* while it is being freed: what is freed around it */
 };
 
 /* Changes whenever a handle may have come to mean another communicator. */
@@ -53,10 +54,13 @@ int communicator_neighbours(struct communicator *communicator, const int **ranks
 /* A new communicator, or MPI_COMM_NULL. `parent`: what it was made from, if known; `tag`: that of
  * MPI_Comm_create_group, and -1 where all ranks of the parent took part. */
 void communicator_created(MPI_Comm comm, struct communicator *parent, int tag);
+/* As it, of one that may not be ready yet, or whose ranks are not all known to this rank. */
+void communicator_is_new(MPI_Comm comm);
 
 /* The three steps of all calls that free something: before the call its handle is forgotten, as
  * another thread may be given the same one before the call returns; afterwards what was known is put
- * back or freed, by whether the call failed. `take` returns NULL where nothing is known. */
+ * back or freed, by whether the call failed. `take` returns NULL where nothing is known. In between a
+ * communicator is found by its handle in the thread that frees it: in its callbacks. */
 struct communicator *communicator_take(MPI_Comm comm);
 void communicator_put_back(MPI_Comm comm, struct communicator *communicator);
 void communicator_freed(struct communicator *communicator);

@@ -39,6 +39,8 @@ void request_remember(MPI_Request handle, const struct request *request)
     if (entry) {
         communicator_hold(request->communicator);
         communicator_release(entry->communicator);
+        if (entry->parts != request->parts)
+            free(entry->parts);
         *entry = *request;
     }
     unlock();
@@ -111,6 +113,7 @@ void request_freed(struct request *request)
     if (request->cancelled)
         request_never_came(request);
     communicator_release(request->communicator);
+    free(request->parts);
     free(request);
 }
 

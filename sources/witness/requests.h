@@ -18,6 +18,7 @@ struct request {
     struct communicator *communicator; /* NULL unless it will be needed */
     int rank, tag; /* of the other side; wildcards of a receive until it completes */
     int64_t bytes;
+    int64_t *parts; /* persistent, of neighbours: bytes to each, in place of `bytes`; its own */
     int64_t posted;  /* ticks */
     uint64_t serial; /* in the log of messages; NO_MESSAGE for a receive with wildcards */
 };

@@ -45,29 +45,41 @@ FREES(Comm_free, counted, MPI_Comm, struct communicator, communicator_take, comm
 FREES(Comm_disconnect, counted, MPI_Comm, struct communicator, communicator_take,
       communicator_put_back, communicator_freed)
 
-COUNTS(Comm_spawn, , (command, arguments, most, info, root, comm, made, codes), const char *command,
-       char *arguments[], int most, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made,
-       int codes[])
-COUNTS(Comm_spawn_multiple, , (count, commands, arguments, most, info, root, comm, made, codes),
-       int count, char *commands[], char **arguments[], const int most[], const MPI_Info info[],
-       int root, MPI_Comm comm, MPI_Comm *made, int codes[])
-COUNTS(Comm_accept, , (port, info, root, comm, made), const char *port, MPI_Info info, int root,
-       MPI_Comm comm, MPI_Comm *made)
-COUNTS(Comm_connect, , (port, info, root, comm, made), const char *port, MPI_Info info, int root,
-       MPI_Comm comm, MPI_Comm *made)
-COUNTS(Comm_join, , (socket, made), int socket, MPI_Comm *made)
-COUNTS(Comm_idup, , (comm, made, request), MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
+/* Makes one that is looked at when it is first used. */
+#define COMES(name, arguments, ...)                  \
+    EXPORT int MPI_##name(__VA_ARGS__)               \
+    {                                                \
+        struct timing timing = call_begin(CALL_##name); \
+        int code = PMPI_##name arguments;            \
+        call_end(&timing);                           \
+        if (code == MPI_SUCCESS && timing.thread)    \
+            communicator_is_new(*made);              \
+        return code;                                 \
+    }
+
+COMES(Comm_spawn, (command, arguments, most, info, root, comm, made, codes), const char *command,
+      char *arguments[], int most, MPI_Info info, int root, MPI_Comm comm, MPI_Comm *made,
+      int codes[])
+COMES(Comm_spawn_multiple, (count, commands, arguments, most, info, root, comm, made, codes),
+      int count, char *commands[], char **arguments[], const int most[], const MPI_Info info[],
+      int root, MPI_Comm comm, MPI_Comm *made, int codes[])
+COMES(Comm_accept, (port, info, root, comm, made), const char *port, MPI_Info info, int root,
+      MPI_Comm comm, MPI_Comm *made)
+COMES(Comm_connect, (port, info, root, comm, made), const char *port, MPI_Info info, int root,
+      MPI_Comm comm, MPI_Comm *made)
+COMES(Comm_join, (socket, made), int socket, MPI_Comm *made)
+COMES(Comm_idup, (comm, made, request), MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
 #ifdef HAS_PMPI_Comm_idup_with_info
-COUNTS(Comm_idup_with_info, , (comm, info, made, request), MPI_Comm comm, MPI_Info info,
-       MPI_Comm *made, MPI_Request *request)
+COMES(Comm_idup_with_info, (comm, info, made, request), MPI_Comm comm, MPI_Info info,
+      MPI_Comm *made, MPI_Request *request)
 #endif
 #ifdef HAS_PMPI_Comm_create_from_group
-COUNTS(Comm_create_from_group, , (group, tag, info, handler, made), MPI_Group group,
-       const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *made)
-COUNTS(Intercomm_create_from_groups, ,
-       (group, leader, others, their_leader, tag, info, handler, made), MPI_Group group, int leader,
-       MPI_Group others, int their_leader, const char *tag, MPI_Info info, MPI_Errhandler handler,
-       MPI_Comm *made)
+COMES(Comm_create_from_group, (group, tag, info, handler, made), MPI_Group group,
+      const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *made)
+COMES(Intercomm_create_from_groups,
+      (group, leader, others, their_leader, tag, info, handler, made), MPI_Group group, int leader,
+      MPI_Group others, int their_leader, const char *tag, MPI_Info info, MPI_Errhandler handler,
+      MPI_Comm *made)
 #endif
 
 EXPORT int MPI_Type_commit(MPI_Datatype *type)

@@ -386,6 +386,13 @@ PARTITIONS(Parrived, (request, partition, flag), MPI_Request request, int partit
 
 static void record_unordered(const struct timing *timing, const struct request *request)
 {
+    const int *ranks = NULL;
+    int count = request->parts ? communicator_neighbours(request->communicator, &ranks) : 0;
+    for (int i = 0; i < count; i++)
+        if (ranks[i] != MPI_PROC_NULL)
+            record_put(timing, request->communicator, ranks[i], request->parts[i]);
+    if (request->parts)
+        return;
     if (request->communicator && request->side == SENDER)
         record_put(timing, request->communicator, request->rank, request->bytes);
     else if (request->side == SENDER)

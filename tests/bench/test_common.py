@@ -53,6 +53,23 @@ def interval_rank(n):
     return rank
 
 
+@pytest.mark.parametrize(
+    ('values', 'median', 'is_it'),
+    [
+        ([3, 1, 2], 2, True),
+        ([3, 1, 2], 2 * (1 + 1e-15), True),
+        ([3, 1, 2], 2.00001, False),
+        ([4, 1, 3, 2], 2.5, True),
+        ([4, 1, 3, 2], 1.9999, False),
+        ([1, 2, 2, 2, 9], 2, True),
+    ],
+)
+def test_a_value_is_the_median_or_is_not(stats, values, median, is_it):
+    stats.stats_is_median.restype = ctypes.c_bool
+    array = (ctypes.c_double * len(values))(*values)
+    assert stats.stats_is_median(ctypes.c_double(median), array, len(values)) is is_it
+
+
 # Published tables of the sign test: at 11, 20 and 100 the interval runs from the 2nd, 6th and
 # 40th smallest value.
 @pytest.mark.parametrize(('n', 'rank'), [(5, 0), (6, 1), (11, 2), (20, 6), (100, 40)])

@@ -265,6 +265,18 @@ def test_persistent_collectives(counted):
     counted('later', 'persistent', expected, standard=4)
 
 
+def test_persistent_collectives_of_neighbours(counted):
+    expected = Expected()
+    for name in ('MPI_Cart_create', 'MPI_Comm_free'):
+        expected.call(RANKS, name)
+    for name in ('MPI_Start', 'MPI_Wait'):
+        expected.call(RANKS, name, times=2)
+    for rank in RANKS:
+        for to in (before(rank), after(rank)):
+            expected.put(rank, 'MPI_Start', to, 4 * 3, times=2)
+    counted('later', 'neighbours', expected, standard=4)
+
+
 def test_files(counted):
     expected = Expected()
     names = 'open write_at_all sync iread_at seek read_all_begin read_all_end close'

@@ -6,9 +6,9 @@ import pytest
 
 from building import SANITIZED
 from running import YIELDING_COLLECTIVES
-from soaking import FailsAloneError, differences
+from soaking import compare
 
-RANKS, PROGRAMS = 4, 20
+RANKS, PROGRAMS = 4, 40
 
 
 @pytest.fixture
@@ -32,10 +32,10 @@ def soak(mpi, witnessed_in, compiled, tmp_path):
                 env=YIELDING_COLLECTIVES,
             )
 
-        try:
-            return differences(launch, first, programs, RANKS, tmp_path)
-        except FailsAloneError as error:
-            pytest.skip(f'they fail on this MPI without the witness: {error}')
+        verdict = compare(launch, first, programs, RANKS, tmp_path)
+        if verdict.outcome == 'fails alone':
+            pytest.skip(f'they fail on this MPI without the witness: {verdict.found}')
+        return verdict.found
 
     return run
 

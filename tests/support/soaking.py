@@ -5,40 +5,62 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from running import Run
 
 OPERATIONS = 30  # of a program
+#: Programs of a launch are this far apart: all with threads, or all without.
+STEP = 2
 
 #: Runs the program with some arguments, in a folder, with the witness or without.
 Launch = Callable[[list[str], Path, bool], Run]
 
 
-class FailsAloneError(Exception):
-    """The programs fail without the witness."""
+class Verdict(NamedTuple):
+    """What became of a launch's programs: ``same``, ``different`` or ``fails alone``."""
+
+    outcome: str
+    found: list[str]
+    good: int
+    """So many of the first programs are not the reason; all where it is not known."""
 
 
-def differences(launch: Launch, first: int, programs: int, ranks: int, folder: Path) -> list[str]:
-    """What is not the same with the witness as without it, or not as the programs counted.
-
-    :raises FailsAloneError: if there is nothing to compare with.
-    """
+def compare(launch: Launch, first: int, programs: int, ranks: int, folder: Path) -> Verdict:
+    """Are they the same with the witness as without it, and as they counted themselves?"""
     arguments = [str(first), str(programs), str(OPERATIONS)]
     without = launch(arguments, folder, False)
     if without.code:
-        raise FailsAloneError(f'exit code {without.code}: {without.err[-2000:]}')
+        return Verdict('fails alone', [_end_of(without)], _ended(without, first, programs, ranks))
     with_it = launch(arguments, folder, True)
     if with_it.code:
-        return [f'exit code {with_it.code}: {with_it.err[-2000:]}']
-    if sorted(with_it.out.splitlines()) != sorted(without.out.splitlines()):
-        return [f'output: {with_it.out}, without the witness: {without.out}']
+        return Verdict('different', [_end_of(with_it)], _ended(with_it, first, programs, ranks))
+    if sums := sorted({*with_it.out.splitlines()} ^ {*without.out.splitlines()}):
+        return Verdict('different', sums, min((_program_of(line) - first) // STEP for line in sums))
     report = with_it.report
     found = [] if report['complete'] else ['the report is not complete']
     for rank in range(ranks):
         counted = json.loads((folder / f'soak-{rank}.json').read_text())
         found += differences_of_rank(report['processes'][rank], counted)
-    return found
+    return Verdict('different' if found else 'same', found, programs)
+
+
+def _end_of(run: Run) -> str:
+    return f'exit code {run.code}: {run.err[-2000:]}'
+
+
+def _program_of(line: str) -> int:
+    return int(line.split(':')[1].split()[1])
+
+
+def _ended(run: Run, first: int, programs: int, ranks: int) -> int:
+    """How many of the first programs all ranks wrote their line of."""
+    lines = [line for line in run.out.splitlines(keepends=True) if line.endswith('\n')]
+    written = [_program_of(line) for line in lines if line.startswith('rank ')]
+    for number in range(programs):
+        if written.count(first + number * STEP) < ranks:
+            return number
+    return programs
 
 
 def differences_of_rank(process: dict[str, Any], counted: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from assay.programs import minighost, minimd
 from assay.programs.application import (
     WrongAnswerError,
     check_times,
+    check_in_caches,
     check_windows,
     steady_windows,
     window_figures,
@@ -116,6 +117,29 @@ def test_windows_of_another_length(printed, sentence):
     check_windows(WINDOWS.format(18, 4.0, 0.5, 12.0), 'stencil', 18, 2.0, 10.0, 20.0)
     with pytest.raises(WrongAnswerError, match=sentence):
         check_windows(WINDOWS.format(*printed), 'stencil', 18, 2.0, 10.0, 20.0)
+
+
+IN_CACHES = (
+    'Windows of DOT in caches: 120 of {} calls; best {} Gflop/s of 0.0005 s; whole of best {}; '
+    'all {} s; 3 shorter, 9 equal\n'
+    "Time of the DOT in caches: {} s; by the system's clock 0.0749 to 0.0751\n"
+)
+
+
+@pytest.mark.parametrize(
+    ('printed', 'sentence'),
+    [
+        ((64, 4.0, 0.8, 0.075, 0.075), 'does 0.002, which is 0.00128'),
+        ((128, 5.12, 0.9, 0.075, 0.075), 'by their mean, and 0.075 s in all'),
+        ((128, 5.12, 0.88, 0.0681818, 0.0681818), "0.0749 to 0.0751 s by the system's clock"),
+        ((128, 5.12, 0.8, 0.075, 0.0751), '0.075 s, and 0.0751 s as well'),
+    ],
+)
+def test_kernels_in_caches_of_another_work_or_time(printed, sentence):
+    works = {'DOT in caches': 2e-5}
+    check_in_caches(IN_CACHES.format(128, 5.12, 0.8, 0.075, 0.075), works)
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check_in_caches(IN_CACHES.format(*printed), works)
 
 
 def test_windows_that_begin_no_bout():

@@ -28,7 +28,8 @@ _VERSION = re.compile(r'Implementation: assay (\d+)\.(\d+)')
 
 # Written by print_windows of the same file.
 _WINDOWS = re.compile(
-    r'^Windows of (?P<kernel>[\w ]+): (?P<count>[1-9]\d*); best (?P<rate>\S+) (?P<unit>[^\s;]+)'
+    r'^Windows of (?P<kernel>[\w ]+): (?P<count>[1-9]\d*)(?: of (?P<calls>[1-9]\d*) calls)?; '
+    r'best (?P<rate>\S+) (?P<unit>[^\s;]+)'
     r'(?: of (?P<seconds>\S+) s)?; whole of best (?P<share>[^\s;]+)(?:; all (?P<all>\S+) s)?'
     r'(?:; (?P<shorter>\d+) shorter, (?P<equal>\d+) equal)?$',
     re.MULTILINE,
@@ -196,6 +197,29 @@ def check_windows(
         raise WrongAnswerError(
             f'the windows of {kernel} took {seconds} s, but the kernel {least:.6g} to {most:.6g} s'
         )
+
+
+def check_in_caches(output: str, works: Mapping[str, float]) -> None:
+    """That kernels in caches did what was counted of them, in the time that passed.
+
+    :param works: of a call on all ranks, in the unit of the rate times seconds, by the kernel.
+    :raises WrongAnswerError: if one did not.
+    """
+    for found in _WINDOWS.finditer(output):
+        kernel = found['kernel']
+        if found['calls'] is None or kernel not in works:  # as programs printed them before
+            continue
+        seconds, work = _above_zero(found, 'seconds'), int(found['calls']) * works[kernel]
+        done = _above_zero(found, 'rate') * seconds
+        if not abs(done - work) <= SIX_DIGITS * work:
+            raise WrongAnswerError(f'a window of {kernel} does {done:.7g}, which is {work:.7g}')
+        whole = _above_zero(found, 'all')
+        windows = int(found['count']) * seconds / _above_zero(found, 'share')
+        if not abs(windows - whole) <= 2 * SIX_DIGITS * whole:
+            raise WrongAnswerError(
+                f'the windows of {kernel} took {windows:.7g} s by their mean, and {whole} s in all'
+            )
+        check_times(output, {kernel: whole})
 
 
 def steady_windows(steps: int, numbers: Iterable[int]) -> int:

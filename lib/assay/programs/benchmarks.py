@@ -100,6 +100,22 @@ def check_overlap(report: Mapping[str, Any]) -> None:
                 )
             if clocks := point['communication'].get('clocks'):
                 _check_sampled_clocks(what, clocks, 1)
+        _check_hidden(result)
+
+
+def _check_hidden(result: Mapping[str, Any]) -> None:
+    """What was hidden at a size over what could have been, over all ratios."""
+    hidden = possible = whole = 0.0
+    for point in result['points']:
+        message, alone, both = (_times(point[series])['median'] for series in _SERIES)
+        hidden += message + alone - both
+        possible += min(message, alone)
+        whole += message + alone
+    if not abs(result['overlap'] * possible - hidden) <= _DIGITS * whole:
+        raise WrongAnswerError(
+            f'the overlap of {result["size"]} bytes is {result["overlap"]}, but '
+            f'{hidden / possible} follows'
+        )
 
 
 def check_collectives(report: Mapping[str, Any]) -> None:
@@ -279,6 +295,11 @@ def check_stream(report: Mapping[str, Any]) -> None:
             found = together[operation]['bandwidth'][name]
             _equal(f'{name} of {operation}', found, size * elements / time[name])
         _of_both_clocks(operation, together[operation])
+    for one in report['results']:
+        if ranks := one.get('per_rank'):
+            what = f'rank in {one["operation"]}, {one["ranks"]}'
+            _equal(f'slowest {what}', one['slowest']['bandwidth'], min(ranks))
+            _equal(f'fastest {what}', one['fastest']['bandwidth'], max(ranks))
     if 'last' in report:  # stream wrote none before
         start = 1 + (report['elements_per_rank'] - 1) % 4093 / 4096
         for array, found, factor in zip('abc', report['last'], _FACTORS, strict=True):
@@ -296,6 +317,12 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
         _equal(name, result[name], operations / time[seconds])
     _of_both_clocks('dgemm', result)
+    if ranks := result.get('per_rank'):
+        of = result['rank_rates']
+        _equal('rate of the slowest rank', of['min'], min(ranks))
+        _equal('rate of the slowest rank', result['slowest']['rate'], min(ranks))
+        _equal('median rate of the ranks', of['median'], statistics.median(ranks))
+        _equal('rate of the fastest rank', of['max'], max(ranks))
     if 'limits' in result:  # dgemm wrote one alone before
         _equal('limit of dgemm', result['limit'], statistics.median(result['limits']))
     if 'last' in result:  # dgemm wrote none before

@@ -17,6 +17,7 @@ from assay.programs.application import (
     Application,
     Problem,
     WrongAnswerError,
+    check_in_caches,
     check_times,
     check_windows,
     limit_figures,
@@ -130,6 +131,7 @@ class MiniFE(Application):
             _check_fingerprint(output, report, problem)
             _check_parts(report, ranks)
             _check_windows(output, report, ranks)
+            check_in_caches(output, _work_in_caches(ranks, threads))
             check_times(output, {what: _number(report, *keys) for what, keys in _TIMES.items()})
         if _VERIFY in problem.arguments and not _CENTRE_RIGHT.search(output):
             raise WrongAnswerError('miniFE did not hold its solution against the analytic one')
@@ -322,6 +324,15 @@ def _check_windows(output: str, report: Mapping[str, Any], ranks: int) -> None:
         seconds, first = _number(report, *_TIMES[name]), times.get(f'first {name}', math.inf)
         least = 0 if solved else seconds - first
         check_windows(output, name, count, 1e-9 * work, least, ranks * seconds)
+
+
+def _work_in_caches(ranks: int, threads: int) -> dict[str, float]:
+    """Of a call of each kernel, in the unit of its rate times seconds: every rank has a mesh."""
+    mesh = (8, 8, 8 * threads)
+    nodes, nonzeros = (math.prod(a * n + 1 for n in mesh) for a in (1, 3))
+    operations = {'MATVEC': 2 * nonzeros, 'DOT': 2 * nodes, 'WAXPY': 4 * nodes}
+    works = {f'{name} in caches': 1e-9 * ranks * work for name, work in operations.items()}
+    return works | {'assembly in caches': 1e-6 * ranks * math.prod(mesh)}
 
 
 def _hold(name: str, value: float, expected: float, relative: float) -> None:

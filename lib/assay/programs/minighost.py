@@ -13,6 +13,7 @@ from assay.programs.application import (
     Application,
     Problem,
     WrongAnswerError,
+    check_in_caches,
     check_times,
     check_windows,
     is_ours,
@@ -37,6 +38,9 @@ _MOST_STEPS = 1000
 _VALUE_BYTES = 8
 # One read and one write of each point in each step.
 _UPDATE_BYTES = 2 * _VALUE_BYTES
+
+# Points of each rank's mesh for the stencil in caches, for each of its threads.
+_POINTS_IN_CACHES = 64 * 16 * 8
 
 # Edges of meshes are multiples of the second where they are at least the first: upstream enlarges a
 # mesh that the processes do not divide.
@@ -197,6 +201,8 @@ class MiniGhost(Application):
             check_windows(
                 output, 'stencil', windows, 1e-9 * bytes_of_step, stencil, ranks * stencil
             )
+            bytes_of_call = ranks * threads * _POINTS_IN_CACHES * _UPDATE_BYTES
+            check_in_caches(output, {'stencil in caches': 1e-9 * bytes_of_call})
         if not (total > 0 and stencil > 0):
             raise WrongAnswerError('miniGhost printed a time that is not above zero')
         operations = 27 * updates / total * 1e-9

@@ -165,7 +165,7 @@ class Spack:
         except KeyError:
             raise AssayError(f'Spack in {self.root} has no package repository builtin.') from None
         if not isinstance(place, str):
-            return place
+            return _of_git(place)
         place = os.path.expanduser(os.path.expandvars(place))
         if '$' in place:
             return place  # a name that only Spack knows
@@ -222,6 +222,17 @@ class Spack:
                 words.seek(begin)
                 raise SpackError(_reason(code, words.read()))
         return answer
+
+
+def _of_git(repository: dict[str, Any]) -> dict[str, Any]:
+    """A package repository of Git: the site's clone, if there is one, is read.
+
+    Where there is none Spack would make it, in a folder that is not ours.
+    """
+    clone = os.path.expanduser(os.path.expandvars(repository.get('destination', '')))
+    if clone and Path(clone, '.git').exists():
+        return {**repository, 'destination': clone}
+    return {key: value for key, value in repository.items() if key != 'destination'}
 
 
 def _watched(command: list[str], variables: dict[str, str], words: IO[str]) -> tuple[int, str]:

@@ -28,6 +28,14 @@ static struct stats_place place_of(double value, const double *values, int n)
     return place;
 }
 
+bool stats_is_median(double value, const double *values, int n)
+{
+    static const double ROUNDING = 1e-12;
+    int shorter = place_of(value * (1 - ROUNDING), values, n).shorter;
+    int within = place_of(value * (1 + ROUNDING), values, n).within;
+    return 2 * shorter <= n && n <= 2 * within;
+}
+
 struct stats stats_of(double *values, int n)
 {
     double best = windows_best(values, n); /* which sorts them */

@@ -2,6 +2,8 @@
 #ifndef ASSAY_STATS_H
 #define ASSAY_STATS_H
 
+#include <stdbool.h>
+
 struct stats {
     double min;
     double best; /* what the machine does when it is let (windows.h): the first decile */
@@ -25,5 +27,8 @@ int stats_interval_rank(int n);
 
 /* Sorts `values` and summarises them. n > 0; below STATS_FEWEST the interval is the range. */
 struct stats stats_of(double *values, int n);
+
+/* Whether a value is the median of others, but for rounding. */
+bool stats_is_median(double value, const double *values, int n);
 
 #endif

@@ -5,6 +5,7 @@
  * known to the last bit: every element is checked at the end. The rate is held against
  * what the vector units do without any memory: a library whose kernels are for another processor
  * leaves most of that idle. */
+#include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,7 @@ struct run {
     int samples;
     long products; /* that were asked for */
     double seconds; /* of all products on this rank */
+    double by_samples; /* the same, by what is kept of each sample */
     double own[MOST_SAMPLES]; /* seconds a product on this rank */
 };
 
@@ -67,7 +69,9 @@ static double batch(void *context, long iterations)
         seconds += dgemm_multiply(run->dgemm);
     }
     run->seconds += seconds;
-    run->own[run->samples++ % MOST_SAMPLES] = seconds / (double)iterations;
+    int slot = run->samples++ % MOST_SAMPLES;
+    run->own[slot] = seconds / (double)iterations;
+    run->by_samples += run->own[slot] * (double)iterations;
     return seconds;
 }
 
@@ -144,6 +148,9 @@ static void check(const struct run *run)
     if (dgemm_times(run->dgemm) != run->products)
         bench_abort(EXIT_BROKEN, "%ld products were made of %ld", dgemm_times(run->dgemm),
                     run->products);
+    if (!(fabs(run->by_samples - run->seconds) <= 1e-9 * run->seconds))
+        bench_abort(EXIT_BROKEN, "the products took %g s, their samples %g s", run->seconds,
+                    run->by_samples);
     int column = dgemm_wrong_column(run->dgemm);
     if (column >= 0)
         bench_abort(EXIT_WRONG_PAYLOAD,
@@ -183,6 +190,10 @@ int main(int argc, char **argv)
     double rate = operations() / stats_of(run->own, kept).median;
     double *rates = memory_allocate(2 * (size_t)bench.ranks * sizeof *rates);
     MPI_Gather(&rate, 1, MPI_DOUBLE, rates, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    /* What is reported of a rank is looked at by that rank. */
+    MPI_Scatter(rates, 1, MPI_DOUBLE, &rate, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    if (!stats_is_median(operations() / rate, run->own, kept))
+        bench_abort(EXIT_BROKEN, "%g is not the rate of the median product", rate);
     if (bench.rank == 0)
         report(run, &result, limits, rates, rates + bench.ranks);
     json_end(bench.json);

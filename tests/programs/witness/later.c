@@ -65,6 +65,28 @@ static void persistent(void)
 #endif
 }
 
+/* Twice 3 elements to both neighbours in a ring. */
+static void neighbours(void)
+{
+#if MPI_VERSION >= 4
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Comm ring;
+    int periodic = 1, next = (rank + 1) % size, before = (rank + size - 1) % size;
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periodic, 0, &ring);
+    MPI_Neighbor_alltoall_init(data, 3, MPI_INT, got, 3, MPI_INT, ring, MPI_INFO_NULL, &request);
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 6; k++)
+            data[k] = 10 * i + rank;
+        MPI_Start(&request);
+        MPI_Wait(&request, &status);
+        check(got[0] == 10 * i + before && got[5] == 10 * i + next, "MPI_Neighbor_alltoall_init");
+    }
+    MPI_Request_free(&request);
+    MPI_Comm_free(&ring);
+#endif
+}
+
 static void files(void)
 {
     MPI_File file;
@@ -92,6 +114,7 @@ int main(int argc, char **argv)
         { "exchange", exchange },
         { "partitioned", partitioned },
         { "persistent", persistent },
+        { "neighbours", neighbours },
         { "files", files },
         { NULL, NULL },
     };
