@@ -207,7 +207,7 @@ SITE = {'systems/0/partitions': [{'name': 'a', 'scheduler': 'slurm', 'access': [
 def test_nodes_without_a_turn_are_told(monkeypatch, capsys, jobs, told):
     monkeypatch.setattr(node_turns, 'load', lambda: Stored(jobs))
     states = {'n1': 'idle', 'n2': 'allocated', 'n3': 'mixed', 'n4': 'drained: fan'}
-    monkeypatch.setattr(node_turns, 'node_states', lambda partitions: states)
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
     node_turns.tell_turns(SimpleNamespace(system='made'), SITE, [])
     assert capsys.readouterr().err == f'Assay: {told}\n'
 
@@ -215,11 +215,25 @@ def test_nodes_without_a_turn_are_told(monkeypatch, capsys, jobs, told):
 def test_nodes_that_are_excluded_have_no_turn(monkeypatch):
     monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n1', 1)]))
     states = dict.fromkeys(['n1', 'n2', 'n3', 'n4'], 'idle')
-    monkeypatch.setattr(node_turns, 'node_states', lambda partitions: states)
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
     access = {'name': 'a', 'scheduler': 'slurm', 'access': ['-p all', '--exclude=n[2-3]']}
     suite, site = SimpleNamespace(system='made'), {'systems/0/partitions': [access]}
     assert node_turns.turns(suite, site, NOW.timestamp()).late == ('n1', 'n4')
     assert node_turns.turns(suite, site, NOW.timestamp(), ['x=n4']).late == ('n1', 'n2', 'n3')
+
+
+def test_nodes_of_a_reservation_have_their_turn_in_it(monkeypatch):
+    monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n9', 1)]))
+    states = {'n1': 'idle', 'n2': 'maint', 'n3': 'reserved', 'n4': 'allocated'}
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+    monkeypatch.setattr(allocation, 'reserved_nodes', lambda names: {'n2', 'n4'})
+    suite = SimpleNamespace(system='made')
+    for jobs, late, free in (
+        ([], ('n1', 'n4'), ['n1']),
+        (['reservation=x'], ('n2', 'n4'), ['n2']),
+    ):
+        now = node_turns.turns(suite, SITE, NOW.timestamp(), jobs)
+        assert (now.late, now.free) == (late, free)
 
 
 def test_only_slurm_is_told_nodes(tmp_path, monkeypatch):
