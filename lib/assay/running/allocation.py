@@ -56,8 +56,8 @@ AGAIN = 5
 #: Seconds between two questions why an allocation waits.
 LOOK = 60
 
-#: What states of nodes begin with that have jobs, or may have; those in reservations are for jobs of
-#: these alone.
+#: What states of nodes begin with that have jobs, or may have: those in reservations are for jobs
+#: of these.
 IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan')
 
 _NUMBER = re.compile(r'job allocation (\d+)')
