@@ -26,7 +26,6 @@ from assay.results.reframe_report import read_report
 from assay.results.run_selectors import of_system
 from assay.results.verdict import Verdict
 from assay.running import runs, selection, session_extras
-from assay.running.allocation import is_reserved, words_of
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.selection import listed
@@ -181,7 +180,6 @@ def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until
 
     :param until: that time, by the monotonic clock.
     """
-    has_reservation = is_reserved(words_of(given.jobs))
     has_told = False
     while time.monotonic() < until:
         try:
@@ -189,7 +187,7 @@ def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until
         except AwayError:
             time.sleep(LOOK)
             continue
-        if now.free(has_reservation) or not now.late:
+        if now.free or not now.late:
             return bool(now.late)
         if not has_told:
             has_told = True

@@ -39,7 +39,7 @@ class Machine:
 
     def measure(self, suite, site, own, given, label, options, handles):
         if self.reaches:
-            self.done.add(self.turns(suite, site, 0).free(bool(given.jobs))[0])
+            self.done.add(self.turns(suite, site, 0).free[0])
         if self.has_report:
             own.report.write_text('{}')
         return ENDS[self.codes.pop(0) if self.codes else 0], Ended(stopped=self.stopped)
@@ -89,12 +89,6 @@ def test_a_budget_ends_it(machine, capsys):
 def test_a_budget_in_which_no_node_was_idle_is_no_success(machine):
     machine.states = dict.fromkeys(machine.states, 'mixed')
     assert machine.run(LOOK) == 3
-
-
-def test_nodes_of_a_reservation_are_for_its_jobs(machine):
-    machine.states = {'n1': 'reserved', 'n2': 'maint'}
-    assert machine.run(LOOK) == 3
-    assert machine.run(LOOK, ['reservation=x']) == 0 and machine.done == {'n1', 'n2'}
 
 
 def test_a_node_that_goes_down_is_not_waited_for(machine):

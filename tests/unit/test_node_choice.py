@@ -1,6 +1,7 @@
 """On which of the free nodes cases run, where a run says how."""
 
 import json
+import math
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 
@@ -116,6 +117,7 @@ def scheduler(monkeypatch, tmp_path):
     idle = {Idle(name=name, states={'IDLE'}) for name in ('n1', 'n2', 'n3')}
     made.allnodes = lambda: idle
     made.filternodes = lambda job, nodes: nodes
+    monkeypatch.setattr(slurm_jobs.WithoutDatabase, '_nodes', (-math.inf, frozenset()))
     made._promised = node_choice.Promised(lambda job: job.state == 'COMPLETED')
     monkeypatch.setattr(slurm.SlurmJobScheduler, 'emit_preamble', lambda self, job: job.options)
     return made
@@ -134,6 +136,28 @@ def test_jobs_of_their_own_are_on_the_nodes_that_are_chosen(scheduler):
     assert scheduler.emit_preamble(third) == ['-x']  # all are promised: Slurm chooses
     first.state = second.state = 'COMPLETED'
     assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n3']
+
+
+def test_slurm_is_asked_once_for_the_nodes_of_many_jobs(scheduler, monkeypatch):
+    asked, now, nodes = [], 100.0, scheduler.allnodes()
+    monkeypatch.setattr(slurm_jobs.time, 'monotonic', lambda: now)
+    scheduler.allnodes = lambda: asked.append(now) or nodes
+    other = slurm_jobs.WithDatabase.__new__(slurm_jobs.WithDatabase)  # of another partition
+    other.allnodes, other.filternodes = scheduler.allnodes, lambda job, nodes: nodes.clear() or {}
+    jobs = [job(1), job(2)]
+    for one in jobs:
+        scheduler.emit_preamble(one)
+    assert other.emit_preamble(job(1)) == ['-x']
+    assert asked == [100.0]
+    jobs[0].state = 'COMPLETED'
+    now += 19
+    assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n3'] and asked == [100.0]
+    assert scheduler.emit_preamble(job(1)) == ['-x'] and asked == [100.0, 119.0]
+    assert scheduler.emit_preamble(job(1)) == ['-x'] and asked == [100.0, 119.0]
+    jobs[1].state = 'COMPLETED'
+    now += 21
+    assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n1']
+    assert asked == [100.0, 119.0, 140.0]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +231,7 @@ SITE = {'systems/0/partitions': [{'name': 'a', 'scheduler': 'slurm', 'access': [
 def test_nodes_without_a_turn_are_told(monkeypatch, capsys, jobs, told):
     monkeypatch.setattr(node_turns, 'load', lambda: Stored(jobs))
     states = {'n1': 'idle', 'n2': 'allocated', 'n3': 'mixed', 'n4': 'drained: fan'}
-    monkeypatch.setattr(node_turns, 'node_states', lambda partitions: states)
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
     node_turns.tell_turns(SimpleNamespace(system='made'), SITE, [])
     assert capsys.readouterr().err == f'Assay: {told}\n'
 
@@ -215,11 +239,25 @@ def test_nodes_without_a_turn_are_told(monkeypatch, capsys, jobs, told):
 def test_nodes_that_are_excluded_have_no_turn(monkeypatch):
     monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n1', 1)]))
     states = dict.fromkeys(['n1', 'n2', 'n3', 'n4'], 'idle')
-    monkeypatch.setattr(node_turns, 'node_states', lambda partitions: states)
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
     access = {'name': 'a', 'scheduler': 'slurm', 'access': ['-p all', '--exclude=n[2-3]']}
     suite, site = SimpleNamespace(system='made'), {'systems/0/partitions': [access]}
     assert node_turns.turns(suite, site, NOW.timestamp()).late == ('n1', 'n4')
     assert node_turns.turns(suite, site, NOW.timestamp(), ['x=n4']).late == ('n1', 'n2', 'n3')
+
+
+def test_nodes_of_a_reservation_have_their_turn_in_it(monkeypatch):
+    monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n9', 1)]))
+    states = {'n1': 'idle', 'n2': 'maint', 'n3': 'reserved', 'n4': 'allocated'}
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+    monkeypatch.setattr(allocation, 'reserved_nodes', lambda names: {'n2', 'n4'})
+    suite = SimpleNamespace(system='made')
+    for jobs, late, free in (
+        ([], ('n1', 'n4'), ['n1']),
+        (['reservation=x'], ('n2', 'n4'), ['n2']),
+    ):
+        now = node_turns.turns(suite, SITE, NOW.timestamp(), jobs)
+        assert (now.late, now.free) == (late, free)
 
 
 def test_only_slurm_is_told_nodes(tmp_path, monkeypatch):

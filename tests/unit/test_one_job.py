@@ -15,6 +15,7 @@ import reframe.core.runtime as rt
 from reframe.core.exceptions import JobError, SkipTestError
 
 from assay import AssayError, paths
+from assay.machine import slurm
 from assay.running import allocation, leftovers, reframe_options, runs, session, setting, steps
 from assay.running.node_plan import NodePlan, Want
 from assay.running.selection import Listed
@@ -580,11 +581,38 @@ def test_nodes_that_are_asked_for(idle, cases, nodes):
     assert asked == ['--exclusive', f'--nodes={nodes}', '-p', 'all']
 
 
-def test_a_screening_in_a_reservation_has_its_nodes(monkeypatch):
-    states = {'n1': 'idle', 'n2': 'maint', 'n3': 'reserved', 'n4': 'down'}
-    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
-    for jobs, nodes in (([], 1), (['reservation=repair'], 3)):
-        asked = allocation.request(site({}), [case(0)], jobs, None)
+#: The states of nodes, three of which are in a reservation, and one in another.
+RESERVED = {'n1': 'idle', 'n2': 'maint', 'n3': 'reserved', 'n4': 'mixed', 'n5': 'reserved'}
+
+
+@pytest.fixture
+def reserved(monkeypatch):
+    found = [
+        {'ReservationName': 'repair', 'Nodes': 'n[2-4,9]'},
+        {'ReservationName': 'others', 'Nodes': 'n5'},
+        {'ReservationName': 'licences', 'Nodes': '(null)'},
+    ]
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: RESERVED)
+    monkeypatch.setattr(slurm, 'records', lambda what: found)
+
+
+@pytest.mark.parametrize(
+    ('jobs', 'nodes'),
+    [
+        ([], 1),
+        (['reservation=repair'], 2),
+        (['reservation=repair', 'exclude=n3'], 1),
+        (['reservation=repair,others'], 3),
+        (['reservation=unknown'], 1),  # Slurm says why not
+    ],
+)
+def test_a_screening_in_a_reservation_has_its_nodes(reserved, jobs, nodes):
+    assert allocation.request(site({}), [case(0)], jobs, None)[1] == f'--nodes={nodes}'
+
+
+def test_cases_in_a_reservation_have_its_nodes(reserved):
+    for jobs, nodes in (([], 2), (['reservation=repair'], 3), (['reservation=others'], 1)):
+        asked = allocation.request(site({'max_jobs': 9}), [case(1)] * 9, jobs, None)
         assert asked[1] == f'--nodes={nodes}'
 
 

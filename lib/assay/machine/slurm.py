@@ -132,14 +132,26 @@ def node_states(partitions: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def is_free(state: str, has_reservation: bool) -> bool:
+def reserved_nodes(reservations: str) -> set[str]:
+    """The nodes of reservations, none of one that Slurm does not know.
+
+    :param reservations: names, separated by commas.
+    :raises AssayError: if Slurm does not answer.
+    """
+    names = reservations.split(',')
+    own = (one for one in records('reservation') if one['ReservationName'] in names)
+    return {
+        node for one in own for node in expand_nodes(one.get('Nodes', '').replace('(null)', ''))
+    }
+
+
+def is_free(state: str) -> bool:
     """Whether a job could have a node now.
 
     :param state: of the node, as :func:`node_states` gives it.
-    :param has_reservation: whether the job is in one, which is taken to be of all reserved nodes.
     """
-    word = state.partition(':')[0].rstrip('~#')  # what is switched off is switched on for a job
-    return word == 'idle' or (has_reservation and word in ('reserved', 'maint'))
+    # What is switched off is switched on for a job.
+    return state.partition(':')[0].rstrip('~#') == 'idle'
 
 
 def switches() -> dict[str, tuple[str, ...]]:

@@ -10,17 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay import AssayError, say
-from assay.machine.slurm import SCHEDULERS, is_free, node_states, partitions_in, switches
+from assay.machine.slurm import SCHEDULERS, is_free, switches
 from assay.results.history import History, load
 from assay.running import node_choice
-from assay.running.allocation import (
-    IN_USE,
-    NOT_RESERVED,
-    is_reserved,
-    nodes_in,
-    value_in,
-    words_of,
-)
+from assay.running.allocation import IN_USE, states_for, value_in, words_of
 from assay.running.node_choice import NodeChoice, Way
 from assay.running.runs import RunFolder
 from assay.running.session import Suite
@@ -89,12 +82,10 @@ class Turns:
     states: Mapping[str, str]
     late: tuple[str, ...]
 
-    def free(self, has_reservation: bool) -> list[str]:
-        """Late ones that can have a case now.
-
-        :param has_reservation: whether the case's job is in one.
-        """
-        return [node for node in self.late if is_free(self.states[node], has_reservation)]
+    @property
+    def free(self) -> list[str]:
+        """Late ones that can have a case now."""
+        return [node for node in self.late if is_free(self.states[node])]
 
     def told(self, when: str) -> str:
         """Which nodes had no case.
@@ -111,7 +102,7 @@ def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = (
     """Ask for them.
 
     :param since: in seconds since 1970.
-    :param jobs: what ``-J`` says: nodes that it excludes do not count.
+    :param jobs: what ``-J`` says: nodes that jobs cannot have by it do not count.
     :raises AssayError: if Slurm does not answer, is not the scheduler, or alone knows which nodes
         jobs may have.
     """
@@ -121,11 +112,8 @@ def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = (
         words = [*shlex.split(' '.join(one.get('access', []))), *words_of(jobs)]
         if value_in(words, '-C', '--constraint'):
             raise AssayError('which nodes satisfy a constraint only Slurm can tell.')
-        out = nodes_in(words, '-x', '--exclude')
-        there = (*IN_USE, 'maint') if is_reserved(words) else NOT_RESERVED
-        for node, state in node_states(partitions_in(' '.join(words))).items():
-            if node not in out and state.startswith(there):
-                able[node] = state
+        states = states_for(words).items()
+        able |= {node: state for node, state in states if state.startswith(IN_USE)}
     used = last_used(load(), suite.system)
     return Turns(able, tuple(node for node in able if used.get(node, 0.0) < since))
 

@@ -30,6 +30,7 @@ from assay.machine.slurm import (
     partitions_in,
     query,
     query_patiently,
+    reserved_nodes,
     without_defaults,
 )
 from assay.running.node_choice import NodeChoice
@@ -55,11 +56,9 @@ AGAIN = 5
 #: Seconds between two questions why an allocation waits.
 LOOK = 60
 
-#: What states of nodes begin with that have jobs, or may have.
-IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan', 'resv', 'reserved')
-
-#: The same, but for nodes that are in a reservation.
-NOT_RESERVED = tuple(state for state in IN_USE if not state.startswith('res'))
+#: What states of nodes begin with that have jobs, or may have: those in reservations are for jobs
+#: of these.
+IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan')
 
 _NUMBER = re.compile(r'job allocation (\d+)')
 
@@ -177,18 +176,16 @@ def request(
         )
     words = shlex.split(' '.join(access.pop() if access else ()))
     most = max((one['max_jobs'] for one in partitions), default=1)
-    states = node_states(partitions_in(' '.join(words)))
     words += words_of(jobs)
-    out = nodes_in(words, '-x', '--exclude')
-    idle = [name for name, state in states.items() if is_free(state, is_reserved(words))]
-    idle = [name for name in idle if name not in out]
+    states = states_for(words)
+    idle = [name for name, state in states.items() if is_free(state)]
     usable = sum(state.startswith(IN_USE) for state in states.values())
     nodes = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
     named = nodes_in(words, '-w', '--nodelist')
     count = max(nodes[0], min(sum(nodes[:most]), usable), len(named))
     options = ['--exclusive', f'--nodes={count}']
-    # Which of them satisfy a constraint, or are in the reservation, only Slurm can tell.
-    is_known = not value_in(words, '-C', '--constraint') and not is_reserved(words)
+    # Which of them satisfy a constraint only Slurm can tell.
+    is_known = not value_in(words, '-C', '--constraint')
     if choice and not named and is_known:
         asked = re.match(r'\d+', value_in(words, '-N', '--nodes'))
         chosen = choice.choose(idle, int(asked[0]) if asked else count)
@@ -196,6 +193,28 @@ def request(
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
     return [*options, *_without_those_of_scripts(words)]
+
+
+def states_for(words: Sequence[str]) -> dict[str, str]:
+    """The states of the nodes that jobs with such options may have.
+
+    Those are in Slurm's partition and in their reservation, where its idle nodes are idle to them,
+    and not excluded.
+
+    :raises AssayError: if Slurm does not answer.
+    """
+    out = nodes_in(words, '-x', '--exclude')
+    states = node_states(partitions_in(' '.join(words)))
+    states = {node: state for node, state in states.items() if node not in out}
+    name = value_in(words, '--reservation')
+    if not name:
+        return states
+    own = reserved_nodes(name)
+    return {
+        node: 'idle' if state in ('reserved', 'maint') else state
+        for node, state in states.items()
+        if node in own
+    }
 
 
 def _without_those_of_scripts(words: Sequence[str]) -> list[str]:
@@ -223,11 +242,6 @@ def value_in(words: Sequence[str], *names: str) -> str:
     parser.add_argument(*names, dest='value', default='')
     value: str = parser.parse_known_args(words)[0].value
     return value
-
-
-def is_reserved(words: Sequence[str]) -> bool:
-    """Whether options of sbatch are for a reservation."""
-    return bool(value_in(words, '--reservation'))
 
 
 def words_of(jobs: Iterable[str]) -> list[str]:

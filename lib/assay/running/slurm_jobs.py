@@ -44,6 +44,10 @@ NEW = 2.0
 #: calls all of them so for a quarter of an hour.
 UNAVAILABLE = 1800.0
 
+#: Seconds for which an answer of Slurm to what its nodes do holds: a run submits hundreds of jobs
+#: at once. If by it too few are free, it holds for the lesser time.
+NODES_HOLD, TOO_FEW_HOLD = 20.0, 2.0
+
 #: The longest that is waited between two submissions.
 LONGEST = 60
 
@@ -85,7 +89,9 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
     product = 'Slurm'
 
     _not_cancelled = -math.inf
-    # For all partitions, which may have the same nodes.
+    _default_partition: str | None = None
+    # For all partitions, which may have the same nodes: when Slurm told of them, and what it told.
+    _nodes: tuple[float, frozenset[Any]] = (-math.inf, frozenset())
     _promised = node_choice.Promised(lambda job: job_states.has_ended(job.state))
 
     def make_job(self, *args: Any, **kwargs: Any) -> Any:
@@ -98,19 +104,32 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
         choice = node_choice.of_run()
         if choice and not job.name.startswith(_BUILD):
             per_node = int(job.num_tasks_per_node or job.num_tasks or 1)
-            nodes = choice.take(self._free(job), -(-(job.num_tasks or 1) // per_node))
+            count = -(-(job.num_tasks or 1) // per_node)
+            free = self._free(job, NODES_HOLD)
+            if len(free) < count:
+                free = self._free(job, TOO_FEW_HOLD)
+            nodes = choice.take(free, count)
             self._promised.add(job, nodes)
             job.options = [*job.options, *([f'--nodelist={",".join(nodes)}'] if nodes else [])]
         return super().emit_preamble(job)
 
-    def _free(self, job: Any) -> set[str]:
-        """The nodes that a job could have now; none if Slurm does not tell."""
+    def _free(self, job: Any, holds: float) -> set[str]:
+        """The nodes that a job could have now; none if Slurm does not tell.
+
+        :param holds: seconds for which its last answer does.
+        """
         try:
-            able = self.filternodes(job, self.allnodes())
+            if time.monotonic() - self._nodes[0] > holds:
+                WithoutDatabase._nodes = time.monotonic(), frozenset(self.allnodes())
+            able = self.filternodes(job, {*self._nodes[1]})
         except ReframeError:
             return set()
         free = {node.name for node in able if 'IDLE' in node.states and node.states <= _FREE}
         return free - self._promised.nodes
+
+    def _get_default_partition(self) -> Any:
+        self._default_partition = self._default_partition or super()._get_default_partition()
+        return self._default_partition
 
     def ask(self, jobs: list[Job]) -> dict[str, Record]:
         return self._queue(jobs)
