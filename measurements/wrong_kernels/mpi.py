@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import (
     check_collectives,
     check_halo,
+    check_matching,
+    check_onesided,
     check_overlap,
     check_pairs,
     check_pt2pt,
     check_ring,
+    check_threads,
 )
 from wrong_kernels import Built, Mutant
 
 _MESH, _STEPS = (16, 16, 8), 4
+_THREADS = 3
 _ARGUMENTS = {
     'halo': ['--n', ','.join(map(str, _MESH)), '--steps', str(_STEPS), '--budget', '0.02'],
     'overlap': ['--min', '4K', '--max', '4K', '--ratios', '1', '--budget', '0.02'],
@@ -23,6 +28,9 @@ _ARGUMENTS = {
     'ring': ['--max-words', '64', '--budget', '0.2'],
     'collectives': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
     'pairs': ['--group', '1', '--large', '1K', '--budget', '0.01'],
+    'matching': ['--large', '8K', '--lines', '16', '--budget', '0.01'],
+    'onesided': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
+    'threads': ['--threads', str(_THREADS), '--thread-multiple', '--budget', '0.02'],
 }
 _CHECKS = {
     'pt2pt': check_pt2pt,
@@ -30,6 +38,9 @@ _CHECKS = {
     'collectives': check_collectives,
     'pairs': check_pairs,
     'overlap': check_overlap,
+    'matching': check_matching,
+    'onesided': check_onesided,
+    'threads': partial(check_threads, threads=_THREADS),
 }
 
 
@@ -639,5 +650,83 @@ MUTANTS = [
         'mpi/halo.c',
         'json_number(bench.json, "efficiency", rate / limit_rate);',
         'json_number(bench.json, "efficiency", 1.001 * rate / limit_rate);',
+    ),
+    Mutant(
+        'matching',
+        'a message more in the burst',
+        'mpi/matching.c',
+        'return sample_parts_end(&parts) / messages_of(bursts->incast);',
+        'return sample_parts_end(&parts) / (messages_of(bursts->incast) + 1);',
+    ),
+    Mutant(
+        'matching',
+        'senders that send the same message again',
+        'mpi/matching.c',
+        'MPI_Isend(memory + (size_t)i * incast->size,',
+        'MPI_Isend(memory,',
+    ),
+    Mutant(
+        'matching',
+        'receives of another size',
+        'mpi/matching.c',
+        'MPI_Irecv(memory + (size_t)slot * incast->size, (int)incast->size, MPI_BYTE, source',
+        'MPI_Irecv(memory, (int)incast->size, MPI_BYTE, source',
+    ),
+    Mutant(
+        'onesided',
+        'every other operation left out',
+        'mpi/onesided.c',
+        'call(side, &fetched);',
+        'if (i % 2 == 0) call(side, &fetched);',
+    ),
+    Mutant(
+        'onesided',
+        'put of a byte less',
+        'mpi/onesided.c',
+        'MPI_Put(local(side), bytes, MPI_BYTE, TARGET, 0, bytes,',
+        'MPI_Put(local(side), bytes - 1, MPI_BYTE, TARGET, 0, bytes - 1,',
+    ),
+    Mutant(
+        'onesided',
+        'get of what is before',
+        'mpi/onesided.c',
+        'MPI_Get(local(side), bytes, MPI_BYTE, TARGET, 0, bytes,',
+        'MPI_Get(local(side), bytes - 8, MPI_BYTE, TARGET, 8, bytes - 8,',
+    ),
+    Mutant(
+        'onesided',
+        'clock started once more half-way',
+        'mpi/onesided.c',
+        '        int64_t fetched = -1;',
+        '        if (i == iterations / 2) start = sample_now();\n        int64_t fetched = -1;',
+    ),
+    Mutant(
+        'onesided',
+        'bandwidth of the median',
+        'mpi/onesided.c',
+        'double bandwidth = (double)point->size / time->best;',
+        'double bandwidth = (double)point->size / time->median;',
+    ),
+    Mutant(
+        'threads',
+        'one thread that works alone',
+        'mpi/threads.c',
+        'if (task.measure == ONE && worker->number > 0)',
+        'if (worker->number > 0)',
+    ),
+    Mutant(
+        'threads',
+        'rate of a thread more',
+        'mpi/threads.c',
+        'double messages = (double)threads * (double)window',
+        'double messages = (double)(threads + 1) * (double)window',
+    ),
+    Mutant(
+        'threads',
+        'time until the first thread is done',
+        'mpi/threads.c',
+        'pthread_barrier_wait(&end);\n    count_windows();\n    double seconds = sample_since(start);',
+        'count_windows();\n    double seconds = sample_since(start);\n    pthread_barrier_wait(&end);',
+        why='the others may still send',
     ),
 ]

@@ -8,15 +8,13 @@
  * in order, so the n-th receive that a sender answers must hold its n-th message. All messages that
  * still lie in a buffer are checked whole after each burst, outside the time, and from each sender as
  * many as it sent must have come. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "bench.h"
 #include "memory.h"
 #include "pair.h"
+#include "patience.h"
 #include "payload.h"
 #include "ping_pong.h"
 #include "sample.h"
@@ -52,7 +50,7 @@ enum { MOST_WAITING = 1 << 16 };
 static size_t small = 8, large = (size_t)256 << 10;
 static unsigned sources = (1u << SOURCES) - 1;
 static struct option_numbers waiting = { .values = { 16, 256, 1024 }, .count = 3 };
-static long patience = 60;
+static long patience = PATIENCE_SECONDS;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
 
 /* clang-format off */
@@ -65,42 +63,11 @@ static const struct option_spec options[] = {
       .choices = source_names, .help = "how rank 0 names the senders" },
     { .name = "lines", .kind = OPTION_NUMBERS, .value = &waiting, .argument = "LIST", .low = 1,
       .high = MOST_WAITING, .help = "lengths of the lines of receives and messages that wait" },
-    { .name = "patience", .kind = OPTION_COUNT, .value = &patience, .argument = "SECONDS",
-      .low = 1, .high = 3600, .help = "beyond its budget, until a measurement counts as hung" },
+    PATIENCE_OPTION(patience),
     SAMPLE_OPTIONS(plan),
     { .name = NULL },
 };
 /* clang-format on */
-
-/* A bound for what hangs ----------------------------------------------------------------------- */
-
-static char sentence[256];
-
-/* Ends this rank by itself: launchers take the others down, but may overlook ranks that are to be
- * killed. */
-static void end_hung(int number)
-{
-    (void)number;
-    ssize_t written = write(STDERR_FILENO, sentence, strlen(sentence));
-    (void)written;
-    _exit(EXIT_BROKEN);
-}
-
-/* Until the alarm is taken back. What: such as "incast from any source of 8 bytes". */
-static void be_patient(const char *what)
-{
-    long seconds = patience + (long)plan.budget;
-    snprintf(sentence, sizeof sentence,
-             "%s: rank %d: %s did not come to an end within %ld s: it hangs\n", about.program,
-             bench.rank, what, seconds);
-    signal(SIGALRM, end_hung);
-    alarm((unsigned)seconds);
-}
-
-static void end_patience(void)
-{
-    alarm(0);
-}
 
 /* Incast --------------------------------------------------------------------------------------- */
 
@@ -230,16 +197,14 @@ static double incast_batch(void *context, long iterations)
 
 static void measure_incast(struct incast *incast, char *memory)
 {
-    char what[128];
-    snprintf(what, sizeof what, "incast from %s of %zu bytes",
-             incast->source == ANY ? "MPI_ANY_SOURCE" : "named ranks", incast->size);
-    be_patient(what);
+    patience_start((double)patience + plan.budget, "incast from %s of %zu bytes",
+                   incast->source == ANY ? "MPI_ANY_SOURCE" : "named ranks", incast->size);
     for (int i = 0; bench.rank != 0 && i < incast->burst; i++)
         payload_fill(memory + (size_t)i * incast->size, incast->size, bench.rank,
                      incast->message + i);
     struct bursts bursts = { incast, memory };
     sample_bout(incast->sample, MPI_COMM_WORLD, incast_batch, &bursts);
-    end_patience();
+    patience_end();
 }
 
 /* Ping-pongs, past those that wait in line ------------------------------------------------------ */
@@ -312,10 +277,8 @@ static double ping_batch(void *context, long iterations)
 
 static void measure_ping(struct player *player, struct ping *ping)
 {
-    char what[128];
-    snprintf(what, sizeof what, "a ping-pong of %zu bytes with %d %s in line", ping->size,
-             ping->waiting, ping->line == POSTED ? "receives" : "messages");
-    be_patient(what);
+    patience_start((double)patience + plan.budget, "a ping-pong of %zu bytes behind %d %s",
+                   ping->size, ping->waiting, ping->line == POSTED ? "receives" : "messages");
     player->ping = ping;
     memory_pool_divide(&player->send, ping->size, 1);
     memory_pool_divide(&player->receive, ping->size, 1);
@@ -323,7 +286,7 @@ static void measure_ping(struct player *player, struct ping *ping)
     payload_spoil(memory_pool_slot(&player->receive), ping->size, player->other_world,
                   (long)ping->size);
     sample_bout(ping->sample, player->pair, ping_batch, player);
-    end_patience();
+    patience_end();
 }
 
 static size_t longest_line(void)

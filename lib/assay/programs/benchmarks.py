@@ -111,6 +111,49 @@ def check_collectives(report: Mapping[str, Any]) -> None:
         _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
 
 
+def check_matching(report: Mapping[str, Any]) -> None:
+    """Times against MPI's clock, and that a burst has as many messages of each sender.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        measure, size = result['measure'], result['size']
+        # Of a round trip half is the time, of a burst the part of a message.
+        parts = result.get('messages', 2)
+        _check_sampled(f'{measure} of {size} bytes', result, parts)
+        if measure == 'incast' and parts % (report['ranks'] - 1):
+            raise WrongAnswerError(
+                f'{parts} messages of an incast are not as many of each of {report["ranks"] - 1}'
+            )
+
+
+def check_onesided(report: Mapping[str, Any]) -> None:
+    """Bandwidths, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        what = f'{result["op"]} by {result["sync"]} of {result["size"]} bytes'
+        _check_sampled(what, result, 2 if result['op'] == 'ping_pong' else 1)
+        _equal(f'bandwidth of {what}', result['bandwidth'], result['size'] / result['time']['best'])
+
+
+def check_threads(report: Mapping[str, Any], threads: int) -> None:
+    """Rates, by the messages of all ranks and threads, and times against MPI's clock.
+
+    :param threads: of each rank.
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    senders, window = report['ranks'] // 2, report['arguments']['window']
+    for result in report['results']:
+        measure = result['measure']
+        _check_sampled(measure, result, 1)
+        count = 1 if measure == 'one' else threads
+        _equal(f'number of threads of {measure}', result['threads'], count)
+        expected = senders * count * window / result['time']['best']
+        _equal(f'rate of {measure}', result['rate'], expected)
+
+
 # Rates of pairs, by what they count.
 _RATES_OF_PAIRS = {'message_rate': 'rate', 'bisection': 'bandwidth'}
 
