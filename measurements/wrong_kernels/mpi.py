@@ -531,42 +531,42 @@ MUTANTS = [
         'i < iterations; i++) {\n        if (i == iterations / 2) start = sample_now();\n'
         '        call(point);\n    }',
     ),
-    Mutant('collectives', 'no barrier', 'mpi/collectives.c', 'MPI_Barrier(comm);', ';'),
+    Mutant('collectives', 'no barrier', 'mpi/collectives.c', 'POST(Barrier, barrier, comm);', ';'),
     Mutant(
         'collectives',
         'barrier of one rank',
         'mpi/collectives.c',
-        'MPI_Barrier(comm);',
-        'MPI_Barrier(MPI_COMM_SELF);',
+        'POST(Barrier, barrier, comm);',
+        'POST(Barrier, barrier, MPI_COMM_SELF);',
     ),
     Mutant(
         'collectives',
         'barrier of all but the last',
         'mpi/collectives.c',
-        'MPI_Barrier(comm);',
-        'MPI_Barrier(bench.rank + 1 == bench.ranks ? MPI_COMM_SELF : comm);',
+        'POST(Barrier, barrier, comm);',
+        'POST(Barrier, barrier, bench.rank + 1 == bench.ranks ? MPI_COMM_SELF : comm);',
     ),
     Mutant(
         'collectives',
         'broadcast of half',
         'mpi/collectives.c',
-        'MPI_Bcast(bench.rank == 0 ? send : receive, bytes,',
-        'MPI_Bcast(bench.rank == 0 ? send : receive, bytes / 2,',
+        'POST(Bcast, bcast, bench.rank == 0 ? send : receive, bytes,',
+        'POST(Bcast, bcast, bench.rank == 0 ? send : receive, bytes / 2,',
     ),
     Mutant(
         'collectives',
         'sum of all but the own part',
         'mpi/collectives.c',
-        'MPI_Allreduce(send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);',
-        'MPI_Allreduce(send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);\n'
+        'POST(Allreduce, allreduce, send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);',
+        'POST(Allreduce, allreduce, send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);\n'
         '        ((double *)receive)[doubles - 1] -= 1e-6;',
     ),
     Mutant(
         'collectives',
         'gathered at the root alone',
         'mpi/collectives.c',
-        'MPI_Allgather(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);',
-        'MPI_Gather(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);',
+        'POST(Allgather, allgather, send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);',
+        'POST(Gather, gather, send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);',
     ),
     Mutant(
         'overlap',
