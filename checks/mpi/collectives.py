@@ -109,3 +109,81 @@ class Collectives(MpiBenchmark):
             more = f', and {many(len(said) - 1, "more violation")}' if said[1:] else ''
             self.finding = f'{mpi} over {self.fabric}, {self.layout}: {said[0]}{more}'
         return held[0].worst
+
+
+#: Those beside OPERATIONS, with the messages that must follow each other, of which the latency is made.
+OTHERS = {
+    **dict.fromkeys(('scan', 'exscan', 'alltoallv', 'scatterv', 'gatherv'), lambda n: n - 1),
+    'allgatherv': lambda n: math.ceil(math.log2(n)),
+    **dict.fromkeys(('neighbor_allgather', 'neighbor_alltoall'), lambda n: 1),
+}
+
+#: Those of which all ways to call them are compared.
+CALLED = ('barrier', 'bcast', 'allreduce', 'alltoall')
+
+
+@rfm.simple_test
+class CollectivesMore(MpiBenchmark):
+    """Scans, operations with a v, and of neighbours; and nonblocking and persistent calls of all.
+
+    A scan and an operation with a v may be a chain of all ranks, and are held against as many
+    ping-pongs. A nonblocking or persistent call does the same as the blocking one, and is held
+    against that.
+    """
+
+    program = 'collectives'
+    scale = parameter(scales(), type=str)
+    is_smoke_case = False
+    #: Not all MPIs have persistent collectives; with many ranks sizes end at 64 KiB.
+    may_lack = frozenset({'persistent_over_blocking', *(f'{op}_1m_time' for op in OTHERS)})
+
+    measures = {
+        'allgatherv_time': Quantity('us', 'lower', headline=True),
+        'iallreduce_time': Quantity('us', 'lower', headline=True),
+        'nonblocking_over_blocking': Quantity('1', 'lower', must_be_held=True),
+        'persistent_over_blocking': Quantity('1', 'lower', must_be_held=True),
+        **{f'{op}_over_ping_pong': Quantity('1', 'lower', must_be_held=True) for op in OTHERS},
+        **{f'{op}_{size}_time': Quantity('us', 'lower') for op in OTHERS for size in SIZES},
+    }
+
+    @run_after('setup')
+    def set_sizes(self):
+        self.largest = LARGEST if self.num_tasks <= FEW_RANKS else LARGE
+        sizes = [size for size in SIZES.values() if size <= self.largest]
+        self.arguments = [
+            f'--op {",".join((*CALLED, *OTHERS))}',
+            *('--call blocking,nonblocking,persistent', '--limits', f'--max {self.largest}'),
+            f'--ci 0.01 --budget 0.02 --focus {",".join(map(str, (NO_SIZE, SMALL, *sizes)))}',
+        ]
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_collectives(self.report)
+
+    def best(self, op, size, call='blocking'):
+        """Seconds of a call."""
+        return self.select(op=op, size=size, call=call)['time']['best']
+
+    def over_blocking(self, call):
+        """The worst factor between such a call and the blocking one, of the smallest size."""
+        sizes = {op: NO_SIZE if op == 'barrier' else SMALL for op in CALLED}
+        return max(self.best(op, size, call) / self.best(op, size) for op, size in sizes.items())
+
+    def figures(self):
+        latency = self.report['limits']['ping_pong']['latency']
+        values = {
+            'allgatherv_time': self.best('allgatherv', SMALL) * 1e6,
+            'iallreduce_time': self.best('allreduce', SMALL, 'nonblocking') * 1e6,
+            'nonblocking_over_blocking': self.over_blocking('nonblocking'),
+        }
+        if any(result['call'] == 'persistent' for result in self.report['results']):
+            values['persistent_over_blocking'] = self.over_blocking('persistent')
+        for op, steps in OTHERS.items():
+            values[f'{op}_over_ping_pong'] = self.best(op, SMALL) / (
+                steps(self.num_tasks) * latency
+            )
+            for name, size in SIZES.items():
+                if size <= self.largest:
+                    values[f'{op}_{name}_time'] = self.best(op, size) * 1e6
+        return self.named(**values)
