@@ -187,12 +187,15 @@ RANK = {
     **{'slowest_slice': 2e9, 'fastest_slice': 4e9, 'lost_share': 0.25},
     **{'chain': CHAIN, 'fma': CHAIN, 'counted': 3e9, 'rest': 0.5},
     'clocks': {'seconds': 2.5, 'least': 2.499, 'most': 2.501},
+    'quantum': {'shortest': 19e-6, 'longest': 4e-3},
 }
 
 
 @pytest.mark.parametrize(
     ('rank', 'sentence'),
     [
+        ({'quantum': {'shortest': 21e-6, 'longest': 4e-3}}, 'calls of the chain took 2.1e-05 to'),
+        ({'quantum': {'shortest': 10e-6, 'longest': 19e-6}}, 'calls of the chain took 1e-05 to'),
         ({'counted': 2e9}, 'the number of additions, vector load of rank 0'),
         ({'chain': CHAIN | {'by_slices': 2e9}}, 'the additions of the slices'),
         ({'fma': CHAIN | {'by_slices': 2e9}}, 'the multiply-adds of the slices'),

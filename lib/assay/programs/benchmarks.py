@@ -203,6 +203,9 @@ def _check_middle(
         _equal(f'worst {name}', results[name]['worst'], values[-1])
 
 
+# Of a call, in sources/node/chain.h.
+_CHAIN_ADDITIONS = 80000
+
 # Of multiply-adds in sources/node/vector_kernels.c.
 _CHAINS = (12, 20)
 
@@ -247,6 +250,14 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
         if place in rank:  # clock wrote none before
             _check_best_of_slices(
                 f'{place.partition("_")[0]}, {what}', rank['slices'], *rank[place]
+            )
+    if quantum := rank.get('quantum'):  # clock wrote none before
+        shortest, longest = quantum['shortest'], quantum['longest']
+        fastest = _CHAIN_ADDITIONS / rates[2]
+        if not shortest <= fastest * (1 + _DIGITS) <= longest * (1 + 2 * _DIGITS):
+            raise WrongAnswerError(
+                f'calls of the chain took {shortest} to {longest} s, but one of the fastest slice of '
+                f'the {what} {fastest} s'
             )
     mean = (1 - rank['lost_share']) * rates[2]
     _equal(f'mean of the slices, {what}', mean, chain['made'] / chain['seconds'])
