@@ -118,13 +118,16 @@ OTHERS = {
     **dict.fromkeys(('neighbor_allgather', 'neighbor_alltoall'), lambda n: 1),
 }
 
+#: What makes a communicator and frees it again, in the time of a call; none has a size.
+MAKERS = ('comm_dup', 'comm_split')
+
 #: Those of which all ways to call them are compared.
 CALLED = ('barrier', 'bcast', 'allreduce', 'alltoall')
 
 
 @rfm.simple_test
 class CollectivesMore(MpiBenchmark):
-    """Scans, operations with a v, and of neighbours; and nonblocking and persistent calls of all.
+    """Scans, operations with a v, of neighbours, and that make communicators; all ways to call them.
 
     A scan and an operation with a v may be a chain of all ranks, and are held against as many
     ping-pongs. A nonblocking or persistent call does the same as the blocking one, and is held
@@ -142,7 +145,10 @@ class CollectivesMore(MpiBenchmark):
         'iallreduce_time': Quantity('us', 'lower', headline=True),
         'nonblocking_over_blocking': Quantity('1', 'lower', must_be_held=True),
         'persistent_over_blocking': Quantity('1', 'lower', must_be_held=True),
-        **{f'{op}_over_ping_pong': Quantity('1', 'lower', must_be_held=True) for op in OTHERS},
+        **{
+            f'{op}_over_ping_pong': Quantity('1', 'lower', must_be_held=True)
+            for op in (*OTHERS, *MAKERS)
+        },
         **{f'{op}_{size}_time': Quantity('us', 'lower') for op in OTHERS for size in SIZES},
     }
 
@@ -151,7 +157,7 @@ class CollectivesMore(MpiBenchmark):
         self.largest = LARGEST if self.num_tasks <= FEW_RANKS else LARGE
         sizes = [size for size in SIZES.values() if size <= self.largest]
         self.arguments = [
-            f'--op {",".join((*CALLED, *OTHERS))}',
+            f'--op {",".join((*CALLED, *OTHERS, *MAKERS))}',
             *('--call blocking,nonblocking,persistent', '--limits', f'--max {self.largest}'),
             f'--ci 0.01 --budget 0.02 --focus {",".join(map(str, (NO_SIZE, SMALL, *sizes)))}',
         ]
@@ -179,6 +185,9 @@ class CollectivesMore(MpiBenchmark):
         }
         if any(result['call'] == 'persistent' for result in self.report['results']):
             values['persistent_over_blocking'] = self.over_blocking('persistent')
+        ping_pongs = math.ceil(math.log2(self.num_tasks)) * latency
+        for op in MAKERS:
+            values[f'{op}_over_ping_pong'] = self.best(op, NO_SIZE) / ping_pongs
         for op, steps in OTHERS.items():
             values[f'{op}_over_ping_pong'] = self.best(op, SMALL) / (
                 steps(self.num_tasks) * latency

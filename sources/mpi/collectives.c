@@ -25,12 +25,12 @@
 enum op { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCATTER, GATHER,
           USUAL_OPS,
           SCAN = USUAL_OPS, EXSCAN, ALLGATHERV, ALLTOALLV, SCATTERV, GATHERV, NEIGHBOR_ALLGATHER,
-          NEIGHBOR_ALLTOALL,
+          NEIGHBOR_ALLTOALL, COMM_DUP, COMM_SPLIT,
           OPS };
 static const char *const op_names[] = {
     "barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "reduce_scatter", "scatter",
     "gather", "scan", "exscan", "allgatherv", "alltoallv", "scatterv", "gatherv",
-    "neighbor_allgather", "neighbor_alltoall", NULL };
+    "neighbor_allgather", "neighbor_alltoall", "comm_dup", "comm_split", NULL };
 /* clang-format on */
 
 enum how { BLOCKING, NONBLOCKING, PERSISTENT, HOWS };
@@ -52,7 +52,8 @@ static const struct bench_about about = {
         "  alltoall, neighbors                   what each rank sends to each\n"
         "  scatter, reduce_scatter               what each rank ends up with\n"
         "Reductions sum doubles; reduce_scatter is MPI_Reduce_scatter_block. The barrier has no\n"
-        "size and is measured once. Those with a v have equal blocks. Neighbors are those of a\n"
+        "size and is measured once, as are comm_dup and comm_split (into two halves), each with\n"
+        "its MPI_Comm_free and in blocking calls alone. Those with a v have equal blocks. Neighbors are those of a\n"
         "line of all ranks.\n"
         "With --limits, rank 0 and the last rank play ping-pong (pt2pt's) in between.\n",
     .examples = "  mpirun -n 4 collectives\n"
@@ -117,6 +118,16 @@ static bool is_reduction(enum op op)
     return op == REDUCE || op == ALLREDUCE || op == REDUCE_SCATTER || op == SCAN || op == EXSCAN;
 }
 
+static bool makes_communicator(enum op op)
+{
+    return op == COMM_DUP || op == COMM_SPLIT;
+}
+
+static bool has_size(enum op op)
+{
+    return op != BARRIER && !makes_communicator(op);
+}
+
 static bool is_of_neighbours(enum op op)
 {
     return op == NEIGHBOR_ALLGATHER || op == NEIGHBOR_ALLTOALL;
@@ -126,9 +137,9 @@ static bool is_of_neighbours(enum op op)
  * as its send buffer and the others' as their receive buffers. */
 static int blocks_sent(enum op op)
 {
-    switch (op) {
-    case BARRIER:
+    if (!has_size(op))
         return 0;
+    switch (op) {
     case BCAST:
         return bench.rank == 0 ? 1 : 0;
     case SCATTER:
@@ -147,9 +158,9 @@ static int blocks_sent(enum op op)
 
 static int blocks_received(enum op op)
 {
-    switch (op) {
-    case BARRIER:
+    if (!has_size(op))
         return 0;
+    switch (op) {
     case BCAST:
         return bench.rank == 0 ? 0 : 1;
     case REDUCE:
@@ -191,6 +202,26 @@ static const bool has_persistent = false;
         else                                                                                       \
             PREPARE(name, __VA_ARGS__, MPI_INFO_NULL, request);                                    \
     } while (0)
+
+/* The even ranks, and the odd ones; in the other order if it is split. */
+static void make_communicator(enum op op)
+{
+    MPI_Comm made;
+    int rank, ranks;
+    bool splits = op == COMM_SPLIT;
+    if (splits)
+        MPI_Comm_split(MPI_COMM_WORLD, bench.rank % 2, -bench.rank, &made);
+    else
+        MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    MPI_Comm_rank(made, &rank);
+    MPI_Comm_size(made, &ranks);
+    MPI_Comm_free(&made);
+    int of_half = bench.ranks / 2 + (bench.rank % 2 == 0 ? bench.ranks % 2 : 0);
+    int expected = splits ? of_half - 1 - bench.rank / 2 : bench.rank;
+    if (rank != expected || ranks != (splits ? of_half : bench.ranks))
+        bench_abort(EXIT_WRONG_PAYLOAD, "%s made this rank %d of %d, and not rank %d of %d",
+                    op_names[op], rank, ranks, expected, splits ? of_half : bench.ranks);
+}
 
 static void post(const struct point *point, MPI_Request *request)
 {
@@ -255,6 +286,10 @@ static void post(const struct point *point, MPI_Request *request)
     case NEIGHBOR_ALLTOALL:
         POST(Neighbor_alltoall, neighbor_alltoall, send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE,
              line);
+        break;
+    case COMM_DUP:
+    case COMM_SPLIT:
+        make_communicator(point->op);
         break;
     case OPS:
         break;
@@ -476,10 +511,11 @@ static struct point *list_points(int *count)
     for (int i = 0; i < OPS * HOWS; i++) {
         int op = i / HOWS, how = i % HOWS;
         bool is_chosen = chosen_ops & 1u << op && chosen_hows & 1u << how;
-        if (!is_chosen || (how == PERSISTENT && !has_persistent))
+        if (!is_chosen || (how == PERSISTENT && !has_persistent) ||
+            (how != BLOCKING && makes_communicator(op)))
             continue;
-        size_t size = op == BARRIER ? 0 : smallest, last = op == BARRIER ? 0 : largest;
-        for (; size <= last; size = op == BARRIER ? 1 : sizes_next(size, last)) {
+        size_t size = has_size(op) ? smallest : 0, last = has_size(op) ? largest : 0;
+        for (; size <= last; size = has_size(op) ? sizes_next(size, last) : 1) {
             points[*count] = (struct point){ .op = op, .how = how, .size = size, .message = *count };
             points[(*count)++].sample =
                 sample_start(sample_plan_for(plan, &focus, size), SAMPLE_ROUNDS);
