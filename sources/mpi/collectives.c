@@ -650,9 +650,12 @@ int main(int argc, char **argv)
     char *send = memory_allocate(sent * largest), *receive = memory_allocate(received * largest);
     counts = memory_allocate((size_t)bench.ranks * sizeof *counts);
     displacements = memory_allocate((size_t)bench.ranks * sizeof *displacements);
-    MPI_Cart_create(MPI_COMM_WORLD, 1, &bench.ranks, &(int){ 0 }, 0, &line);
+    if (chosen_ops & (1u << NEIGHBOR_ALLGATHER | 1u << NEIGHBOR_ALLTOALL))
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &bench.ranks, &(int){ 0 }, 0, &line);
     int count;
     struct point *points = list_points(&count);
+    if (count == 0)
+        bench_refuse("none of the operations of --op is called as --call says by this MPI");
     if (with_limits)
         start_limits();
     if (chosen_ops & 1u << BARRIER) {
@@ -679,7 +682,8 @@ int main(int argc, char **argv)
     json_end(bench.json);
     if (with_limits)
         report_limits();
-    MPI_Comm_free(&line);
+    if (line != MPI_COMM_NULL)
+        MPI_Comm_free(&line);
     free(points);
     free(send);
     free(receive);

@@ -425,6 +425,8 @@ int main(int argc, char **argv)
 
     int count;
     struct point *points = list_points(&count);
+    if (count == 0)
+        bench_refuse("fetch_add is measured by lock and flush alone: give --sync one of them");
     MPI_Comm pair = pair_enter();
     if (pair != MPI_COMM_NULL) {
         measure_all(pair, points, count);
