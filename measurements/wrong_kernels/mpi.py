@@ -8,6 +8,7 @@ from functools import partial
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import (
     check_collectives,
+    check_files,
     check_halo,
     check_matching,
     check_onesided,
@@ -30,6 +31,7 @@ _ARGUMENTS = {
     'pairs': ['--group', '1', '--large', '1K', '--budget', '0.01'],
     'matching': ['--large', '8K', '--lines', '16', '--budget', '0.01'],
     'onesided': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
+    'files': ['--block', '1000', '--budget', '0.01'],
     'threads': ['--threads', str(_THREADS), '--thread-multiple', '--budget', '0.02'],
 }
 _CHECKS = {
@@ -40,6 +42,7 @@ _CHECKS = {
     'overlap': check_overlap,
     'matching': check_matching,
     'onesided': check_onesided,
+    'files': check_files,
     'threads': partial(check_threads, threads=_THREADS),
 }
 
@@ -706,6 +709,36 @@ MUTANTS = [
         'mpi/onesided.c',
         'double bandwidth = (double)point->size / time->best;',
         'double bandwidth = (double)point->size / time->median;',
+    ),
+    Mutant(
+        'files',
+        'time without the synchronisation',
+        'mpi/files.c',
+        'must_be_whole(&status, way_names[way]);\n    must(MPI_File_sync(file), "MPI_File_sync");',
+        'must_be_whole(&status, way_names[way]);',
+        equivalent='what is written is synchronised after the time: only the help text is wrong',
+    ),
+    Mutant(
+        'files',
+        'each rank reads its own',
+        'mpi/files.c',
+        'return (bench.rank + 1) % bench.ranks;',
+        'return bench.rank;',
+        equivalent='all is still written, read and looked at',
+    ),
+    Mutant(
+        'files',
+        'blocks of another rank',
+        'mpi/files.c',
+        'must(MPI_File_write_at(file, place_of(bench.rank),',
+        'must(MPI_File_write_at(file, place_of(0),',
+    ),
+    Mutant(
+        'files',
+        'bandwidth of a block',
+        'mpi/files.c',
+        'double bandwidth = (double)size / time->best;',
+        'double bandwidth = (double)bytes / time->best;',
     ),
     Mutant(
         'threads',

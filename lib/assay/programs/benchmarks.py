@@ -154,6 +154,20 @@ def check_threads(report: Mapping[str, Any], threads: int) -> None:
         _equal(f'rate of {measure}', result['rate'], expected)
 
 
+def check_files(report: Mapping[str, Any]) -> None:
+    """Bandwidths of the whole file, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    arguments = report['arguments']
+    size = report['ranks'] * arguments['blocks'] * arguments['block']
+    for result in report['results']:
+        what = f'{result["way"]} {result["direction"]}'
+        _check_sampled(what, result, 1)
+        _equal(f'size of the file, {what}', result['size'], size)
+        _equal(f'bandwidth of {what}', result['bandwidth'], size / result['time']['best'])
+
+
 # Rates of pairs, by what they count.
 _RATES_OF_PAIRS = {'message_rate': 'rate', 'bisection': 'bandwidth'}
 
