@@ -1,10 +1,11 @@
 """One-sided operations between two ranks, and what they cost beside messages."""
 
 import reframe as rfm
-from reframe.core.builtins import parameter
+from reframe.core.builtins import parameter, run_after
 
 from assay.checks.benchmark import MpiBenchmark, refusing
 from assay.checks.cases import scales
+from assay.config.fabrics import load_catalogue
 from assay.programs.benchmarks import check_onesided
 from assay.programs.figure import Quantity
 
@@ -45,6 +46,11 @@ class OneSided(MpiBenchmark):
             for op in OPERATIONS
         },
     }
+
+    @run_after('setup')
+    def force_one_sided(self):
+        recipe = load_catalogue().recipe(self.fabric, self.family)
+        self.env_vars = {**recipe.one_sided, **self.env_vars}
 
     def verify_answers(self):
         super().verify_answers()
