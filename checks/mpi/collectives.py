@@ -111,7 +111,7 @@ class Collectives(MpiBenchmark):
         return held[0].worst
 
 
-#: Those beside OPERATIONS, with the messages that must follow each other, of which the latency is made.
+#: Operations beside OPERATIONS, and how many messages follow each other in a simple one of N ranks.
 OTHERS = {
     **dict.fromkeys(('scan', 'exscan', 'alltoallv', 'scatterv', 'gatherv'), lambda n: n - 1),
     'allgatherv': lambda n: math.ceil(math.log2(n)),
@@ -121,7 +121,7 @@ OTHERS = {
 #: What makes a communicator and frees it again, in the time of a call; none has a size.
 MAKERS = ('comm_dup', 'comm_split')
 
-#: Those of which all ways to call them are compared.
+#: Operations whose ways to be called are compared.
 CALLED = ('barrier', 'bcast', 'allreduce', 'alltoall')
 
 

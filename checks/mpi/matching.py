@@ -15,7 +15,7 @@ SMALL, LARGE = 8, 256 << 10
 #: Receives, or messages, that wait before the one that is measured.
 LINE = 1024
 
-#: A known defect, of which a job would hang.
+#: A known defect that a job would hang by.
 ANY_SOURCE = 'any-source'
 
 
