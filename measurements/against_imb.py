@@ -24,10 +24,12 @@ def mpich() -> Mpi:
     return mpi
 
 
-def run(mpi: Mpi, fabric: str, command: list[str], libraries: Path) -> tuple[str, float]:
-    """Standard output and wall seconds of two bound ranks of a program."""
+def run(
+    mpi: Mpi, fabric: str, command: list[str], libraries: Path, ranks: int = 2
+) -> tuple[str, float]:
+    """Standard output and wall seconds of a program on bound ranks."""
     env = environment(mpi, fabric) | {'LD_LIBRARY_PATH': str(libraries)}
-    launch = [mpi.launcher, '-n', '2', '-bind-to', 'core', '-map-by', 'core', *command]
+    launch = [mpi.launcher, '-n', str(ranks), '-bind-to', 'core', '-map-by', 'core', *command]
     start = time.monotonic()
     done = subprocess.run(launch, env=env, capture_output=True, text=True, timeout=300)
     if done.returncode:

@@ -109,3 +109,90 @@ class Collectives(MpiBenchmark):
             more = f', and {many(len(said) - 1, "more violation")}' if said[1:] else ''
             self.finding = f'{mpi} over {self.fabric}, {self.layout}: {said[0]}{more}'
         return held[0].worst
+
+
+#: Operations beside OPERATIONS, and how many messages follow each other in a simple one of N ranks.
+OTHERS = {
+    **dict.fromkeys(('scan', 'exscan', 'alltoallv', 'scatterv', 'gatherv'), lambda n: n - 1),
+    'allgatherv': lambda n: math.ceil(math.log2(n)),
+    **dict.fromkeys(('neighbor_allgather', 'neighbor_alltoall'), lambda n: 1),
+}
+
+#: What makes a communicator and frees it again, in the time of a call; none has a size.
+MAKERS = ('comm_dup', 'comm_split')
+
+#: Operations whose ways to be called are compared.
+CALLED = ('barrier', 'bcast', 'allreduce', 'alltoall')
+
+
+@rfm.simple_test
+class CollectivesMore(MpiBenchmark):
+    """Scans, operations with a v, of neighbours, and that make communicators; all ways to call them.
+
+    A scan and an operation with a v may be a chain of all ranks, and are held against as many
+    ping-pongs. A nonblocking or persistent call does the same as the blocking one, and is held
+    against that.
+    """
+
+    program = 'collectives'
+    scale = parameter(scales(), type=str)
+    is_smoke_case = False
+    #: Not all MPIs have persistent collectives; with many ranks sizes end at 64 KiB.
+    may_lack = frozenset({'persistent_over_blocking', *(f'{op}_1m_time' for op in OTHERS)})
+
+    measures = {
+        'allgatherv_time': Quantity('us', 'lower', headline=True),
+        'iallreduce_time': Quantity('us', 'lower', headline=True),
+        'nonblocking_over_blocking': Quantity('1', 'lower', must_be_held=True),
+        'persistent_over_blocking': Quantity('1', 'lower', must_be_held=True),
+        **{
+            f'{op}_over_ping_pong': Quantity('1', 'lower', must_be_held=True)
+            for op in (*OTHERS, *MAKERS)
+        },
+        **{f'{op}_{size}_time': Quantity('us', 'lower') for op in OTHERS for size in SIZES},
+    }
+
+    @run_after('setup')
+    def set_sizes(self):
+        self.largest = LARGEST if self.num_tasks <= FEW_RANKS else LARGE
+        sizes = [size for size in SIZES.values() if size <= self.largest]
+        self.arguments = [
+            f'--op {",".join((*CALLED, *OTHERS, *MAKERS))}',
+            *('--call blocking,nonblocking,persistent', '--limits', f'--max {self.largest}'),
+            f'--ci 0.01 --budget 0.02 --focus {",".join(map(str, (NO_SIZE, SMALL, *sizes)))}',
+        ]
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_collectives(self.report)
+
+    def best(self, op, size, call='blocking'):
+        """Seconds of a call."""
+        return self.select(op=op, size=size, call=call)['time']['best']
+
+    def over_blocking(self, call):
+        """The worst factor between such a call and the blocking one, of the smallest size."""
+        sizes = {op: NO_SIZE if op == 'barrier' else SMALL for op in CALLED}
+        return max(self.best(op, size, call) / self.best(op, size) for op, size in sizes.items())
+
+    def figures(self):
+        latency = self.report['limits']['ping_pong']['latency']
+        values = {
+            'allgatherv_time': self.best('allgatherv', SMALL) * 1e6,
+            'iallreduce_time': self.best('allreduce', SMALL, 'nonblocking') * 1e6,
+            'nonblocking_over_blocking': self.over_blocking('nonblocking'),
+        }
+        if any(result['call'] == 'persistent' for result in self.report['results']):
+            values['persistent_over_blocking'] = self.over_blocking('persistent')
+        ping_pongs = math.ceil(math.log2(self.num_tasks)) * latency
+        for op in MAKERS:
+            values[f'{op}_over_ping_pong'] = self.best(op, NO_SIZE) / ping_pongs
+        for op, steps in OTHERS.items():
+            values[f'{op}_over_ping_pong'] = self.best(op, SMALL) / (
+                steps(self.num_tasks) * latency
+            )
+            for name, size in SIZES.items():
+                if size <= self.largest:
+                    values[f'{op}_{name}_time'] = self.best(op, size) * 1e6
+        return self.named(**values)

@@ -79,6 +79,49 @@ class Overlap(MpiBenchmark):
         return figures
 
 
+#: Bytes of an allreduce, and those of an alltoall to all ranks and to one at most.
+REDUCED, EXCHANGED, BLOCK = 1 << 20, 16 << 20, 64 << 10
+
+
+@rfm.simple_test
+class CollectivesOverlap(MpiBenchmark):
+    """A nonblocking allreduce and alltoall of all ranks, with computation that takes as long.
+
+    The computation calls MPI_Testall in between, without which few MPIs go on with a collective.
+    """
+
+    program = 'overlap'
+    operation = parameter(['allreduce', 'alltoall'], type=str, loggable=True)
+    scale = parameter(scales(), type=str)
+    is_smoke_case = False
+
+    @run_after('setup')
+    def set_size(self):
+        block = max(8, min(BLOCK, EXCHANGED // (8 * self.num_tasks) * 8))
+        self.size = REDUCED if self.operation == 'allreduce' else block
+        self.arguments = [
+            *(f'--operation {self.operation}', f'--min {self.size} --max {self.size}'),
+            *('--ratios 1', '--progress test', '--budget 0.2'),
+        ]
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_overlap(self.report)
+
+    measures = {
+        'overlap': Quantity('1', 'higher', headline=True),
+        'excess': Quantity('1', 'lower', must_be_held=True),
+        'collective_time': Quantity('us', 'lower'),
+    }
+
+    def figures(self):
+        (point,) = self.select(size=self.size)['points']
+        return self.named(
+            overlap=hidden(point), excess=excess(point), collective_time=best(point)[0] * 1e6
+        )
+
+
 def best(point):
     """The best times of communication, computation, and both together, in seconds."""
     return [point[part]['time']['best'] for part in ('communication', 'computation', 'total')]

@@ -22,6 +22,7 @@ class Clock(NodeBenchmark):
         'vector_of_scalar': Quantity('1', 'higher'),
         'flops_per_cycle': Quantity('flop', 'higher'),
         'cycles_kept': Quantity('1', 'higher'),
+        'longest_interruption': Quantity('us', 'lower'),
     } | OF_DISTURBANCE
 
     def verify_answers(self):
@@ -42,4 +43,8 @@ class Clock(NodeBenchmark):
             flops_per_cycle=loads['vector']['flops_per_cycle'],
             cycles_kept=1 - loads['scalar']['lost_share'],
         )
+        quanta = [rank['quantum'] for rank in loads['scalar']['ranks'] if 'quantum' in rank]
+        if quanta:  # clock wrote none before
+            longest = max(quantum['longest'] - quantum['shortest'] for quantum in quanta)
+            figures |= self.named(longest_interruption=longest * 1e6)
         return figures | self.disturbance_figures()

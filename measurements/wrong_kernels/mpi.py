@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import (
     check_collectives,
+    check_files,
     check_halo,
+    check_matching,
+    check_onesided,
     check_overlap,
     check_pairs,
     check_pt2pt,
     check_ring,
+    check_threads,
 )
 from wrong_kernels import Built, Mutant
 
 _MESH, _STEPS = (16, 16, 8), 4
+_THREADS = 3
 _ARGUMENTS = {
     'halo': ['--n', ','.join(map(str, _MESH)), '--steps', str(_STEPS), '--budget', '0.02'],
     'overlap': ['--min', '4K', '--max', '4K', '--ratios', '1', '--budget', '0.02'],
@@ -23,6 +29,10 @@ _ARGUMENTS = {
     'ring': ['--max-words', '64', '--budget', '0.2'],
     'collectives': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
     'pairs': ['--group', '1', '--large', '1K', '--budget', '0.01'],
+    'matching': ['--large', '8K', '--lines', '16', '--budget', '0.01'],
+    'onesided': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
+    'files': ['--block', '1000', '--budget', '0.01'],
+    'threads': ['--threads', str(_THREADS), '--thread-multiple', '--budget', '0.02'],
 }
 _CHECKS = {
     'pt2pt': check_pt2pt,
@@ -30,6 +40,10 @@ _CHECKS = {
     'collectives': check_collectives,
     'pairs': check_pairs,
     'overlap': check_overlap,
+    'matching': check_matching,
+    'onesided': check_onesided,
+    'files': check_files,
+    'threads': partial(check_threads, threads=_THREADS),
 }
 
 
@@ -520,42 +534,42 @@ MUTANTS = [
         'i < iterations; i++) {\n        if (i == iterations / 2) start = sample_now();\n'
         '        call(point);\n    }',
     ),
-    Mutant('collectives', 'no barrier', 'mpi/collectives.c', 'MPI_Barrier(comm);', ';'),
+    Mutant('collectives', 'no barrier', 'mpi/collectives.c', 'POST(Barrier, barrier, comm);', ';'),
     Mutant(
         'collectives',
         'barrier of one rank',
         'mpi/collectives.c',
-        'MPI_Barrier(comm);',
-        'MPI_Barrier(MPI_COMM_SELF);',
+        'POST(Barrier, barrier, comm);',
+        'POST(Barrier, barrier, MPI_COMM_SELF);',
     ),
     Mutant(
         'collectives',
         'barrier of all but the last',
         'mpi/collectives.c',
-        'MPI_Barrier(comm);',
-        'MPI_Barrier(bench.rank + 1 == bench.ranks ? MPI_COMM_SELF : comm);',
+        'POST(Barrier, barrier, comm);',
+        'POST(Barrier, barrier, bench.rank + 1 == bench.ranks ? MPI_COMM_SELF : comm);',
     ),
     Mutant(
         'collectives',
         'broadcast of half',
         'mpi/collectives.c',
-        'MPI_Bcast(bench.rank == 0 ? send : receive, bytes,',
-        'MPI_Bcast(bench.rank == 0 ? send : receive, bytes / 2,',
+        'POST(Bcast, bcast, bench.rank == 0 ? send : receive, bytes,',
+        'POST(Bcast, bcast, bench.rank == 0 ? send : receive, bytes / 2,',
     ),
     Mutant(
         'collectives',
         'sum of all but the own part',
         'mpi/collectives.c',
-        'MPI_Allreduce(send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);',
-        'MPI_Allreduce(send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);\n'
+        'POST(Allreduce, allreduce, send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);',
+        'POST(Allreduce, allreduce, send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);\n'
         '        ((double *)receive)[doubles - 1] -= 1e-6;',
     ),
     Mutant(
         'collectives',
         'gathered at the root alone',
         'mpi/collectives.c',
-        'MPI_Allgather(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);',
-        'MPI_Gather(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);',
+        'POST(Allgather, allgather, send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);',
+        'POST(Gather, gather, send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);',
     ),
     Mutant(
         'overlap',
@@ -667,5 +681,113 @@ MUTANTS = [
         'mpi/halo.c',
         'json_number(bench.json, "efficiency", rate / limit_rate);',
         'json_number(bench.json, "efficiency", 1.001 * rate / limit_rate);',
+    ),
+    Mutant(
+        'matching',
+        'a message more in the burst',
+        'mpi/matching.c',
+        'return sample_parts_end(&parts) / messages_of(bursts->incast);',
+        'return sample_parts_end(&parts) / (messages_of(bursts->incast) + 1);',
+    ),
+    Mutant(
+        'matching',
+        'senders that send the same message again',
+        'mpi/matching.c',
+        'MPI_Isend(memory + (size_t)i * incast->size,',
+        'MPI_Isend(memory,',
+    ),
+    Mutant(
+        'matching',
+        'receives of another size',
+        'mpi/matching.c',
+        'MPI_Irecv(memory + (size_t)slot * incast->size, (int)incast->size, MPI_BYTE, source',
+        'MPI_Irecv(memory, (int)incast->size, MPI_BYTE, source',
+    ),
+    Mutant(
+        'onesided',
+        'every other operation left out',
+        'mpi/onesided.c',
+        'call(side, &fetched);',
+        'if (i % 2 == 0) call(side, &fetched);',
+    ),
+    Mutant(
+        'onesided',
+        'put of a byte less',
+        'mpi/onesided.c',
+        'MPI_Put(local(side), bytes, MPI_BYTE, TARGET, 0, bytes,',
+        'MPI_Put(local(side), bytes - 1, MPI_BYTE, TARGET, 0, bytes - 1,',
+    ),
+    Mutant(
+        'onesided',
+        'get of what is before',
+        'mpi/onesided.c',
+        'MPI_Get(local(side), bytes, MPI_BYTE, TARGET, 0, bytes,',
+        'MPI_Get(local(side), bytes - 8, MPI_BYTE, TARGET, 8, bytes - 8,',
+    ),
+    Mutant(
+        'onesided',
+        'clock started once more half-way',
+        'mpi/onesided.c',
+        '        int64_t fetched = -1;',
+        '        if (i == iterations / 2) start = sample_now();\n        int64_t fetched = -1;',
+    ),
+    Mutant(
+        'onesided',
+        'bandwidth of the median',
+        'mpi/onesided.c',
+        'double bandwidth = (double)point->size / time->best;',
+        'double bandwidth = (double)point->size / time->median;',
+    ),
+    Mutant(
+        'files',
+        'time without the synchronisation',
+        'mpi/files.c',
+        'must_be_whole(&status, way_names[way]);\n    must(MPI_File_sync(file), "MPI_File_sync");',
+        'must_be_whole(&status, way_names[way]);',
+        equivalent='what is written is synchronised after the time: only the help text is wrong',
+    ),
+    Mutant(
+        'files',
+        'each rank reads its own',
+        'mpi/files.c',
+        'return (bench.rank + 1) % bench.ranks;',
+        'return bench.rank;',
+        equivalent='all is still written, read and looked at',
+    ),
+    Mutant(
+        'files',
+        'blocks of another rank',
+        'mpi/files.c',
+        'must(MPI_File_write_at(file, place_of(bench.rank),',
+        'must(MPI_File_write_at(file, place_of(0),',
+    ),
+    Mutant(
+        'files',
+        'bandwidth of a block',
+        'mpi/files.c',
+        'double bandwidth = (double)size / time->best;',
+        'double bandwidth = (double)bytes / time->best;',
+    ),
+    Mutant(
+        'threads',
+        'one thread that works alone',
+        'mpi/threads.c',
+        'if (task.measure == ONE && worker->number > 0)',
+        'if (worker->number > 0)',
+    ),
+    Mutant(
+        'threads',
+        'rate of a thread more',
+        'mpi/threads.c',
+        'double messages = (double)threads * (double)window',
+        'double messages = (double)(threads + 1) * (double)window',
+    ),
+    Mutant(
+        'threads',
+        'time until the first thread is done',
+        'mpi/threads.c',
+        'pthread_barrier_wait(&end);\n    count_windows();\n    double seconds = sample_since(start);',
+        'count_windows();\n    double seconds = sample_since(start);\n    pthread_barrier_wait(&end);',
+        why='the others may still send',
     ),
 ]

@@ -8,6 +8,7 @@
  *
  * Results are checked after each batch, outside the time, every element against an answer that
  * each rank computes for itself. Buffers for results are spoiled before and after. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -22,11 +23,18 @@
 
 /* clang-format off */
 enum op { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCATTER, GATHER,
+          USUAL_OPS,
+          SCAN = USUAL_OPS, EXSCAN, ALLGATHERV, ALLTOALLV, SCATTERV, GATHERV, NEIGHBOR_ALLGATHER,
+          NEIGHBOR_ALLTOALL, COMM_DUP, COMM_SPLIT,
           OPS };
+static const char *const op_names[] = {
+    "barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall", "reduce_scatter", "scatter",
+    "gather", "scan", "exscan", "allgatherv", "alltoallv", "scatterv", "gatherv",
+    "neighbor_allgather", "neighbor_alltoall", "comm_dup", "comm_split", NULL };
 /* clang-format on */
-static const char *const op_names[] = { "barrier",   "bcast",    "reduce",         "allreduce",
-                                        "allgather", "alltoall", "reduce_scatter", "scatter",
-                                        "gather",    NULL };
+
+enum how { BLOCKING, NONBLOCKING, PERSISTENT, HOWS };
+static const char *const how_names[] = { "blocking", "nonblocking", "persistent", NULL };
 
 static const struct bench_about about = {
     .program = "collectives",
@@ -34,22 +42,26 @@ static const struct bench_about about = {
     .text =
         "Time: the slowest rank's time for a batch of calls over the number of calls. A barrier,\n"
         "which is not timed, precedes each call of an operation with a root (bcast, reduce,\n"
-        "scatter, gather; the root is rank 0); the others are called back to back. Points are\n"
-        "measured in turn, in up to 4 bouts each.\n"
+        "scatter, gather; the root is rank 0) and of a scan, which some ranks could leave before\n"
+        "others; the others are called back to back. A call is the blocking one, the nonblocking\n"
+        "one and its MPI_Wait, or MPI_Start and MPI_Wait of a persistent request, where the MPI\n"
+        "has these. Points are measured in turn, in up to 4 bouts each.\n"
         "Size, in bytes:\n"
-        "  bcast, reduce, allreduce              the whole message\n"
+        "  bcast, reduce, allreduce, scans       the whole message\n"
         "  allgather, gather                     what each rank contributes\n"
-        "  alltoall                              what each rank sends to each\n"
+        "  alltoall, neighbors                   what each rank sends to each\n"
         "  scatter, reduce_scatter               what each rank ends up with\n"
         "Reductions sum doubles; reduce_scatter is MPI_Reduce_scatter_block. The barrier has no\n"
-        "size and is measured once.\n"
+        "size and is measured once, as are comm_dup and comm_split (into two halves), each with\n"
+        "its MPI_Comm_free and in blocking calls alone. Those with a v have equal blocks. Neighbors are those of a\n"
+        "line of all ranks.\n"
         "With --limits, rank 0 and the last rank play ping-pong (pt2pt's) in between.\n",
     .examples = "  mpirun -n 4 collectives\n"
                 "  mpirun -n 64 collectives --op allreduce,alltoall --min 8 --max 64K --limits\n",
     .min_ranks = 2,
 };
 
-static unsigned chosen_ops = (1u << OPS) - 1;
+static unsigned chosen_ops = (1u << USUAL_OPS) - 1, chosen_hows = 1u << BLOCKING;
 static size_t smallest = 8, largest = (size_t)1 << 20;
 static bool with_limits = false;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
@@ -59,6 +71,8 @@ static struct option_numbers focus;
 static const struct option_spec options[] = {
     { .name = "op", .kind = OPTION_CHOICES, .value = &chosen_ops, .argument = "LIST",
       .choices = op_names, .help = "what to measure" },
+    { .name = "call", .kind = OPTION_CHOICES, .value = &chosen_hows, .argument = "LIST",
+      .choices = how_names, .help = "how to call it" },
     { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 8,
       .high = (size_t)1 << 30, .help = "smallest size, a multiple of 8; the sizes are the "
                                        "smallest, the largest, and the powers of two between" },
@@ -76,38 +90,67 @@ static const struct option_spec options[] = {
 /* One operation at one size. */
 struct point {
     enum op op;
+    enum how how;
     size_t size;
     long message;
     char *send, *receive;
+    MPI_Request persistent;
     struct sample *sample;
 };
 
+/* Of operations with a v, in bytes: of the block of each rank. */
+static int *counts, *displacements;
+
+/* All ranks one after the other, each with its one or two neighbours. */
+static MPI_Comm line = MPI_COMM_NULL;
+
 /* What the operations are ---------------------------------------------------------------------- */
 
-static bool has_root(enum op op)
+/* Whether a rank may leave it without having waited for any other. */
+static bool runs_ahead(enum op op)
 {
-    return op == BCAST || op == REDUCE || op == SCATTER || op == GATHER;
+    return op == BCAST || op == REDUCE || op == SCATTER || op == GATHER || op == SCATTERV ||
+           op == GATHERV || op == SCAN || op == EXSCAN;
 }
 
 static bool is_reduction(enum op op)
 {
-    return op == REDUCE || op == ALLREDUCE || op == REDUCE_SCATTER;
+    return op == REDUCE || op == ALLREDUCE || op == REDUCE_SCATTER || op == SCAN || op == EXSCAN;
+}
+
+static bool makes_communicator(enum op op)
+{
+    return op == COMM_DUP || op == COMM_SPLIT;
+}
+
+static bool has_size(enum op op)
+{
+    return op != BARRIER && !makes_communicator(op);
+}
+
+static bool is_of_neighbours(enum op op)
+{
+    return op == NEIGHBOR_ALLGATHER || op == NEIGHBOR_ALLTOALL;
 }
 
 /* Blocks of `size` bytes in this rank's two buffers. MPI_Bcast has one buffer: the root's counts
  * as its send buffer and the others' as their receive buffers. */
 static int blocks_sent(enum op op)
 {
-    switch (op) {
-    case BARRIER:
+    if (!has_size(op))
         return 0;
+    switch (op) {
     case BCAST:
         return bench.rank == 0 ? 1 : 0;
     case SCATTER:
+    case SCATTERV:
         return bench.rank == 0 ? bench.ranks : 0;
     case ALLTOALL:
+    case ALLTOALLV:
     case REDUCE_SCATTER:
         return bench.ranks;
+    case NEIGHBOR_ALLTOALL:
+        return 2;
     default:
         return 1;
     }
@@ -115,58 +158,154 @@ static int blocks_sent(enum op op)
 
 static int blocks_received(enum op op)
 {
-    switch (op) {
-    case BARRIER:
+    if (!has_size(op))
         return 0;
+    switch (op) {
     case BCAST:
         return bench.rank == 0 ? 0 : 1;
     case REDUCE:
         return bench.rank == 0 ? 1 : 0;
+    case EXSCAN:
+        return bench.rank == 0 ? 0 : 1;
     case GATHER:
+    case GATHERV:
         return bench.rank == 0 ? bench.ranks : 0;
     case ALLGATHER:
+    case ALLGATHERV:
     case ALLTOALL:
+    case ALLTOALLV:
         return bench.ranks;
+    case NEIGHBOR_ALLGATHER:
+    case NEIGHBOR_ALLTOALL:
+        return 2;
     default:
         return 1;
     }
 }
 
-static void call(const struct point *point)
+#ifdef ASSAY_HAS_PERSISTENT_COLLECTIVES
+static const bool has_persistent = true;
+#define PREPARE(name, ...) MPI_##name##_init(__VA_ARGS__)
+#else
+static const bool has_persistent = false;
+#define PREPARE(name, ...)                                                                         \
+    bench_abort(EXIT_BROKEN, "this MPI has no MPI_" #name "_init") /* list_points leaves it out */
+#endif
+
+/* The blocking call; or the nonblocking one; or what makes a persistent request. */
+#define POST(name, small_name, ...)                                                                \
+    do {                                                                                           \
+        if (point->how == BLOCKING)                                                                \
+            MPI_##name(__VA_ARGS__);                                                               \
+        else if (point->how == NONBLOCKING)                                                        \
+            MPI_I##small_name(__VA_ARGS__, request);                                               \
+        else                                                                                       \
+            PREPARE(name, __VA_ARGS__, MPI_INFO_NULL, request);                                    \
+    } while (0)
+
+/* The even ranks, and the odd ones; in the other order if it is split. */
+static void make_communicator(enum op op)
+{
+    MPI_Comm made;
+    int rank, ranks;
+    bool splits = op == COMM_SPLIT;
+    if (splits)
+        MPI_Comm_split(MPI_COMM_WORLD, bench.rank % 2, -bench.rank, &made);
+    else
+        MPI_Comm_dup(MPI_COMM_WORLD, &made);
+    MPI_Comm_rank(made, &rank);
+    MPI_Comm_size(made, &ranks);
+    MPI_Comm_free(&made);
+    int of_half = bench.ranks / 2 + (bench.rank % 2 == 0 ? bench.ranks % 2 : 0);
+    int expected = splits ? of_half - 1 - bench.rank / 2 : bench.rank;
+    if (rank != expected || ranks != (splits ? of_half : bench.ranks))
+        bench_abort(EXIT_WRONG_PAYLOAD, "%s made this rank %d of %d, and not rank %d of %d",
+                    op_names[op], rank, ranks, expected, splits ? of_half : bench.ranks);
+}
+
+static void post(const struct point *point, MPI_Request *request)
 {
     MPI_Comm comm = MPI_COMM_WORLD;
     char *send = point->send, *receive = point->receive;
     int bytes = (int)point->size, doubles = bytes / (int)sizeof(double);
     switch (point->op) {
     case BARRIER:
-        MPI_Barrier(comm);
+        POST(Barrier, barrier, comm);
         break;
     case BCAST:
-        MPI_Bcast(bench.rank == 0 ? send : receive, bytes, MPI_BYTE, 0, comm);
+        POST(Bcast, bcast, bench.rank == 0 ? send : receive, bytes, MPI_BYTE, 0, comm);
         break;
     case REDUCE:
-        MPI_Reduce(send, receive, doubles, MPI_DOUBLE, MPI_SUM, 0, comm);
+        POST(Reduce, reduce, send, receive, doubles, MPI_DOUBLE, MPI_SUM, 0, comm);
         break;
     case ALLREDUCE:
-        MPI_Allreduce(send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);
+        POST(Allreduce, allreduce, send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    case SCAN:
+        POST(Scan, scan, send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);
+        break;
+    case EXSCAN:
+        POST(Exscan, exscan, send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);
         break;
     case ALLGATHER:
-        MPI_Allgather(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);
+        POST(Allgather, allgather, send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);
+        break;
+    case ALLGATHERV:
+        POST(Allgatherv, allgatherv, send, bytes, MPI_BYTE, receive, counts, displacements,
+             MPI_BYTE, comm);
         break;
     case ALLTOALL:
-        MPI_Alltoall(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);
+        POST(Alltoall, alltoall, send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, comm);
+        break;
+    case ALLTOALLV:
+        POST(Alltoallv, alltoallv, send, counts, displacements, MPI_BYTE, receive, counts,
+             displacements, MPI_BYTE, comm);
         break;
     case REDUCE_SCATTER:
-        MPI_Reduce_scatter_block(send, receive, doubles, MPI_DOUBLE, MPI_SUM, comm);
+        POST(Reduce_scatter_block, reduce_scatter_block, send, receive, doubles, MPI_DOUBLE,
+             MPI_SUM, comm);
         break;
     case SCATTER:
-        MPI_Scatter(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);
+        POST(Scatter, scatter, send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);
+        break;
+    case SCATTERV:
+        POST(Scatterv, scatterv, send, counts, displacements, MPI_BYTE, receive, bytes, MPI_BYTE, 0,
+             comm);
         break;
     case GATHER:
-        MPI_Gather(send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);
+        POST(Gather, gather, send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE, 0, comm);
+        break;
+    case GATHERV:
+        POST(Gatherv, gatherv, send, bytes, MPI_BYTE, receive, counts, displacements, MPI_BYTE, 0,
+             comm);
+        break;
+    case NEIGHBOR_ALLGATHER:
+        POST(Neighbor_allgather, neighbor_allgather, send, bytes, MPI_BYTE, receive, bytes,
+             MPI_BYTE, line);
+        break;
+    case NEIGHBOR_ALLTOALL:
+        POST(Neighbor_alltoall, neighbor_alltoall, send, bytes, MPI_BYTE, receive, bytes, MPI_BYTE,
+             line);
+        break;
+    case COMM_DUP:
+    case COMM_SPLIT:
+        make_communicator(point->op);
         break;
     case OPS:
         break;
+    }
+}
+
+static void call(struct point *point)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    if (point->how == PERSISTENT) {
+        MPI_Start(&point->persistent);
+        MPI_Wait(&point->persistent, MPI_STATUS_IGNORE);
+    } else {
+        post(point, &request);
+        if (point->how == NONBLOCKING)
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
     }
     sample_operation();
 }
@@ -180,6 +319,12 @@ static long block_message(const struct point *point, int to)
     return point->message * bench.ranks + to;
 }
 
+/* The rank before this one, and the one behind; at the ends of the line there is none. */
+static int neighbour(int index)
+{
+    return index == 0 ? bench.rank - 1 : bench.rank + 1;
+}
+
 /* What a rank contributes to an element of a sum: a small whole number, so that sums are exact in
  * any order. */
 static double contribution(const struct point *point, size_t element, int rank)
@@ -189,7 +334,9 @@ static double contribution(const struct point *point, size_t element, int rank)
 
 static double sum_of_contributions(const struct point *point, size_t element)
 {
-    double ranks = bench.ranks;
+    double ranks = point->op == SCAN     ? bench.rank + 1
+                   : point->op == EXSCAN ? bench.rank
+                                         : bench.ranks; /* the first so many */
     return ranks * contribution(point, element, 0) + ranks * (ranks - 1) / 2;
 }
 
@@ -202,18 +349,26 @@ static void fill(const struct point *point)
             elements[i] = contribution(point, i, bench.rank);
         return;
     }
-    for (size_t to = 0; to < blocks; to++)
-        payload_fill(point->send + to * point->size, point->size, bench.rank,
-                     block_message(point, (int)to));
+    for (int i = 0; i < (int)blocks; i++) {
+        int to = point->op == NEIGHBOR_ALLTOALL ? neighbour(i) : i;
+        payload_fill(point->send + (size_t)i * point->size, point->size, bench.rank,
+                     block_message(point, to));
+    }
+    for (int i = 0; i < bench.ranks; i++) {
+        counts[i] = (int)point->size;
+        displacements[i] = i * (int)point->size;
+    }
 }
 
 /* The block of the receive buffer that came from (or, for one from the root, stands at) `index`:
  * who sent it, and as which message. */
 static void expected_block(const struct point *point, int index, int *sender, long *message)
 {
-    bool from_root = point->op == BCAST || point->op == SCATTER;
-    bool addressed = point->op == ALLTOALL || point->op == SCATTER;
-    *sender = from_root ? 0 : index;
+    enum op op = point->op;
+    bool from_root = op == BCAST || op == SCATTER || op == SCATTERV;
+    bool addressed = op == ALLTOALL || op == ALLTOALLV || op == SCATTER || op == SCATTERV ||
+                     op == NEIGHBOR_ALLTOALL;
+    *sender = from_root ? 0 : is_of_neighbours(op) ? neighbour(index) : index;
     *message = block_message(point, addressed ? bench.rank : 0);
 }
 
@@ -260,6 +415,8 @@ static void check(const struct point *point)
         int sender;
         long message;
         expected_block(point, i, &sender, &message);
+        if (sender < 0 || sender >= bench.ranks)
+            continue;
         payload_check(point->receive + (size_t)i * point->size, point->size, sender, message);
     }
 }
@@ -292,7 +449,7 @@ static void check_barrier(int late)
 
 /* Measuring and reporting ---------------------------------------------------------------------- */
 
-static double calls_with_root(const struct point *point, long iterations)
+static double calls_after_barriers(struct point *point, long iterations)
 {
     struct sample_parts calls = sample_parts_start();
     for (long i = 0; i < iterations; i++) {
@@ -304,7 +461,7 @@ static double calls_with_root(const struct point *point, long iterations)
     return sample_parts_end(&calls);
 }
 
-static double calls_back_to_back(const struct point *point, long iterations)
+static double calls_back_to_back(struct point *point, long iterations)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     struct sample_instant start = sample_now();
@@ -315,9 +472,13 @@ static double calls_back_to_back(const struct point *point, long iterations)
 
 static double batch(void *context, long iterations)
 {
-    const struct point *point = context;
-    double seconds = has_root(point->op) ? calls_with_root(point, iterations)
-                                         : calls_back_to_back(point, iterations);
+    struct point *point = context;
+    if (point->how == PERSISTENT)
+        post(point, &point->persistent);
+    double seconds = runs_ahead(point->op) ? calls_after_barriers(point, iterations)
+                                           : calls_back_to_back(point, iterations);
+    if (point->how == PERSISTENT)
+        MPI_Request_free(&point->persistent);
     check(point);
     spoil(point);
     return seconds;
@@ -326,13 +487,14 @@ static double batch(void *context, long iterations)
 static void report(const struct point *point, const struct sample_result *result)
 {
     const struct stats *time = &result->time;
-    printf("%-15s %10zu %12.3f %12.3f %12.3f %8.2f %8d %10ld  %s\n", op_names[point->op],
+    printf("%-18s %10zu %12.3f %12.3f %12.3f %8.2f %8d %10ld  %-6s  %s\n", op_names[point->op],
            point->size, time->best * 1e6, time->median * 1e6, time->p95 * 1e6,
            (time->ci_high - time->ci_low) / 2 / time->median * 100, result->samples,
-           result->iterations, result->stopped_by);
+           result->iterations, result->stopped_by, how_names[point->how]);
 
     json_object(bench.json, NULL);
     json_string(bench.json, "op", op_names[point->op]);
+    json_string(bench.json, "call", how_names[point->how]);
     json_integer(bench.json, "size", (long long)point->size);
     sample_json(bench.json, result);
     json_end(bench.json);
@@ -344,14 +506,17 @@ static struct point *list_points(int *count)
     int sizes = 1;
     for (size_t size = smallest; size < largest; size = sizes_next(size, largest))
         sizes++;
-    struct point *points = memory_allocate((size_t)(sizes * OPS) * sizeof *points);
+    struct point *points = memory_allocate((size_t)(sizes * OPS * HOWS) * sizeof *points);
     *count = 0;
-    for (int op = 0; op < OPS; op++) {
-        if (!(chosen_ops & 1u << op))
+    for (int i = 0; i < OPS * HOWS; i++) {
+        int op = i / HOWS, how = i % HOWS;
+        bool is_chosen = chosen_ops & 1u << op && chosen_hows & 1u << how;
+        if (!is_chosen || (how == PERSISTENT && !has_persistent) ||
+            (how != BLOCKING && makes_communicator(op)))
             continue;
-        size_t size = op == BARRIER ? 0 : smallest, last = op == BARRIER ? 0 : largest;
-        for (; size <= last; size = op == BARRIER ? 1 : sizes_next(size, last)) {
-            points[*count] = (struct point){ .op = op, .size = size, .message = *count };
+        size_t size = has_size(op) ? smallest : 0, last = has_size(op) ? largest : 0;
+        for (; size <= last; size = has_size(op) ? sizes_next(size, last) : 1) {
+            points[*count] = (struct point){ .op = op, .how = how, .size = size, .message = *count };
             points[(*count)++].sample =
                 sample_start(sample_plan_for(plan, &focus, size), SAMPLE_ROUNDS);
         }
@@ -474,12 +639,23 @@ int main(int argc, char **argv)
     if (smallest % 8 || largest % 8)
         bench_refuse("--min %zu and --max %zu must be multiples of 8, the bytes of a double",
                      smallest, largest);
+    unsigned with_v = 1u << ALLGATHERV | 1u << ALLTOALLV | 1u << SCATTERV | 1u << GATHERV;
+    if (chosen_ops & with_v && largest * (size_t)bench.ranks > INT_MAX)
+        bench_refuse("--max %zu is too large for a v between %d ranks: their blocks have more than "
+                     "2 GiB",
+                     largest, bench.ranks);
     size_t sent, received;
     most_blocks(&sent, &received);
     memory_require((sent + received) * largest, "use a smaller --max or fewer ranks per host");
     char *send = memory_allocate(sent * largest), *receive = memory_allocate(received * largest);
+    counts = memory_allocate((size_t)bench.ranks * sizeof *counts);
+    displacements = memory_allocate((size_t)bench.ranks * sizeof *displacements);
+    if (chosen_ops & (1u << NEIGHBOR_ALLGATHER | 1u << NEIGHBOR_ALLTOALL))
+        MPI_Cart_create(MPI_COMM_WORLD, 1, &bench.ranks, &(int){ 0 }, 0, &line);
     int count;
     struct point *points = list_points(&count);
+    if (count == 0)
+        bench_refuse("none of the operations of --op is called as --call says by this MPI");
     if (with_limits)
         start_limits();
     if (chosen_ops & 1u << BARRIER) {
@@ -488,8 +664,8 @@ int main(int argc, char **argv)
     }
 
     if (bench.rank == 0)
-        printf("\n%-15s %10s %12s %12s %12s %8s %8s %10s  %s\n", "op", "bytes", "best us",
-               "median us", "p95 us", "+- %", "samples", "iterations", "stopped by");
+        printf("\n%-18s %10s %12s %12s %12s %8s %8s %10s  %-6s  %s\n", "op", "bytes", "best us",
+               "median us", "p95 us", "+- %", "samples", "iterations", "stop", "call");
     for (int round = 0; round < SAMPLE_ROUNDS; round++) {
         if (with_limits)
             measure_limits(round);
@@ -506,8 +682,12 @@ int main(int argc, char **argv)
     json_end(bench.json);
     if (with_limits)
         report_limits();
+    if (line != MPI_COMM_NULL)
+        MPI_Comm_free(&line);
     free(points);
     free(send);
     free(receive);
+    free(counts);
+    free(displacements);
     return bench_end();
 }

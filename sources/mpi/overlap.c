@@ -1,14 +1,15 @@
-/* overlap: how much of a message's time hides behind computation.
+/* overlap: how much of a message's time hides behind computation, or of a collective's.
  *
  * Rank 0 and the last rank send each other a message at once, as neighbours in a halo exchange do
- * (MPI_Isend, MPI_Irecv), compute for a given time, and wait for both (MPI_Waitall). What is
- * measured, and how to read it, stands in the help text below.
+ * (MPI_Isend, MPI_Irecv), compute for a given time, and wait for both (MPI_Waitall); or all ranks
+ * begin a nonblocking collective, compute, and wait for it. What is measured, and how to read it,
+ * stands in the help text below.
  *
  * The computation is floating-point work on a few values that stay in registers or the first
  * cache, so that it takes nothing from the message but the core. Its length is a number of rounds
  * of that work, not a time: with the message in the background it may take longer, and that shows.
  *
- * Payload: both ranks check every message whole after the clock has stopped, then spoil the
+ * Payload: all ranks check what they received whole after the clock has stopped, then spoil the
  * buffer. */
 #include <math.h>
 #include <stdio.h>
@@ -31,11 +32,13 @@ static const struct bench_about about = {
     .purpose = "how much of a message's time hides behind computation",
     .text =
         "Rank 0 and the last rank exchange messages of the given size, one in each direction at\n"
-        "once. Each repetition measures three times in turn, so that drifts of the machine meet\n"
-        "all of them alike; each is the slower rank's, and the median over the repetitions:\n"
-        "  Tcomm   MPI_Isend, MPI_Irecv, MPI_Waitall.\n"
-        "  Tcpu    the computation alone, on both ranks.\n"
-        "  Ttotal  MPI_Isend, MPI_Irecv, the computation, MPI_Waitall.\n"
+        "once. With --operation allreduce all ranks begin an MPI_Iallreduce of so many bytes\n"
+        "instead, and with alltoall an MPI_Ialltoall of so many to each rank. Each repetition\n"
+        "measures three times in turn, so that drifts of the machine meet all of them alike; each\n"
+        "is the slowest rank's, and the median over the repetitions:\n"
+        "  Tcomm   MPI_Isend, MPI_Irecv (or the collective), MPI_Waitall.\n"
+        "  Tcpu    the computation alone, on all these ranks.\n"
+        "  Ttotal  MPI_Isend, MPI_Irecv (or the collective), the computation, MPI_Waitall.\n"
         "Figures:\n"
         "  overlap   (Tcpu + Tcomm - Ttotal) / min(Tcpu, Tcomm). 100% when T = max(Tcpu, Tcomm),\n"
         "            0% when T = Tcpu + Tcomm. The table cuts it to 0 .. 100%, the JSON does not.\n"
@@ -50,23 +53,28 @@ static const struct bench_about about = {
         "needs --thread-multiple and a core to run on.\n",
     .examples =
         "  mpirun -n 2 overlap\n"
+        "  mpirun -n 16 overlap --operation allreduce --min 64K --max 1M\n"
         "  mpirun -n 2 overlap --progress test --test-interval 1e-5 --json test.json\n"
         "  MPIR_CVAR_ASYNC_PROGRESS=1 mpirun -n 2 overlap --thread-multiple --min 4M --max 4M\n",
     .min_ranks = 2,
     .thread_multiple = &thread_multiple,
 };
 
+enum operation { EXCHANGE, ALLREDUCE, ALLTOALL };
+static const char *const operation_names[] = { "exchange", "allreduce", "alltoall", NULL };
 enum progress { NONE, TEST };
 static const char *const progress_names[] = { "none", "test", NULL };
 
 static size_t smallest = (size_t)1 << 20, largest = (size_t)64 << 20;
 static struct option_numbers ratios = { .values = { 0.25, 0.5, 1, 2 }, .count = 4 };
-static int progress = NONE;
+static int operation = EXCHANGE, progress = NONE;
 static double test_interval = 2e-5;
 static struct sample_plan plan = { .ci = 0.02, .budget = 0.3 };
 
 /* clang-format off */
 static const struct option_spec options[] = {
+    { .name = "operation", .kind = OPTION_CHOICE, .value = &operation, .argument = "WHAT",
+      .choices = operation_names, .help = "what is to hide behind the computation" },
     { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 1,
       .high = (size_t)1 << 30, .help = "smallest message; the sizes are the smallest, the "
                                        "largest, and the powers of two between" },
@@ -112,7 +120,7 @@ __attribute__((noinline)) static void work(long rounds)
 
 /* Finds out what a round takes: the best of several tries, as anything else on the core only
  * adds. Tcpu is measured at every point, so this only has to set lengths about right. */
-static void calibrate(MPI_Comm pair)
+static void calibrate(MPI_Comm comm)
 {
     long rounds = 1000;
     double best = 0;
@@ -129,7 +137,7 @@ static void calibrate(MPI_Comm pair)
         left--;
     }
     seconds_per_round = best / (double)rounds;
-    MPI_Allreduce(MPI_IN_PLACE, &seconds_per_round, 1, MPI_DOUBLE, MPI_MAX, pair);
+    MPI_Allreduce(MPI_IN_PLACE, &seconds_per_round, 1, MPI_DOUBLE, MPI_MAX, comm);
     rounds_per_test = lround(fmax(1, test_interval / seconds_per_round));
 }
 
@@ -150,8 +158,8 @@ static void compute(long rounds, MPI_Request requests[2])
 enum series { COMMUNICATION, COMPUTATION, TOTAL, SERIES };
 
 struct point {
-    MPI_Comm pair;
-    int other, other_world;
+    MPI_Comm comm;          /* of the two, or of all ranks */
+    int other, other_world; /* of the two */
     int size; /* an int, as MPI's counts are */
     char *send, *receive;
     long rounds;
@@ -166,24 +174,110 @@ static void finish(MPI_Request requests[2])
 /* The send goes first: a receive that finds the other rank's message waiting may copy it then and
  * there, and keep this rank's own message back for as long. A microsecond between the ranks would
  * decide whether the two directions take turns, and the times would fall into two groups. */
+static void post(const struct point *point, MPI_Request requests[2])
+{
+    int size = point->size, doubles = size / (int)sizeof(double);
+    requests[1] = MPI_REQUEST_NULL;
+    switch (operation) {
+    case EXCHANGE:
+        MPI_Isend(point->send, size, MPI_BYTE, point->other, TAG, point->comm, &requests[1]);
+        MPI_Irecv(point->receive, size, MPI_BYTE, point->other, TAG, point->comm, &requests[0]);
+        break;
+    case ALLREDUCE:
+        MPI_Iallreduce(point->send, point->receive, doubles, MPI_DOUBLE, MPI_SUM, point->comm,
+                       &requests[0]);
+        break;
+    case ALLTOALL:
+        MPI_Ialltoall(point->send, size, MPI_BYTE, point->receive, size, MPI_BYTE, point->comm,
+                      &requests[0]);
+        break;
+    }
+}
+
+/* Blocks of the size in each of the two buffers. */
+static int blocks(void)
+{
+    return operation == ALLTOALL ? bench.ranks : 1;
+}
+
+/* What a rank contributes to an element of a sum: a whole number, so that sums are exact. */
+static double contribution(int element, int rank)
+{
+    return element % 1021 + rank;
+}
+
+static void fill(const struct point *point)
+{
+    size_t size = (size_t)point->size;
+    for (int to = 0; to < blocks(); to++)
+        payload_fill(point->send + (size_t)to * size, size, bench.rank, point->size + to);
+    double *elements = (double *)point->send;
+    for (int i = 0; operation == ALLREDUCE && i < point->size / (int)sizeof *elements; i++)
+        elements[i] = contribution(i, bench.rank);
+}
+
+/* Who sent a block of the receive buffer, and as which message. */
+static int sender_of(const struct point *point, int block, long *message)
+{
+    *message = operation == ALLTOALL ? point->size + bench.rank : point->size;
+    return operation == ALLTOALL ? block : point->other_world;
+}
+
+static void spoil(const struct point *point)
+{
+    size_t size = (size_t)point->size;
+    for (int i = 0; i < blocks(); i++) {
+        long message;
+        int sender = sender_of(point, i, &message);
+        payload_spoil(point->receive + (size_t)i * size, size, sender, message);
+    }
+}
+
+static void check_sums(const struct point *point)
+{
+    const double *found = (const double *)point->receive;
+    double ranks = bench.ranks;
+    for (int i = 0; i < point->size / (int)sizeof *found; i++) {
+        double expected = ranks * contribution(i, 0) + ranks * (ranks - 1) / 2;
+        if (found[i] != expected)
+            bench_abort(EXIT_WRONG_PAYLOAD,
+                        "MPI_Iallreduce of %d bytes gave a wrong sum in element %d: expected %g, "
+                        "found %g",
+                        point->size, i, expected, found[i]);
+    }
+}
+
+static void check(const struct point *point)
+{
+    if (operation == ALLREDUCE) {
+        check_sums(point);
+        return;
+    }
+    size_t size = (size_t)point->size;
+    for (int i = 0; i < blocks(); i++) {
+        long message;
+        int sender = sender_of(point, i, &message);
+        payload_check(point->receive + (size_t)i * size, size, sender, message);
+    }
+}
+
 static double exchange(const struct point *point, long rounds)
 {
     MPI_Request requests[2];
-    MPI_Barrier(point->pair);
+    MPI_Barrier(point->comm);
     struct sample_instant start = sample_now();
-    MPI_Isend(point->send, point->size, MPI_BYTE, point->other, TAG, point->pair, &requests[1]);
-    MPI_Irecv(point->receive, point->size, MPI_BYTE, point->other, TAG, point->pair, &requests[0]);
+    post(point, requests);
     compute(rounds, requests);
     finish(requests);
     double seconds = sample_since(start);
-    payload_check(point->receive, (size_t)point->size, point->other_world, point->size);
-    payload_spoil(point->receive, (size_t)point->size, point->other_world, point->size);
+    check(point);
+    spoil(point);
     return seconds;
 }
 
 static double computation_alone(const struct point *point)
 {
-    MPI_Barrier(point->pair);
+    MPI_Barrier(point->comm);
     struct sample_instant start = sample_now();
     compute(point->rounds, NULL);
     sample_operation();
@@ -274,20 +368,20 @@ static void report_size(const struct point *point, struct hiding hiding)
 /* All ratios at one size. */
 static void measure(struct point *point)
 {
-    payload_fill(point->send, (size_t)point->size, bench.rank, point->size);
-    payload_spoil(point->receive, (size_t)point->size, point->other_world, point->size);
+    fill(point);
+    spoil(point);
 
-    double comm = sample_run(plan, point->pair, batch, point).time.median;
+    double comm = sample_run(plan, point->comm, batch, point).time.median;
 
     struct hiding hiding = { 0 };
     json_object(bench.json, NULL);
     json_integer(bench.json, "size", point->size);
     json_array(bench.json, "points");
     for (int i = 0; i < ratios.count; i++) {
-        MPI_Bcast(&comm, 1, MPI_DOUBLE, 0, point->pair);
+        MPI_Bcast(&comm, 1, MPI_DOUBLE, 0, point->comm);
         point->rounds = lround(fmax(1, ratios.values[i] * comm / seconds_per_round));
         struct sample_result results[SERIES];
-        turns_run(plan, point->pair, SERIES, batches, point, results);
+        turns_run(plan, point->comm, SERIES, batches, point, results);
         if (bench.rank == 0) {
             report_point(point, ratios.values[i], results, &hiding);
             comm = results[COMMUNICATION].time.median; /* the newest, for the next length */
@@ -299,16 +393,16 @@ static void measure(struct point *point)
     json_end(bench.json);
 }
 
-static void measure_all(MPI_Comm pair)
+static void measure_all(MPI_Comm comm)
 {
     struct point point = {
-        .pair = pair,
+        .comm = comm,
         .other = bench.rank == 0 ? 1 : 0,
         .other_world = bench.ranks - 1 - bench.rank,
-        .send = memory_allocate(largest),
-        .receive = memory_allocate(largest),
+        .send = memory_allocate((size_t)blocks() * largest),
+        .receive = memory_allocate((size_t)blocks() * largest),
     };
-    calibrate(pair);
+    calibrate(comm);
     if (bench.rank == 0)
         print_head();
     for (size_t size = smallest; size <= largest; size = sizes_next(size, largest)) {
@@ -329,14 +423,21 @@ int main(int argc, char **argv)
     if (thread_multiple && level != MPI_THREAD_MULTIPLE)
         bench_refuse("this MPI does not give MPI_THREAD_MULTIPLE; leave --thread-multiple out, or "
                      "use an MPI built with it");
-    bool between = bench.rank > 0 && bench.rank < bench.ranks - 1;
-    memory_require(between ? 0 : 2 * largest, "use a smaller --max");
+    if (operation == ALLREDUCE && (smallest % 8 || largest % 8))
+        bench_refuse("--min %zu and --max %zu must be multiples of 8, the bytes of a double",
+                     smallest, largest);
+    bool is_idle = operation == EXCHANGE && bench.rank > 0 && bench.rank < bench.ranks - 1;
+    memory_require(is_idle ? 0 : 2 * (size_t)blocks() * largest, "use a smaller --max");
 
     json_array(bench.json, "results");
-    MPI_Comm pair = pair_enter();
-    if (pair != MPI_COMM_NULL) {
-        measure_all(pair);
-        pair_leave(&pair);
+    if (operation == EXCHANGE) {
+        MPI_Comm pair = pair_enter();
+        if (pair != MPI_COMM_NULL) {
+            measure_all(pair);
+            pair_leave(&pair);
+        }
+    } else {
+        measure_all(MPI_COMM_WORLD);
     }
     json_end(bench.json);
     return bench_end();

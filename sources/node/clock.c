@@ -24,7 +24,8 @@ static const struct bench_about about = {
         "CPUs run slower (vector). Each thread measures in slices of a millisecond. A rank's\n"
         "frequency is that of its threads' best slices (the first decile); its slowest slice and\n"
         "the cycles lost against its fastest slice tell of interruptions, of cores shared with others and of\n"
-        "throttling. At the end stand the CPU time that others took, time that a hypervisor\n"
+        "throttling. The longest call of the chain against the shortest, in the JSON file, tells of the\n"
+        "longest interruption. At the end stand the CPU time that others took, time that a hypervisor\n"
         "stole, quotas used up, and how often heat or power slowed the CPUs down.\n",
     .examples = "  mpirun -n 2 clock\n"
                 "  OMP_NUM_THREADS=8 mpirun -n 2 --bind-to numa clock --seconds 10 --json c.json\n",
@@ -63,8 +64,19 @@ struct thread_times {
     double by_slices; /* additions, by the rates of the slices and their times */
     double flop_by_slices;
     double rest; /* seconds between the last slice and the end */
+    double shortest, longest; /* seconds of a call of the chain and of what interrupted it */
     struct two_clocks clocks; /* of all of it */
 };
+
+/* Each call does the same work: whatever one takes longer than the shortest, something else had the
+ * core (the fixed work quantum of FTQ/FWQ, Sottile and Minnich, 2004). */
+static void take_quantum(struct thread_times *times, double took)
+{
+    if (times->shortest == 0 || took < times->shortest)
+        times->shortest = took;
+    if (took > times->longest)
+        times->longest = took;
+}
 
 /* Without vectors the chain's time is that of the whole slice, so that an interruption anywhere
  * shows; with them it is that of the chain's turns only. */
@@ -86,6 +98,7 @@ static void measure_thread(enum load load, const struct vector_kernels *kernels,
             times->sum = chain(times->sum, 1);
             now = omp_get_wtime();
             chain_seconds += now - before;
+            take_quantum(times, now - before);
             additions += CHAIN_ADDITIONS;
         }
         times->hz[times->slices] = additions / chain_seconds;
@@ -113,6 +126,7 @@ struct rank_clock {
     /* Of all threads, for whoever holds one against the other. */
     double additions, counted, by_slices, chain_seconds;
     double flop, flop_by_slices, fma_seconds, rest;
+    double shortest, longest; /* call of the chain */
     struct two_clocks clocks;
 };
 
@@ -166,6 +180,10 @@ static struct rank_clock summarise(struct thread_times *threads, int most_thread
         clock.flop_by_slices += threads[i].flop_by_slices;
         clock.fma_seconds += threads[i].fma_seconds;
         clock.rest += threads[i].rest;
+        if (i == 0 || threads[i].shortest < clock.shortest)
+            clock.shortest = threads[i].shortest;
+        if (threads[i].longest > clock.longest)
+            clock.longest = threads[i].longest;
         two_clocks_add(&clock.clocks, threads[i].clocks);
         clock.threads++;
     }
@@ -216,6 +234,10 @@ static void write_rank(int rank, const struct rank_clock *clock)
     write_place("flops_place", clock->flops_faster, clock->flops_fast);
     write_work("chain", clock->additions, clock->by_slices, clock->chain_seconds);
     write_work("fma", clock->flop, clock->flop_by_slices, clock->fma_seconds);
+    json_object(bench.json, "quantum");
+    json_number(bench.json, "shortest", clock->shortest);
+    json_number(bench.json, "longest", clock->longest);
+    json_end(bench.json);
     json_number(bench.json, "counted", clock->counted);
     json_number(bench.json, "rest", clock->rest);
     two_clocks_json(bench.json, clock->clocks);

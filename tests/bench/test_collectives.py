@@ -30,11 +30,36 @@ def test_all_operations(run, ranks):
     assert [(r['op'], r['size']) for r in results] == expected
     for entry in results:
         check_samples(entry)
-        assert f'{entry["op"]:15s} {entry["size"]:10d} ' in done.out
+        assert entry['call'] == 'blocking'
+        assert f'{entry["op"]:18s} {entry["size"]:10d} ' in done.out
     ping_pong = done.report['limits']['ping_pong']
     assert ping_pong['size'] == 40
     assert ping_pong['latency'] > 0
     assert ping_pong['bandwidth'] > 0
+
+
+OTHERS = (
+    *('scan', 'exscan', 'allgatherv', 'alltoallv', 'scatterv', 'gatherv'),
+    *('neighbor_allgather', 'neighbor_alltoall'),
+)
+
+
+def test_other_operations_and_calls(run):
+    """Persistent calls are left out where the MPI has none."""
+    makers = ('comm_dup', 'comm_split')
+    names = ','.join((*OPS, *OTHERS, *makers))
+    arguments = ['--op', names, '--call', 'blocking,nonblocking,persistent']
+    done = run('collectives', *arguments, '--max', '16', '--budget', '0.002', ranks=3)
+    assert done.code == 0, done.err
+    results = done.report['results']
+    found = {call: [] for call in ('blocking', 'nonblocking', 'persistent')}
+    for entry in results:
+        check_samples(entry)
+        found[entry['call']].append((entry['op'], entry['size']))
+    expected = [('barrier', 0)] + [(op, size) for op in (*OPS[1:], *OTHERS) for size in (8, 16)]
+    assert found['nonblocking'] == expected
+    assert found['blocking'] == [*expected, *((op, 0) for op in makers)]
+    assert found['persistent'] in ([], expected)
 
 
 @on_one_mpi
@@ -55,6 +80,22 @@ def test_slow_barriers_before_each_call_fit_into_the_budget(run, fault):
     assert done.code == 0, done.err
     # Some 10 batches of 10 barriers fill it.
     assert 1 < done.report['results'][0]['iterations_per_sample'] < 20
+
+
+@on_one_mpi
+@pytest.mark.parametrize(('op', 'rank'), [('exscan', 2), ('alltoallv', 1), ('neighbor_alltoall', 0)])
+def test_a_wrong_result_of_other_operations_is_found(run, fault, op, rank):
+    done = run(
+        'collectives',
+        *('--op', op, '--min', '4K', '--max', '4K', '--budget', '0.002'),
+        *('--call', 'nonblocking' if op == 'alltoallv' else 'blocking'),
+        ranks=3,
+        preload=fault('flip_result'),
+        env={'FLIP_RANK': str(rank)},
+    )
+    assert done.code != 0
+    assert f'collectives: rank {rank}: ' in done.err
+    assert 'arrived wrong' in done.err or 'gave a wrong sum' in done.err
 
 
 @pytest.mark.parametrize('op', OPS[1:])

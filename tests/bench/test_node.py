@@ -122,6 +122,7 @@ def test_clock(run, ranks, threads):
         assert all(r['threads'] == threads for r in own)
         assert all(0 < r['slowest_slice'] <= r['frequency'] <= r['fastest_slice'] for r in own)
         assert all(0 <= r['lost_share'] < 1 for r in own)
+        assert all(0 < r['quantum']['shortest'] <= r['quantum']['longest'] for r in own)
         frequency = entry['frequency']
         assert 0.2e9 < frequency['median'] < 8e9
         assert frequency['min'] == own[frequency['slowest_rank']]['frequency']
@@ -163,6 +164,8 @@ def test_clock_sees_other_processes(run):
     assert done.report['disturbance']['waited_share'] > 0.05
     scalar = done.report['results'][0]
     assert scalar['lost_share'] > 0.1
+    quantum = scalar['ranks'][0]['quantum']
+    assert quantum['longest'] > 2 * quantum['shortest']
     assert scalar['slowest_slice'] < 0.8 * scalar['frequency']['median']
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from assay.programs.benchmarks import check_overlap
 from families import on_one_mpi
 from measured import check_head, check_samples
 from quiet import measured
@@ -43,6 +44,27 @@ def test_report(run, ranks, progress):
         verdict = 'overlap' if overlap >= 0.75 else 'partial' if overlap > 0.25 else 'none'
         assert result['verdict'] == verdict
         assert f'{result["size"]:10d} verdict: {verdict}' in done.out
+
+
+COLLECTIVE = ('--min', '4K', '--max', '4K', '--ratios', '1', '--budget', '0.01')
+
+
+@pytest.mark.parametrize('operation', ['allreduce', 'alltoall'])
+def test_collectives(run, operation):
+    done = run('overlap', *COLLECTIVE, '--operation', operation, '--progress', 'test', ranks=3)
+    assert done.code == 0, done.err
+    check_overlap(done.report)
+    assert done.report['arguments']['operation'] == operation
+
+
+@on_one_mpi
+@pytest.mark.parametrize('operation', ['allreduce', 'alltoall'])
+def test_a_wrong_result_of_a_collective_is_found(run, fault, operation):
+    wrong = {'preload': fault('flip_result'), 'env': {'FLIP_RANK': '1'}}
+    done = run('overlap', *COLLECTIVE, '--operation', operation, **wrong)
+    assert done.code != 0
+    assert 'overlap: rank 1: ' in done.err
+    assert 'arrived wrong' in done.err or 'gave a wrong sum' in done.err
 
 
 FLIGHT = 2e-3

@@ -25,6 +25,7 @@ def chosen(name, fabric):
     others = {
         'AsUsersGetIt': {'fabric': 'default', 'layout': 'default'},
         'Overlap': {'progress': 'none'},
+        'CollectivesOverlap': {'operation': 'allreduce'},
         'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
         'MiniMDMixed': {'layout': 'mixed'},
         'Screen': {'layout': 'hybrid', 'scale': 'all_nodes'},

@@ -1333,6 +1333,34 @@ def without(words):
     return replacing('rfm_job.out', words, '')
 
 
+@pytest.mark.parametrize(
+    ('environment', 'version', 'fabric', 'sources'),
+    [
+        ('mpich', '4.3.2', 'ucx-tcp', 'named'),
+        ('mpich', '4.3.2', 'ucx-shm', 'named,any'),
+        ('mpich', '4.0.2', 'ucx-tcp', 'named,any'),
+        ('openmpi', '5.0.9', 'ucx-tcp', 'named,any'),
+    ],
+)
+def test_receives_that_are_known_to_hang_are_left_out(
+    tmp_path, environment, version, fabric, sources
+):
+    where = (SYSTEM, 'golden:node', tmp_path, 'mpi/matching', 'Matching', environment)
+    with check_on(*where, **chosen('Matching', fabric)) as (check, partition, environ):
+        environ.extras['version'] = version
+        check.setup(partition, environ)
+        assert f'--source {sources}' in check.arguments
+
+
+def test_threads_fill_the_cores_of_two_ranks(tmp_path):
+    where = (EXAMPLE, 'example-slurm:compute', tmp_path, 'mpi/threads', 'Threads', 'openmpi')
+    case = {'fabric': 'shm', 'layout': 'packed', 'scale': '1_node'}
+    with check_on(*where, **case) as (check, partition, environ):
+        check.setup(partition, environ)
+        assert (check.num_tasks, check.placement.threads, check.threads) == (2, 8, 8)
+        assert check.processes.ranks == 16
+
+
 def test_a_defect_that_hangs_is_told(job):
     seen = []
     job(HUNG, exitcode=3, version='4.3.2', look=seen.append)

@@ -16,10 +16,13 @@ from assay.programs.application import (
 from assay.programs.benchmarks import (
     check_clock,
     check_dgemm,
+    check_matching,
     check_nodes,
+    check_onesided,
     check_overlap,
     check_pairs,
     check_pt2pt,
+    check_threads,
 )
 
 
@@ -211,12 +214,15 @@ RANK = {
     **{'slowest_slice': 2e9, 'fastest_slice': 4e9, 'lost_share': 0.25},
     **{'chain': CHAIN, 'fma': CHAIN, 'counted': 3e9, 'rest': 0.5},
     'clocks': {'seconds': 2.5, 'least': 2.499, 'most': 2.501},
+    'quantum': {'shortest': 19e-6, 'longest': 4e-3},
 }
 
 
 @pytest.mark.parametrize(
     ('rank', 'sentence'),
     [
+        ({'quantum': {'shortest': 21e-6, 'longest': 4e-3}}, 'calls of the chain took 2.1e-05 to'),
+        ({'quantum': {'shortest': 10e-6, 'longest': 19e-6}}, 'calls of the chain took 1e-05 to'),
         ({'counted': 2e9}, 'the number of additions, vector load of rank 0'),
         ({'chain': CHAIN | {'by_slices': 2e9}}, 'the additions of the slices'),
         ({'fma': CHAIN | {'by_slices': 2e9}}, 'the multiply-adds of the slices'),
@@ -287,6 +293,54 @@ def test_overlap_that_does_not_follow(change, sentence):
     check({})
     with pytest.raises(WrongAnswerError, match=sentence):
         check(change)
+
+
+MICROSECOND = {'time': dict.fromkeys(('min', 'best', 'median', 'p95'), 1e-6)}
+
+
+@pytest.mark.parametrize(
+    ('change', 'sentence'),
+    [
+        ({'bandwidth': 9e6}, 'the bandwidth of put by flush of 8 bytes is 9e'),
+        ({'size': 16}, 'the bandwidth of put by flush of 16 bytes'),
+        ({'clocks': {'own': 2.0, 'slowest': 2.0, 'least': 0.9, 'most': 1.1}}, 'put by flush of 8 b'),
+    ],
+)
+def test_one_sided_operations_that_do_not_follow(change, sentence):
+    put = {'op': 'put', 'sync': 'flush', 'size': 8, 'bandwidth': 8e6, **MICROSECOND}
+    check_onesided({'results': [put]})
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check_onesided({'results': [put | change]})
+
+
+@pytest.mark.parametrize(
+    ('change', 'sentence'),
+    [
+        ({'rate': 256e6}, 'the rate of shared is'),
+        ({'threads': 2}, 'the number of threads of shared'),
+        ({'measure': 'one'}, 'the number of threads of one'),
+    ],
+)
+def test_rates_of_threads_that_do_not_follow(change, sentence):
+    def check(changes):
+        shared = {'measure': 'shared', 'threads': 3, 'rate': 2 * 3 * 64e6, **MICROSECOND}
+        check_threads(
+            {'ranks': 4, 'arguments': {'window': 64}, 'results': [shared | changes]}, threads=3
+        )
+
+    check({})
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check(change)
+
+
+def test_a_burst_has_as_many_messages_of_each_sender():
+    def check(messages):
+        incast = {'measure': 'incast', 'size': 8, 'messages': messages, **MICROSECOND}
+        check_matching({'ranks': 4, 'results': [incast]})
+
+    check(63)
+    with pytest.raises(WrongAnswerError, match='64 messages of an incast are not as many of each'):
+        check(64)
 
 
 @pytest.mark.parametrize('place', [{'best_place': [2, 3]}, {'median_place': [11, 12]}])

@@ -59,12 +59,14 @@ class Recipe(Entry):
     :param env: variables that force the fabric, and leave no other way.
     :param expect: must each be found in the job's output.
     :param forbid: must not be found there.
+    :param one_sided: variables by which one-sided operations take the fabric, too.
     """
 
     requires: Expression
     env: Variables
     expect: list[Expression] = Field(min_length=1)
     forbid: list[Expression] = []
+    one_sided: Variables = {}
 
     def shown_by(self, output: Iterable[Piece]) -> bool:
         """Whether the MPI's statement says that this fabric was used.

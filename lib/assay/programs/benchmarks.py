@@ -127,6 +127,63 @@ def check_collectives(report: Mapping[str, Any]) -> None:
         _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
 
 
+def check_matching(report: Mapping[str, Any]) -> None:
+    """Times against MPI's clock, and that a burst has as many messages of each sender.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        measure, size = result['measure'], result['size']
+        # Of a round trip half is the time, of a burst the part of a message.
+        parts = result.get('messages', 2)
+        _check_sampled(f'{measure} of {size} bytes', result, parts)
+        if measure == 'incast' and parts % (report['ranks'] - 1):
+            raise WrongAnswerError(
+                f'{parts} messages of an incast are not as many of each of {report["ranks"] - 1}'
+            )
+
+
+def check_onesided(report: Mapping[str, Any]) -> None:
+    """Bandwidths, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        what = f'{result["op"]} by {result["sync"]} of {result["size"]} bytes'
+        _check_sampled(what, result, 2 if result['op'] == 'ping_pong' else 1)
+        _equal(f'bandwidth of {what}', result['bandwidth'], result['size'] / result['time']['best'])
+
+
+def check_threads(report: Mapping[str, Any], threads: int) -> None:
+    """Rates, by the messages of all ranks and threads, and times against MPI's clock.
+
+    :param threads: of each rank.
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    senders, window = report['ranks'] // 2, report['arguments']['window']
+    for result in report['results']:
+        measure = result['measure']
+        _check_sampled(measure, result, 1)
+        count = 1 if measure == 'one' else threads
+        _equal(f'number of threads of {measure}', result['threads'], count)
+        expected = senders * count * window / result['time']['best']
+        _equal(f'rate of {measure}', result['rate'], expected)
+
+
+def check_files(report: Mapping[str, Any]) -> None:
+    """Bandwidths of the whole file, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    arguments = report['arguments']
+    size = report['ranks'] * arguments['blocks'] * arguments['block']
+    for result in report['results']:
+        what = f'{result["way"]} {result["direction"]}'
+        _check_sampled(what, result, 1)
+        _equal(f'size of the file, {what}', result['size'], size)
+        _equal(f'bandwidth of {what}', result['bandwidth'], size / result['time']['best'])
+
+
 # Rates of pairs, by what they count.
 _RATES_OF_PAIRS = {'message_rate': 'rate', 'bisection': 'bandwidth'}
 
@@ -176,6 +233,9 @@ def _check_middle(
         _equal(f'worst {name}', results[name]['worst'], values[-1])
 
 
+# Of a call, in sources/node/chain.h.
+_CHAIN_ADDITIONS = 80000
+
 # Of multiply-adds in sources/node/vector_kernels.c.
 _CHAINS = (12, 20)
 
@@ -220,6 +280,14 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
         if place in rank:  # clock wrote none before
             _check_best_of_slices(
                 f'{place.partition("_")[0]}, {what}', rank['slices'], *rank[place]
+            )
+    if quantum := rank.get('quantum'):  # clock wrote none before
+        shortest, longest = quantum['shortest'], quantum['longest']
+        fastest = _CHAIN_ADDITIONS / rates[2]
+        if not shortest <= fastest * (1 + _DIGITS) <= longest * (1 + 2 * _DIGITS):
+            raise WrongAnswerError(
+                f'calls of the chain took {shortest} to {longest} s, but one of the fastest slice of '
+                f'the {what} {fastest} s'
             )
     mean = (1 - rank['lost_share']) * rates[2]
     _equal(f'mean of the slices, {what}', mean, chain['made'] / chain['seconds'])

@@ -19,6 +19,7 @@ from assay.text import plain
 PROGRAMS: dict[str, tuple[str, dict[str, str]]] = {
     'pt2pt': ('one way, by ping-pong between two ranks', {'pattern': 'ping-pong'}),
     'ring': ('of a hop round all ranks', {}),
+    'onesided': ('of a put, by flush', {'op': 'put', 'sync': 'flush'}),
 }
 
 #: A benchmark's report, which may be anything, and bytes of it, of which no real one has so many.

@@ -33,7 +33,7 @@ _IN_CACHES = 'in_caches'
 _SENDS_NOTHING = ('waxpy', 'assembly', 'stencil', 'force', 'neighbour')
 #: The family of figures that say how quiet it was, and what is in their names.
 JITTER = 'jitter'
-_JITTER = ('whole_of_best', 'slowest_', 'cycles_kept', 'imbalance')
+_JITTER = ('whole_of_best', 'slowest_', 'cycles_kept', 'imbalance', 'longest_interruption')
 _MESSAGES = ('PointToPoint', 'Ring', 'Pairs', 'IntelMpi', 'Osu')
 _BANDWIDTH = ('bandwidth', 'bisection', 'bidirectional')
 _HALO = ('Halo', 'Overlap')

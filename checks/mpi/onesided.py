@@ -1,0 +1,77 @@
+"""One-sided operations between two ranks, and what they cost beside messages."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after
+
+from assay.checks.benchmark import MpiBenchmark, refusing
+from assay.checks.cases import scales
+from assay.config.fabrics import load_catalogue
+from assay.programs.benchmarks import check_onesided
+from assay.programs.figure import Quantity
+
+SMALL, LARGE = 8, 1 << 20
+
+#: The ways to complete each of the operations that move memory, and of those that fetch.
+OPERATIONS = ('put', 'get', 'accumulate')
+SYNCS = {
+    **dict.fromkeys(OPERATIONS, ('fence', 'pscw', 'lock', 'flush')),
+    'fetch_add': ('lock', 'flush'),
+}
+
+
+@rfm.simple_test
+class OneSided(MpiBenchmark):
+    """Put, get and accumulate from 8 B to 1 MiB, and fetch-and-add, each by every way to complete.
+
+    They are held against the ping-pong of the same MPI between the same two ranks.
+    """
+
+    program = 'onesided'
+    arguments = [f'--max {LARGE}', '--budget 0.04', f'--focus {SMALL},{LARGE}']
+    ranks = 2
+    layout = parameter(['packed', 'spread'], type=str)
+    scale = parameter(scales(2), type=str)
+    is_smoke_case = False
+
+    measures = {
+        'put_time': Quantity('us', 'lower', headline=True),
+        'put_bandwidth': Quantity('MB/s', 'higher', headline=True),
+        **{
+            f'{op}_{sync}_over_ping_pong': Quantity('1', 'lower', must_be_held=True)
+            for op, syncs in SYNCS.items()
+            for sync in syncs
+        },
+        **{
+            f'{op}_bandwidth_of_ping_pong': Quantity('1', 'higher', must_be_held=True)
+            for op in OPERATIONS
+        },
+    }
+
+    @run_after('setup')
+    def force_one_sided(self):
+        recipe = load_catalogue().recipe(self.fabric, self.family)
+        self.env_vars = {**recipe.one_sided, **self.env_vars}
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_onesided(self.report)
+
+    def best(self, op, size, sync='flush'):
+        """Seconds of an operation."""
+        return self.select(op=op, sync=sync, size=size)['time']['best']
+
+    def figures(self):
+        small, large = (self.best('ping_pong', size, 'messages') for size in (SMALL, LARGE))
+        return self.named(
+            put_time=self.best('put', SMALL) * 1e6,
+            put_bandwidth=LARGE / self.best('put', LARGE) / 1e6,
+            **{
+                f'{op}_{sync}_over_ping_pong': self.best(op, SMALL, sync) / small
+                for op, syncs in SYNCS.items()
+                for sync in syncs
+            },
+            **{
+                f'{op}_bandwidth_of_ping_pong': large / self.best(op, LARGE) for op in OPERATIONS
+            },
+        )

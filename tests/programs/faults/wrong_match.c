@@ -1,0 +1,47 @@
+/* A fault: receives match other messages than they ought to.
+ *
+ * Preload it into `matching`:
+ *     mpicc -shared -fPIC wrong_match.c -o wrong_match.so
+ *     WRONG_MATCH=order LD_PRELOAD=$PWD/wrong_match.so matching
+ * WRONG_MATCH: "order" exchanges each two messages that rank 1 sends to rank 0 one after the other;
+ * "source" says of messages of rank 1 that they came from rank 2; "hang" has receives from
+ * MPI_ANY_SOURCE match nothing. */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAG = 1, NOBODY = 999 }; /* of sources/mpi/matching.c; of no message */
+
+static int is(const char *fault)
+{
+    const char *chosen = getenv("WRONG_MATCH");
+    return chosen && strcmp(chosen, fault) == 0;
+}
+
+int MPI_Isend(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
+              MPI_Request *request)
+{
+    static long sent = 0;
+    int rank;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const char *bytes = buffer;
+    if (is("order") && rank == 1 && tag == TAG)
+        bytes += sent++ % 2 == 0 ? count : -count;
+    return PMPI_Isend(bytes, count, type, to, tag, comm, request);
+}
+
+int MPI_Irecv(void *buffer, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+              MPI_Request *request)
+{
+    if (is("hang") && source == MPI_ANY_SOURCE)
+        tag = NOBODY;
+    return PMPI_Irecv(buffer, count, type, source, tag, comm, request);
+}
+
+int MPI_Wait(MPI_Request *request, MPI_Status *status)
+{
+    int code = PMPI_Wait(request, status);
+    if (is("source") && status != MPI_STATUS_IGNORE && status->MPI_SOURCE == 1)
+        status->MPI_SOURCE = 2;
+    return code;
+}
