@@ -34,6 +34,7 @@ site_configuration = {
         {'name': 'maintenance', 'options': ["--tag='^maintenance$'"]},
         {'name': 'acceptance', 'options': ["--tag='^acceptance$'"]},
         {'name': 'screen', 'options': ["--tag='^screen$'"]},
+        {'name': 'tune', 'options': ["--tag='^tune$'"]},
     ],
     'logging': [
         {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "algorithms.h"
 #include "bench.h"
 #include "clock.h"
 #include "memory.h"
@@ -63,7 +64,7 @@ static const struct bench_about about = {
 
 static unsigned chosen_ops = (1u << USUAL_OPS) - 1, chosen_hows = 1u << BLOCKING;
 static size_t smallest = 8, largest = (size_t)1 << 20;
-static bool with_limits = false;
+static bool with_limits = false, with_algorithms = false;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
 static struct option_numbers focus;
 
@@ -83,6 +84,8 @@ static const struct option_spec options[] = {
     { .name = "limits", .kind = OPTION_FLAG, .value = &with_limits,
       .help = "measure the ping-pong between rank 0 and the last rank in the same job: its "
               "latency at 8 bytes and its bandwidth at the largest size" },
+    { .name = "algorithms", .kind = OPTION_FLAG, .value = &with_algorithms,
+      .help = "write the MPI's control variables of algorithms into the JSON report" },
     { .name = NULL },
 };
 /* clang-format on */
@@ -682,6 +685,8 @@ int main(int argc, char **argv)
     json_end(bench.json);
     if (with_limits)
         report_limits();
+    if (with_algorithms)
+        algorithms_json(bench.json);
     if (line != MPI_COMM_NULL)
         MPI_Comm_free(&line);
     free(points);

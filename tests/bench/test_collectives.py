@@ -117,3 +117,30 @@ def test_sizes_that_hold_no_doubles_are_refused(run):
     done = run('collectives', '--min', '12')
     assert done.code == 2
     assert 'must be multiples of 8' in done.err
+
+
+@on_one_mpi
+def test_the_mpi_tells_its_algorithms(run):
+    done = run('collectives', '--op', 'barrier', '--algorithms', '--budget', '0.01')
+    assert done.code == 0, done.err
+    variables = {one['name']: one for one in done.report['control_variables']}
+    assert all(one['text'] for one in variables.values())
+    chosen = [one for name, one in variables.items() if name.lower().endswith('_algorithm')]
+    assert chosen and all(isinstance(one['value'], int | str) for one in chosen)
+
+
+@on_one_mpi
+@pytest.mark.parametrize('op', ['reduce', 'allreduce', 'reduce_scatter'])
+def test_an_order_of_ranks_that_is_not_kept_is_found(run, fault, op):
+    arguments = ['--op', op, '--min', '4K', '--max', '4K']
+    good = run('noncommutative', *arguments, ranks=3)
+    assert good.code == 0, good.err
+    assert 'in the order of ranks' in good.out
+    done = run(
+        'noncommutative',
+        *arguments,
+        preload=fault('flip_result'),
+        env={'FLIP_RANK': '0' if op in AT_THE_ROOT else '1'},
+    )
+    assert done.code != 0
+    assert 'the order of ranks was not kept' in done.err

@@ -19,7 +19,7 @@ FLOORS = [
     ('nights', 'acceptance'),
     ('one_run',),
     ('checks', 'report', 'bundle'),
-    ('comparing', 'screening', 'campaign', 'discovery'),
+    ('comparing', 'screening', 'tuning', 'campaign', 'discovery'),
     ('results',),
     ('running', 'job'),
     ('layout', 'spack', 'vcluster'),

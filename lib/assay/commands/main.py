@@ -39,6 +39,7 @@ from assay.commands.screen import screen
 from assay.commands.sign import key, sign, verify
 from assay.commands.trend import trend
 from assay.commands.triage import triage
+from assay.commands.tune import tune
 from assay.commands.witness import witness
 from assay.config import settings
 from assay.report.console import write_visibly
@@ -122,6 +123,7 @@ app.command()(forget)
 app.command()(compare_runs)
 app.command(context_settings=PASS_ON)(compare_settings)
 app.command(context_settings=PASS_ON)(screen)
+app.command(context_settings=PASS_ON)(tune)
 app.command()(trend)
 app.command()(report)
 app.command()(triage)

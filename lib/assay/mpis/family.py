@@ -9,6 +9,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
+from assay.mpis.algorithms import Algorithms
 from assay.text import Piece
 
 #: Options of a launcher, and variables of a job.
@@ -135,6 +136,7 @@ class Family(Entry):
         message to a peer, or at finalize: never between the messages that are timed).
     :param quote: finds the lines of that statement, for error messages.
     :param async_progress: None where it has none.
+    :param algorithms: how those of collective operations are chosen; None where nobody wrote it.
     :param recipes: those for fabrics of ``config/fabrics.yaml``, by their names there.
 
     For programs that are not ours:
@@ -173,6 +175,7 @@ class Family(Entry):
     statement: Variables
     quote: Expression
     async_progress: AsyncProgress | None = None
+    algorithms: Algorithms | None = None
     recipes: dict[str, Recipe]
 
     soname: str

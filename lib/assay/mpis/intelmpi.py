@@ -7,6 +7,7 @@ from pathlib import Path
 
 from assay.mpis import hydra
 from assay.mpis.family import AsyncProgress, Family, Recipe, Words
+from assay.mpis.intelmpi_algorithms import ALGORITHMS
 
 
 def _bind(layout: str, ranks: int, threads: int) -> Words:
@@ -102,6 +103,7 @@ FAMILY = Family(
     async_progress=AsyncProgress(
         env={'I_MPI_ASYNC_PROGRESS': '1'}, expect='threading: async_progress: 1'
     ),
+    algorithms=ALGORITHMS,
     recipes=_RECIPES,
     # Of the common ABI, which MPICH has as well.
     soname='libmpi.so.12',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.mpis import hydra, transports
 from assay.mpis.family import AsyncProgress, Family, Recipe
+from assay.mpis.mpich_algorithms import ALGORITHMS
 
 _UCX = r'ch4:.*\bucx\b'
 _OFI = r'ch4:.*\bofi\b'
@@ -95,6 +96,7 @@ FAMILY = Family(
     async_progress=AsyncProgress(
         env={'MPIR_CVAR_ASYNC_PROGRESS': '1'}, expect='CVAR: MPIR_CVAR_ASYNC_PROGRESS = 1'
     ),
+    algorithms=ALGORITHMS,
     recipes=_RECIPES,
     # Of the common ABI, which Intel MPI and others have as well.
     soname='libmpi.so.12',

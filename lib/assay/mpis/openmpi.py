@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.mpis import transports
 from assay.mpis.family import Family, Recipe, Words
+from assay.mpis.openmpi_algorithms import ALGORITHMS
 
 
 def _bind(layout: str, ranks: int, threads: int) -> Words:
@@ -168,6 +169,7 @@ FAMILY = Family(
     },
     quote=r'o(?:n|ff)-host: .*|bml: Using (?!self).* btl for send|select: component \w+ selected'
     rf'|{transports.UCX_QUOTE}',
+    algorithms=ALGORITHMS,
     recipes=_RECIPES,
     soname='libmpi.so.40',
 )

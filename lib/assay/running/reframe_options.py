@@ -226,6 +226,17 @@ NOT_IN_A_SCREENING = {
 }
 
 
+_ITS_JOBS = 'a tuning starts its jobs as often as it takes'
+
+#: What `assay tune` takes no more, and why.
+NOT_IN_A_TUNING = {
+    **NOT_IN_A_COMPARISON,
+    **dict.fromkeys(('--repeat', '--reruns', '--duration', '--max-retries'), _ITS_JOBS),
+    **dict.fromkeys(('--report-file', '--report-junit'), 'it has many sessions'),
+    '--checkpath': 'it has a check of its own',
+}
+
+
 _ONE_NIGHT = 'a night is one run, and what looks worse is measured again anyway'
 
 #: What `assay nightly` takes no more, and why.
@@ -242,13 +253,14 @@ _REFUSED = {
     'a comparison': NOT_IN_A_COMPARISON,
     'a screening': NOT_IN_A_SCREENING,
     'a night': NOT_IN_A_NIGHT,
+    'a tuning': NOT_IN_A_TUNING,
 }
 
 
 def read_for(
-    purpose: Literal['a comparison', 'a screening', 'a night'], arguments: list[str]
+    purpose: Literal['a comparison', 'a screening', 'a night', 'a tuning'], arguments: list[str]
 ) -> Given:
-    """As :func:`read`, for sessions that are compared, the one job of a screening, or a night.
+    """As :func:`read`, for sessions that are compared or tune, the one job of a screening, or a night.
 
     :raises AssayError: also if an option is not for that, or nothing would be measured.
     """

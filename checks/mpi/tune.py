@@ -1,0 +1,154 @@
+"""Collective operations with each algorithm of an MPI, in turn with its default, in one job."""
+
+import shlex
+from pathlib import Path
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after, run_before, variable
+from reframe.core.exceptions import ReframeError, SanityError
+
+from assay.checks.benchmark import RESULT, MpiBenchmark, read_report, refusing
+from assay.checks.cases import scales
+from assay.job.launch import LaunchError, apart
+from assay.mpis import FAMILIES
+from assay.programs.benchmarks import check_collectives
+from assay.programs.figure import Quantity
+from assay.tuning.starts import (
+    ANSWERS,
+    MOST_SECONDS,
+    OUTCOMES,
+    Job,
+    Outcome,
+    read_plan,
+    write_job,
+)
+
+#: The program that sees whether the order of ranks is kept.
+ORDER = 'noncommutative'
+#: Of the shell's `timeout`, and of what it kills.
+HANGS = (124, 137)
+#: What the program says where data arrived wrong (sources/mpi/common/payload.c, collectives.c).
+WRONG = ('wrong', 'payload')
+
+
+@rfm.simple_test
+class Tune(MpiBenchmark):
+    """A start for each entry of a plan, and the default as the job's own program.
+
+    An algorithm that crashes, hangs or gives a wrong answer fails its start alone. `assay tune`
+    writes the plan and judges what came of the starts.
+    """
+
+    program = 'collectives'
+    layout = parameter(['packed', 'spread'], type=str, loggable=True)
+    scale = parameter(scales(), type=str, loggable=True)
+    #: A file of starts; none but the job's own if it is empty.
+    plan = variable(str, value='')
+    # Whoever disturbs a job disturbs the default and the algorithms alike.
+    wait_for_quiet = '0s'
+    time_limit = '60m'
+
+    measures = {'allreduce_time': Quantity('us', 'lower', headline=True)}
+
+    @run_after('init')
+    def select_modes(self):
+        self.tags |= {'tune'}
+
+    @property
+    def words(self):
+        """How this MPI's algorithms are chosen."""
+        if found := FAMILIES[self.family].algorithms:
+            return found
+        raise ReframeError(
+            f'how algorithms of {FAMILIES[self.family].name} are chosen is not known here: '
+            f'docs/tune.md says of which it is'
+        )
+
+    @run_before('run')
+    def start_all(self):
+        self.starts = read_plan(Path(self.plan)) if self.plan else []
+        self.arguments = ['--ci 0.01', '--budget 0.01', '--algorithms']
+        self.executable_opts = [*self.arguments, '--json', RESULT]
+        self.executable = self.build.product(self.program)
+        own = shlex.quote(self.executable)
+        asked = [f'{one.replace("{program}", own)} >>{ANSWERS} 2>&1' for one in self.words.questions]
+        self.prerun_cmds = [*self.prerun_cmds, *asked, *map(self.line_of, self.starts)]
+        self.keep_files = [*self.keep_files, OUTCOMES, ANSWERS, *(one.name for one in self.starts)]
+
+    def line_of(self, start):
+        """The line of the job's script for a start, which is ended if it hangs."""
+        Path(self.stagedir, start.name).mkdir(exist_ok=True)
+        chosen = [f'--op {",".join(start.operations)}']
+        chosen += [] if start.is_of_order else self.arguments
+        program = self.build.product(ORDER) if start.is_of_order else self.executable
+        placed = self.placement, self.num_tasks
+        line = self.start_line(program, *chosen, f'--json {RESULT}', placed=placed)
+        env = ' '.join(f'{name}={shlex.quote(value)}' for name, value in start.env.items())
+        limited = f'timeout -k 10 {MOST_SECONDS} bash -c {shlex.quote(line)}'
+        return apart(start.name, f'env {env} {limited}')
+
+    def verify(self):
+        self.launch.assert_ended_well()
+        self.verify_answers()
+        self.launch.assert_as_asked()
+        outcomes = (self.outcome(one) for one in self.starts)
+        answers = self.ended_job.folder / ANSWERS
+        write_job(
+            self.ended_job.folder / OUTCOMES,
+            Job(
+                self.report['mpi']['library'],
+                self.num_tasks,
+                tuple(self.report['hosts']),
+                variables_of(self.report),
+                answers.read_text(errors='replace') if answers.exists() else '',
+                (self.good('', self.report, {}, ''), *outcomes),
+            ),
+        )
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_collectives(self.report)
+
+    def outcome(self, start):
+        """What came of a start."""
+        program = ORDER if start.is_of_order else self.program
+        try:
+            launch = self.launch_apart(start.name, program, self.placement, self.num_tasks)
+        except LaunchError as error:
+            return Outcome(start.name, 'did not run as asked', str(error))
+        if launch.exit_code in HANGS:
+            return Outcome(start.name, 'hangs', f'it had not ended after {MOST_SECONDS} s')
+        try:
+            launch.assert_ended_well()
+        except LaunchError as error:
+            is_wrong = any(word in launch.reason for word in WRONG)
+            return Outcome(
+                start.name, 'gives a wrong answer' if is_wrong else 'crashes', str(error)
+            )
+        try:
+            launch.assert_as_asked()
+            report = read_report(launch.folder / RESULT, program, lambda: launch.reason)
+            if start.is_of_order:
+                return Outcome(start.name, 'good')
+            with refusing(self.program):
+                check_collectives(report)
+        except (LaunchError, SanityError) as error:
+            return Outcome(start.name, 'did not run as asked', str(error))
+        return self.good(start.name, report, start.env, ''.join(launch.output))
+
+    def good(self, name, report, env, said):
+        """A good start: its times, and what of its variables the MPI did not heed."""
+        times = tuple((one['op'], one['size'], one['time']['best']) for one in report['results'])
+        return Outcome(
+            name, 'good', '', times, self.words.ignored(env, variables_of(report), said)
+        )
+
+    def figures(self):
+        small = self.select(op='allreduce', size=8)['time']
+        return self.named(allreduce_time=small['best'] * 1e6)
+
+
+def variables_of(report):
+    """The MPI's control variables, by name."""
+    return {one['name']: one for one in report['control_variables']}

@@ -1,0 +1,153 @@
+"""Algorithms of MPICH as of version 4, and its file that selects them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from assay import AssayError
+from assay.mpis.algorithms import (
+    Algorithm,
+    Algorithms,
+    ControlVariables,
+    Rule,
+    Rules,
+    bytes_in_all,
+)
+
+#: MPICH's names where they are not ours: our reduce_scatter is MPI_Reduce_scatter_block.
+_NAMES = {'reduce_scatter': 'reduce_scatter_block'}
+_OPERATIONS = (
+    *('allgather', 'allreduce', 'alltoall', 'barrier', 'bcast'),
+    *('gather', 'reduce', 'reduce_scatter', 'scatter'),
+)
+_FILE = 'MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE'
+
+#: What size a selection can ask for (src/mpi/coll/src/csel.c): of a message, or of all blocks. Of
+#: gather and scatter it counts elements, whatever they are, so that no rule for sizes is possible.
+_OF_A_MESSAGE = ('allreduce', 'alltoall', 'bcast', 'reduce')
+_OF_ALL_BLOCKS = ('allgather', 'reduce_scatter')
+
+#: Algorithms with parameters of their own, which a selection would have to give.
+_HAS_PARAMETERS = re.compile(r'(?:^|_)(?:k|tree|recexch|pipelined|remexch)(?:_|$)|^recursive_multi')
+
+# A file replaces all that MPICH would select by: it is made from the selection that the library
+# holds. And it names the algorithms, which MPICH 4.0 lists in a text without separators.
+_QUESTION = (
+    "LC_ALL=C grep -aoE '[{]\"collective=[ -~]*\"algorithm=MPIR_[ -~]*|algorithm=MPIR_[A-Za-z0-9_]+' "
+    "$(ldd {program} | grep -oE '/[^ ]*/lib(mpi|mpich)[.]so[^ ]*')"
+)
+_ALGORITHM = r'algorithm=(MPIR_{operation}_(?:intra|allcomm)_(\w+))'
+
+
+def _known(operation: str, answers: str) -> dict[str, str]:
+    """The algorithms of an operation that a selection can name: by MPICH's short names."""
+    its = _NAMES.get(operation, operation).capitalize()
+    found = re.findall(_ALGORITHM.format(operation=its), answers)
+    return {short: full for full, short in found if not _HAS_PARAMETERS.search(short)}
+
+
+def _variable(operation: str) -> str:
+    return f'MPIR_CVAR_{_NAMES.get(operation, operation).upper()}_INTRA_ALGORITHM'
+
+
+def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
+    return [
+        Algorithm(operation, name, {_variable(operation): name})
+        for operation in _OPERATIONS
+        if _variable(operation) in variables
+        for name in sorted(_known(operation, answers))
+    ]
+
+
+def _ignored(env: Mapping[str, str], variables: ControlVariables, said: str) -> dict[str, str]:
+    """MPICH ends at a name that it does not know; a variable of its own is a number, 0 for auto."""
+    found = {}
+    for name, wanted in env.items():
+        if name not in variables:
+            found[name] = 'it has no such variable'
+        elif (value := variables[name].get('value')) in (0, '') and value != wanted:
+            found[name] = 'it is not in force'
+    return found
+
+
+def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
+    """MPICH's own selection, with ours in front for communicators of that size.
+
+    :raises AssayError: if the library holds none.
+    """
+    selection = _selection(answers)
+    for operation in {rule.algorithm.operation for rule in rules}:
+        of_it = [rule for rule in rules if rule.algorithm.operation == operation]
+        its = selection[f'collective={_NAMES.get(operation, operation)}']
+        default = its['comm_type=intra']
+        ours = _guarded(operation, _by_size(operation, of_it, ranks, default, answers), default)
+        # "<" would be no other: MPICH 4 takes it for "<=".
+        its['comm_type=intra'] = {
+            **({f'comm_size<={ranks - 1}': default} if ranks > 1 else {}),
+            f'comm_size<={ranks}': ours,
+            'comm_size=any': default,
+        }
+    return Rules(json.dumps(selection, indent=1) + '\n', '/* {} */', {_FILE: '{file}'})
+
+
+def _selection(answers: str) -> dict[str, Any]:
+    """The one that the library holds."""
+    found: list[dict[str, Any]] = []
+    for line in answers.splitlines():
+        if line.startswith('{"collective='):
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                continue
+    if not found:
+        raise AssayError(
+            "this MPICH's library holds no selection of algorithms that a file could be made from"
+        )
+    return max(found, key=len)
+
+
+def _by_size(
+    operation: str, rules: Sequence[Rule], ranks: int, default: dict[str, Any], answers: str
+) -> dict[str, Any]:
+    """The selection for a communicator, by the size of messages."""
+    known = _known(operation, answers)
+
+    def chosen(rule: Rule) -> dict[str, Any]:
+        return {f'algorithm={known[rule.algorithm.name]}': {}}
+
+    ordered = sorted(rules, key=lambda one: one.least)
+    if len(ordered) == 1 and ordered[0].least == 0 and ordered[0].end is None:
+        return chosen(ordered[0])
+    if operation in _OF_A_MESSAGE:
+        word, times = 'avg_msg_size', 1
+    elif operation in _OF_ALL_BLOCKS:
+        word, times = 'total_msg_size', bytes_in_all(operation, 1, ranks)
+    else:
+        return default
+    steps: dict[str, Any] = {}
+    for rule in ordered:
+        if rule.least:  # where one rule ends as the next begins, nothing is between them
+            steps.setdefault(f'{word}<={rule.least * times - 1}', default)
+        if rule.end is None:
+            return {**steps, f'{word}=any': chosen(rule)}
+        steps[f'{word}<={rule.end * times - 1}'] = chosen(rule)
+    return {**steps, f'{word}=any': default}
+
+
+def _guarded(operation: str, ours: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+    """Only for calls as they were measured: MPICH does not ask again whether one can be served."""
+    if operation == 'alltoall':
+        return {'is_sendbuf_inplace=yes': default, 'is_sendbuf_inplace=no': ours}
+    if operation in ('allreduce', 'reduce'):
+        enough = {'count<pow2': default, 'count=any': ours}
+        built_in = {'is_op_built_in=yes': enough, 'is_op_built_in=no': default}
+        return {'is_commutative=yes': built_in, 'is_commutative=no': default}
+    if operation == 'reduce_scatter':
+        return {'is_commutative=yes': ours, 'is_commutative=no': default}
+    return ours
+
+
+ALGORITHMS = Algorithms(offered=_offered, ignored=_ignored, rules=_rules, questions=(_QUESTION,))

@@ -1,0 +1,349 @@
+"""A tuning under way: jobs of starts, until each candidate is decided or the time is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from assay import AssayError, say
+from assay.files import write_whole
+from assay.mpis import FAMILIES
+from assay.mpis.algorithms import Algorithm, Algorithms, Rules
+from assay.quantities import time_of
+from assay.results.cases import left_in
+from assay.results.failures import failures
+from assay.results.runner import Concluded, Runner
+from assay.results.statistics.retest import BUDGET, Decision
+from assay.running import selection
+from assay.running.selection import Listed
+from assay.running.supervise import noted
+from assay.spelling import many
+from assay.tuning.choosing import FEWEST_ROUNDS, Candidate, Trial, candidates, judge, proved, ratios
+from assay.tuning.journal import Journal, Starts, open_journal
+from assay.tuning.starts import OUTCOMES, Job, Outcome, Start, read_job, write_plan
+from assay.tuning.trials import Excluded, excluded, in_order, of_order, trials
+
+#: Pairs of a job of the proof: two foursomes, after which somebody looks.
+FOURSOME = (Trial(), Trial(is_rules=True), Trial(is_rules=True), Trial())
+FOURSOMES = 2
+#: Jobs of the proof at most: of some a start may fail, whose pairs do not count.
+MOST_PROOFS = BUDGET // (2 * FOURSOMES) + 2
+#: The share of the time after which no further round chooses candidates.
+TO_CHOOSE = 0.5
+#: More rounds than these choose no better.
+MOST_ROUNDS = 6
+
+
+@dataclass(frozen=True)
+class Found:
+    """All that is said of a tuning.
+
+    :param wanted: the candidates, with what the pairs say of each.
+    :param proved: those of them that are better for sure.
+    :param offered: how many algorithms the MPI has, those that failed among them.
+    :param rules: of what is proved; None if nothing is.
+    :param stopped: why it ended before all was decided; empty if it did not.
+    :param fault: why the rules could not be put in force; empty if they could.
+    """
+
+    case: Listed
+    job: Job
+    family: str
+    wanted: tuple[tuple[Candidate, Decision | None], ...]
+    proved: tuple[tuple[Candidate, Decision], ...]
+    excluded: tuple[Excluded, ...]
+    offered: int
+    rounds: int
+    pairs: int
+    rules: Rules | None
+    journal: Path
+    stopped: str
+    fault: str
+
+    @property
+    def exit_code(self) -> int:
+        """3 if candidates are left that nobody could decide."""
+        return 3 if self.stopped else 0
+
+
+class OverError(Exception):
+    """No more is measured: somebody stopped it, or the time is over."""
+
+
+class Tuning:
+    """A tuning under way.
+
+    :param runner: of its jobs.
+    :param options: of ReFrame, which select the case alone.
+    :param family: key of the MPI's.
+    :param seconds: after which no job begins that would end later; None for no such bound.
+    """
+
+    def __init__(
+        self,
+        runner: Runner,
+        options: Sequence[str],
+        case: Listed,
+        family: str,
+        seconds: float | None,
+    ) -> None:
+        self.runner, self.options, self.case = runner, [*options], case
+        self.family, self.seconds = family, seconds
+        self.began, self.took = time.monotonic(), 0.0
+
+    @property
+    def _words(self) -> Algorithms:
+        if found := FAMILIES[self.family].algorithms:
+            return found
+        name = FAMILIES[self.family].name
+        raise AssayError(f'how algorithms of {name} are chosen is not known here (docs/tune.md).')
+
+    def run(self) -> Found:
+        """Measure until all candidates are decided, the time is over, or somebody stops it.
+
+        :raises AssayError: if the default itself does not work, or nothing can be written.
+        :raises SystemExit: if it was told to stop before anything was measured.
+        """
+        words = self._words
+        with noted() as self.runner.signals:
+            try:
+                self.job = self._first_job()
+            except OverError as over:
+                say(str(over))
+                raise SystemExit(128 + self.runner.signals[0]) from None
+            offered = words.offered(self.job.variables, self.job.answers)
+            if not offered:
+                raise AssayError(f'{self.job.version}: it offers no algorithm to choose.')
+            self.journal = open_journal(self._subject())
+            stopped = ''
+            try:
+                self._choose(offered)
+                self._prove(offered)
+            except OverError as over:
+                stopped = str(over)
+        return self._found(offered, stopped)
+
+    def _subject(self) -> dict[str, object]:
+        """What only the same tuning goes on with."""
+        return {
+            'partition': self.case.partition,
+            'case': self.case.title,
+            'version': self.job.version,
+            'ranks': self.job.ranks,
+            'hosts': len(self.job.hosts),
+        }
+
+    def _first_job(self) -> Job:
+        """The default alone: what the MPI says of itself."""
+        say(f'{self.case.title}: asking the MPI which algorithms it has')
+        return self._job([])
+
+    def _choose(self, offered: Sequence[Algorithm]) -> None:
+        """Rounds of all algorithms, until there are enough.
+
+        :raises OverError: if that cannot be.
+        """
+        rounds = self.journal.chosen_by
+        while not self.journal.proofs and len(rounds) < MOST_ROUNDS:
+            wanted = in_order(trials(offered, rounds), len(rounds))
+            wanted += of_order(offered) if not rounds else []
+            spent = time.monotonic() - self.began
+            is_enough = self.seconds and spent + self.took > TO_CHOOSE * self.seconds
+            if not wanted or (len(rounds) >= FEWEST_ROUNDS and is_enough):
+                return
+            say(f'round {len(rounds) + 1}: {many(len(wanted) + 1, "start")}{self._lasts()}')
+            self._round(wanted, None, is_proof=False)
+
+    def _prove(self, offered: Sequence[Algorithm]) -> None:
+        """Pairs with the candidates' rules in force, until each is decided.
+
+        :raises OverError: if that cannot be.
+        """
+        wanted = self._wanted(offered)
+        if not wanted:
+            return
+        rules = self._words.rules([one.rule for one in wanted if one.rule], *self._about)
+        write_whole(self.journal.rules, rules.text)
+        while self._is_open(wanted):
+            pairs = 2 * len(self._foursomes())
+            say(
+                f'{many(sum(bool(one.rule) for one in wanted), "rule")} in force, pairs '
+                f'{pairs + 1} to {pairs + 2 * FOURSOMES} of at most {BUDGET}{self._lasts()}'
+            )
+            self._round([*FOURSOME * FOURSOMES], rules, is_proof=True)
+
+    def _wanted(self, offered: Sequence[Algorithm]) -> list[Candidate]:
+        """The candidates, which the rounds of all algorithms decide once there are pairs."""
+        gone = {(one.algorithm.operation, one.algorithm.name) for one in self._excluded()}
+        able = [one for one in offered if (one.operation, one.name) not in gone]
+        found = {
+            point: {name: logs for name, logs in by_name.items() if (point[0], name) not in gone}
+            for point, by_name in ratios(self.journal.chosen_by).items()
+        }
+        return candidates(found, able)
+
+    def _excluded(self) -> list[Excluded]:
+        return excluded(self.journal.chosen_by)
+
+    @property
+    def _about(self) -> tuple[int, str]:
+        return self.job.ranks, self.job.answers
+
+    def _foursomes(self) -> list[list[Outcome]]:
+        """Those of which all starts were good, and the rules in force."""
+        fours = []
+        for starts in self.journal.proofs:
+            for at in range(0, len(starts) - 3, 4):
+                outcomes = [outcome for _, outcome in starts[at : at + 4]]
+                if all(one.word == 'good' for one in outcomes):
+                    fours.append(outcomes)
+        return fours
+
+    def _fault(self) -> str:
+        """Why the rules could not be put in force; empty if they could."""
+        for trial, outcome in (start for starts in self.journal.proofs for start in starts):
+            if trial.is_rules and outcome.word != 'good':
+                return f'a start with the rules in force {outcome.word}: {outcome.why}'
+            if trial.is_rules and outcome.ignored:
+                return '; '.join(f'{name}: {told}' for name, told in outcome.ignored.items())
+        return ''
+
+    def _is_open(self, wanted: Sequence[Candidate]) -> bool:
+        """Whether more pairs would tell."""
+        if self._fault():
+            return False
+        if len(self.journal.proofs) >= MOST_PROOFS:
+            return False
+        return any(told is None or told.more_pairs for told in self._said(wanted))
+
+    def _said(self, wanted: Sequence[Candidate]) -> list[Decision | None]:
+        starts = (start for starts in self.journal.chosen_by for start in starts)
+        defaults = [
+            outcome for trial, outcome in starts if trial.is_default and outcome.word == 'good'
+        ]
+        return judge(wanted, self._foursomes(), defaults)
+
+    def _lasts(self) -> str:
+        return f', some {time_of(self.took)}' if self.took else ''
+
+    def _round(self, wanted: Sequence[Trial], rules: Rules | None, is_proof: bool) -> None:
+        """One job, and its record.
+
+        :raises OverError: if somebody stopped it, or it would end too late.
+        """
+        left = None if self.seconds is None else self.began + self.seconds - time.monotonic()
+        if left is not None and self.took > left:
+            raise OverError(f'the time of {time_of(self.seconds or 0)} is over')
+        began = time.monotonic()
+        operations = self._operations(is_proof)
+        starts = [self._start(place, one, rules, operations) for place, one in enumerate(wanted)]
+        job = self._job(starts)
+        # The first is the job's own program, which is started last.
+        outcomes = [*job.outcomes[1:], job.outcomes[0]]
+        done: Starts = list(zip([*wanted, Trial()], outcomes, strict=True))
+        self.journal.add_round(done[: len(wanted)] if is_proof else done, is_proof)
+        self.took = time.monotonic() - began
+
+    def _operations(self, is_proof: bool) -> tuple[str, ...]:
+        """Those that a start of the default measures."""
+        offered = self._words.offered(self.job.variables, self.job.answers)
+        measured = self._wanted(offered) if is_proof else offered
+        return tuple(sorted({one.operation for one in measured}))
+
+    def _start(
+        self, place: int, trial: Trial, rules: Rules | None, operations: tuple[str, ...]
+    ) -> Start:
+        env = {name: value for one in trial.algorithms for name, value in one.env.items()}
+        if trial.is_rules and rules:
+            env = rules.in_force(str(self.journal.rules))
+        if trial.algorithms:
+            operations = tuple(one.operation for one in trial.algorithms)
+        return Start(f'start-{place}', env, operations, trial.is_of_order)
+
+    def _job(self, starts: Sequence[Start]) -> Job:
+        """Run a job, and read what it left.
+
+        :raises OverError: if somebody stopped it.
+        :raises AssayError: if the default itself does not work.
+        """
+        if self.runner.signals:
+            raise OverError(f'stopped by {self.runner.signals[0].name}')
+        own = self.runner.begin()
+        plan = own.folder / 'starts.json'
+        write_plan(plan, starts)
+        options = [*self.options, '-S', f'Tune.plan={plan}']
+        ended = self.runner.run(own, f'tune {self.case.environment}', options)
+        if ended.stopped:
+            raise OverError(f'stopped by {ended.stopped.name}')
+        job = _left(ended)
+        self.runner.release(own, True)
+        return job
+
+    def _found(self, offered: Sequence[Algorithm], stopped: str) -> Found:
+        wanted = self._wanted(offered)
+        said = self._said(wanted)
+        fault = self._fault()
+        good = [] if fault else proved(wanted, said)
+        rules = None
+        if good:
+            rules = self._words.rules([one.rule for one, _ in good if one.rule], *self._about)
+        if not stopped:
+            self.journal.end()
+        return Found(
+            self.case,
+            self.job,
+            self.family,
+            tuple(zip(wanted, said, strict=True)),
+            tuple(good),
+            tuple(self._excluded()),
+            len(offered),
+            len(self.journal.chosen_by),
+            2 * len(self._foursomes()),
+            rules,
+            self.journal.path,
+            stopped,
+            fault,
+        )
+
+
+def _left(ended: Concluded) -> Job:
+    """What the job left.
+
+    :raises AssayError: if the default itself does not work, with the reasons.
+    """
+    cases = ended.run.last_cases if ended.run else ()
+    for case in cases:
+        folder = left_in(case)
+        if case.check.startswith('Tune') and case.result == 'pass' and folder:
+            return read_job(folder / OUTCOMES)
+    told = failures(ended.run) if ended.run else []
+    why = [f'{one.case}: {one.reason}' for one in told]
+    raise AssayError('\n'.join(['the default itself does not work:', *why, *ended.problems]))
+
+
+def only(case: Listed, cases: Sequence[Listed]) -> list[str]:
+    """ReFrame's options that leave out all cases but one of those that others select."""
+    return selection.leaving_out({one.name for one in cases} - {case.name})
+
+
+def header(found: Found) -> list[str]:
+    """What a file of rules is of, a line each."""
+    hosts = many(len(found.job.hosts), 'node')
+    return [
+        f'Rules for {found.job.version}',
+        f'{found.job.ranks} ranks on {hosts}, {found.case.title}',
+        f'by assay tune, {datetime.now():%Y-%m-%d %H:%M}, proved by {found.pairs} pairs A B B A',
+    ]
+
+
+def write_rules(path: Path, found: Found) -> None:
+    """The rules that are proved, with a header.
+
+    :raises AssayError: if they cannot be written.
+    """
+    assert found.rules
+    lines = [found.rules.comment.format(line) for line in header(found)]
+    write_whole(path, '\n'.join([*lines, found.rules.text]))

@@ -1,0 +1,109 @@
+"""The starts of a job of tuning: what each is to run with, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from assay import AssayError
+from assay.files import strict_json, write_whole
+
+#: In the folder of the job: what came of its starts; and the answers to an MPI's questions.
+OUTCOMES, ANSWERS = 'starts.json', 'answers'
+
+#: Seconds after which a start is ended: it hangs.
+MOST_SECONDS = 120
+
+Word = Literal['good', 'hangs', 'crashes', 'gives a wrong answer', 'did not run as asked']
+
+
+@dataclass(frozen=True)
+class Start:
+    """A start of the program.
+
+    :param name: of its folder in the job's.
+    :param env: variables beside the job's own.
+    :param operations: that are measured.
+    :param is_of_order: whether it is of ``noncommutative``, and not of ``collectives``.
+    """
+
+    name: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    operations: tuple[str, ...] = ()
+    is_of_order: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a start.
+
+    :param why: in words, if it is not good.
+    :param times: of a good one: operation, size in bytes, and seconds of its best sample.
+    :param ignored: variables of its :attr:`Start.env` that the MPI did not heed, with the reason.
+    """
+
+    name: str
+    word: Word
+    why: str = ''
+    times: tuple[tuple[str, int, float], ...] = ()
+    ignored: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def by_point(self) -> dict[tuple[str, int], float]:
+        """Seconds by operation and size."""
+        return {(operation, size): seconds for operation, size, seconds in self.times}
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a job of tuning left.
+
+    :param version: of the MPI, as it says it.
+    :param variables: its control variables, of the job's own start, the default.
+    :param answers: to the questions of its family.
+    """
+
+    version: str
+    ranks: int
+    hosts: tuple[str, ...]
+    variables: dict[str, dict[str, Any]]
+    answers: str
+    outcomes: tuple[Outcome, ...]
+
+
+def write_plan(path: Path, starts: Sequence[Start]) -> None:
+    """:raises AssayError: if it cannot be written."""
+    write_whole(path, json.dumps([asdict(one) for one in starts]))
+
+
+def read_plan(path: Path) -> list[Start]:
+    """:raises AssayError: if there is none that can be read."""
+    try:
+        found = strict_json(path.read_bytes())
+        return [Start(**{**one, 'operations': tuple(one['operations'])}) for one in found]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise AssayError(f'{path}: no plan of starts can be read: {error}') from None
+
+
+def write_job(path: Path, job: Job) -> None:
+    """:raises AssayError: if it cannot be written."""
+    write_whole(path, json.dumps(asdict(job)))
+
+
+def read_job(path: Path) -> Job:
+    """:raises AssayError: if it cannot be read."""
+    try:
+        told = strict_json(path.read_bytes())
+        outcomes = tuple(outcome_of(one) for one in told.pop('outcomes'))
+        return Job(**{**told, 'hosts': tuple(told['hosts']), 'outcomes': outcomes})
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise AssayError(f'{path}: what came of the starts cannot be read: {error}') from None
+
+
+def outcome_of(told: Mapping[str, Any]) -> Outcome:
+    """An outcome, from JSON."""
+    times = tuple((operation, size, seconds) for operation, size, seconds in told['times'])
+    return Outcome(**{**told, 'times': times})

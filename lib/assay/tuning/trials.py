@@ -1,0 +1,89 @@
+"""What the starts of a round measure, by what came of the rounds before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby, zip_longest
+
+from assay.mpis.algorithms import Algorithm
+from assay.tuning.choosing import Trial
+from assay.tuning.journal import Starts
+
+#: Operations whose results may depend on the order of ranks.
+REDUCTIONS = ('allreduce', 'reduce', 'reduce_scatter')
+
+#: Algorithms between one start of the default and the next.
+BETWEEN_DEFAULTS = 3
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """An algorithm that is not offered, and why: what it did alone, or that nothing heeded it."""
+
+    algorithm: Algorithm
+    word: str
+    why: str
+
+
+def excluded(rounds: Iterable[Starts]) -> list[Excluded]:
+    """The algorithms that failed alone, or that the MPI did not use although it was told to."""
+    found: dict[tuple[str, str], Excluded] = {}
+    for trial, outcome in (start for starts in rounds for start in starts):
+        for one in trial.algorithms:
+            key = one.operation, one.name
+            ignored = [why for name, why in outcome.ignored.items() if name in one.env]
+            if ignored:
+                found[key] = Excluded(one, 'is ignored', ignored[0])
+            elif outcome.word != 'good' and len(trial.algorithms) == 1:
+                found[key] = Excluded(one, outcome.word, outcome.why)
+    return [found[key] for key in sorted(found)]
+
+
+def trials(offered: Sequence[Algorithm], rounds: Sequence[Starts]) -> list[Trial]:
+    """Those of the next round: one algorithm of each operation in a start, as far as that works.
+
+    Of a start that failed nobody knows which algorithm it was: each of them is tried alone, until
+    it has been good.
+    """
+    keys = {(one.algorithm.operation, one.algorithm.name) for one in excluded(rounds)}
+    left = [one for one in offered if (one.operation, one.name) not in keys]
+    doubtful: set[tuple[str, str]] = set()
+    for trial, outcome in (start for starts in rounds for start in starts):
+        if trial.is_of_order:
+            continue
+        names = {(one.operation, one.name) for one in trial.algorithms}
+        doubtful = doubtful - names if outcome.word == 'good' else doubtful | names
+    alone = [one for one in left if (one.operation, one.name) in doubtful]
+    by_operation = [
+        [*of_it]
+        for _, of_it in groupby(
+            (one for one in left if one not in alone), lambda one: one.operation
+        )
+    ]
+    columns = zip_longest(*by_operation)
+    together = [Trial(tuple(one for one in column if one)) for column in columns]
+    return together + [Trial((one,)) for one in alone]
+
+
+def of_order(offered: Sequence[Algorithm]) -> list[Trial]:
+    """For each algorithm of a reduction, whether it keeps the order of ranks where that counts.
+
+    An MPI's rules cannot ask for that, so an algorithm that does not is not offered.
+    """
+    return [Trial((one,), is_of_order=True) for one in offered if one.operation in REDUCTIONS]
+
+
+def in_order(wanted: Sequence[Trial], number: int) -> list[Trial]:
+    """With the default before, between and, as the job's own program, after them.
+
+    :param number: of the round: each begins with another one, and every other runs backwards.
+    """
+    if not wanted:
+        return []
+    first = number * BETWEEN_DEFAULTS % len(wanted)
+    turned = [*wanted[first:], *wanted[:first]][:: -1 if number % 2 else 1]
+    order: list[Trial] = []
+    for place, trial in enumerate(turned):
+        order += [Trial()] * (place % BETWEEN_DEFAULTS == 0) + [trial]
+    return order

@@ -1,0 +1,341 @@
+"""Tuning of collectives: which algorithms are offered, what is proved, and the MPIs' own rules."""
+
+import json
+import random
+
+import pytest
+
+from assay import AssayError, paths
+from assay.mpis import FAMILIES
+from assay.mpis.algorithms import Algorithm, Rule
+from assay.running.selection import Listed
+from assay.tuning import measuring
+from assay.tuning.choosing import Trial
+from assay.tuning.measuring import Tuning
+from assay.tuning.starts import Job, Outcome
+from assay.tuning.trials import excluded, trials
+
+SIZES = [8 << power for power in range(18)]
+OPENMPI, MPICH, INTEL = (FAMILIES[key].algorithms for key in ('openmpi', 'mpich', 'intelmpi'))
+CASE = Listed('Tune %fabric=shm %layout=packed %scale=1_node', 'generic:node', 'openmpi')
+
+SWITCH, BCAST, ALLREDUCE = (
+    f'coll_tuned_{name}' for name in ('use_dynamic_rules', 'bcast_algorithm', 'allreduce_algorithm')
+)
+VARIABLES = {
+    SWITCH: {'value': 0, 'choices': {'0': 'false', '1': 'true'}},
+    'coll_tuned_dynamic_rules_filename': {'value': ''},
+    BCAST: {'value': 0, 'choices': {'0': 'ignore', '1': 'linear', '2': 'chain'}},
+    ALLREDUCE: {'value': 0, 'choices': {'0': 'ignore', '1': 'basic', '2': 'ring'}},
+}
+
+
+class Machine:
+    """Simulated starts: seconds by operation and size, with noise; algorithms that fail.
+
+    :param factor: of (operation, algorithm's name, size) over the default.
+    :param fails: what becomes of (operation, algorithm's name), if it does not run.
+    :param unordered: names of algorithms that do not keep the order of ranks.
+    """
+
+    def __init__(self, factor, fails=(), noise=0.02, seed=1, stop_after=None, unordered=()):
+        self.factor, self.fails, self.unordered = factor, dict(fails), unordered
+        self.random, self.noise = random.Random(seed), noise
+        self.jobs, self.stop_after, self.rules = 0, stop_after, {}
+
+    def job(self, tuning, wanted, starts):
+        self.jobs += 1
+        if self.stop_after is not None and self.jobs > self.stop_after:
+            raise measuring.OverError('stopped by SIGINT')
+        outcomes = [self.outcome(tuning, *one) for one in zip(wanted, starts, strict=True)]
+        own = self.good('', {})
+        return Job('Open MPI v4.1.4', 2, ('n1',), VARIABLES, '', (own, *outcomes))
+
+    def outcome(self, tuning, trial, start):
+        chosen = {one.operation: one.name for one in trial.algorithms}
+        for key in chosen.items():
+            if key in self.fails:
+                return Outcome(start.name, self.fails[key], 'Segmentation fault')
+        if trial.is_of_order:
+            is_wrong = {*chosen.values()} & {*self.unordered}
+            return Outcome(start.name, 'gives a wrong answer' if is_wrong else 'good')
+        if not trial.is_rules:
+            return self.good(start.name, {(op, size): chosen.get(op) for op, size in points()})
+        rules = [one.rule for one in tuning._wanted(OPENMPI.offered(VARIABLES, '')) if one.rule]
+        in_force = {
+            (one.algorithm.operation, size): one.algorithm.name
+            for one in rules
+            for size in SIZES
+            if one.least <= size and (one.end is None or size < one.end)
+        }
+        return self.good(start.name, in_force)
+
+    def good(self, name, chosen):
+        times = tuple(
+            (op, size, 1e-6 * (1 + size / 1e4) * self.of(op, chosen.get((op, size)), size))
+            for op, size in points()
+        )
+        return Outcome(name, 'good', '', times)
+
+    def of(self, operation, name, size):
+        factor = self.factor(operation, name, size) if name else 1.0
+        return factor * self.random.lognormvariate(0, self.noise)
+
+
+def points():
+    return [(operation, size) for operation in ('bcast', 'allreduce') for size in SIZES]
+
+
+class Signals:
+    """The part of a runner that a tuning needs here."""
+
+    signals = ()
+
+
+@pytest.fixture
+def tune(monkeypatch, tmp_path):
+    monkeypatch.setattr(paths, 'TUNINGS', tmp_path)
+
+    def run(machine, seconds=None):
+        tuning = Tuning(Signals(), [], CASE, 'openmpi', seconds)
+        asked = []
+        monkeypatch.setattr(
+            tuning, '_start', lambda place, trial, *rest: asked.append(trial) or start_of(place)
+        )
+
+        def job(starts):
+            wanted = asked[len(asked) - len(starts) :]
+            return machine.job(tuning, wanted, starts)
+
+        monkeypatch.setattr(tuning, '_job', job)
+        return tuning.run()
+
+    return run
+
+
+def start_of(place):
+    return measuring.Start(f'start-{place}')
+
+
+def ring_is_better(operation, name, size):
+    """From 1 KiB to 64 KiB a ring of allreduce takes two thirds; all else takes half as long more."""
+    if (operation, name) == ('allreduce', 'ring') and 1 << 10 <= size <= 64 << 10:
+        return 0.66
+    return 1.5
+
+
+def test_a_better_algorithm_is_proved_where_it_is_better(tune):
+    found = tune(Machine(ring_is_better))
+    ((one, decision),) = found.proved
+    assert (one.operation, one.rule.algorithm.name) == ('allreduce', 'ring')
+    assert (one.rule.least, one.rule.end) == (1 << 10, 128 << 10)
+    assert 0.6 < decision.ratio < 0.7
+    assert found.exit_code == 0
+    assert '2048 2 4 0\n' not in found.rules.text, 'sizes between those that were measured'
+    assert '1024 2 4 0\n131072 0 0 0\n' in found.rules.text
+
+
+def test_where_all_are_alike_the_defaults_are_kept(tune):
+    for seed in range(20):
+        found = tune(Machine(lambda *_: 1.0, noise=0.1, seed=seed))
+        assert not found.proved and found.rules is None
+        assert found.exit_code == 0 and not found.stopped
+
+
+def test_one_that_fails_is_found_among_others_and_left_out(tune):
+    machine = Machine(ring_is_better, fails={('bcast', 'chain'): 'hangs'})
+    found = tune(machine)
+    assert [(one.algorithm.name, one.word) for one in found.excluded] == [('chain', 'hangs')]
+    assert [one.rule.algorithm.name for one, _ in found.proved] == ['ring']
+
+
+def test_what_gives_a_wrong_answer_is_never_offered(tune):
+    machine = Machine(ring_is_better, fails={('allreduce', 'ring'): 'gives a wrong answer'})
+    found = tune(machine)
+    assert not found.proved
+    assert [one.word for one in found.excluded] == ['gives a wrong answer']
+
+
+def test_what_does_not_keep_the_order_of_ranks_is_never_offered(tune):
+    found = tune(Machine(ring_is_better, unordered=['ring']))
+    assert not found.proved
+    assert [(one.algorithm.name, one.word) for one in found.excluded] == [
+        ('ring', 'gives a wrong answer')
+    ]
+
+
+def test_rules_that_cost_other_sizes_are_not_written(tune):
+    class Costly(Machine):
+        def good(self, name, chosen):
+            is_rules = 0 < len(chosen) < len(points())
+            found = super().good(name, chosen)
+            slow = [
+                (op, size, seconds * (1.3 if is_rules and (op, size) not in chosen else 1))
+                for op, size, seconds in found.times
+            ]
+            return Outcome(name, 'good', '', tuple(slow))
+
+    found = tune(Costly(ring_is_better))
+    assert not found.proved
+    assert [told.word for one, told in found.wanted if not one.rule] == ['worse']
+
+
+@pytest.mark.parametrize('after', [2, 4, 8])
+def test_a_stopped_one_goes_on_where_it_was(tune, after):
+    stopped = tune(Machine(ring_is_better, stop_after=after))
+    assert stopped.exit_code == 3 and 'SIGINT' in stopped.stopped
+    done = tune(Machine(ring_is_better, seed=2))
+    assert done.journal == stopped.journal
+    assert done.rounds == measuring.MOST_ROUNDS
+    assert [one.rule.algorithm.name for one, _ in done.proved] == ['ring']
+    assert tune(Machine(ring_is_better, seed=3)).journal != done.journal, 'that one has its end'
+
+
+def test_an_entry_that_was_cut_off_is_measured_again(tune):
+    stopped = tune(Machine(ring_is_better, stop_after=3))
+    with stopped.journal.open('a') as file:
+        file.write('{"kind": "round", "starts": [{"tri')
+    done = tune(Machine(ring_is_better, seed=2))
+    assert done.journal == stopped.journal and done.exit_code == 0
+    assert tune(Machine(ring_is_better, seed=3)).journal != done.journal
+
+
+# What a round measures ----------------------------------------------------------------------------
+
+
+def offered():
+    return OPENMPI.offered(VARIABLES, '')
+
+
+def test_algorithms_of_several_operations_share_a_start():
+    names = [[(one.operation, one.name) for one in trial.algorithms] for trial in trials(offered(), [])]
+    assert names == [
+        [('allreduce', 'basic'), ('bcast', 'linear')],
+        [('allreduce', 'ring'), ('bcast', 'chain')],
+    ]
+
+
+def test_an_algorithm_that_is_ignored_is_told():
+    ring = next(one for one in offered() if one.name == 'ring')
+    ignored = {f'OMPI_MCA_{ALLREDUCE}': 'it is 0 in force'}
+    rounds = [[(Trial((ring,)), Outcome('a', 'good', ignored=ignored))]]
+    assert [(one.algorithm, one.word) for one in excluded(rounds)] == [(ring, 'is ignored')]
+
+
+# The MPIs -----------------------------------------------------------------------------------------
+
+
+def test_open_mpi_heeds_what_is_in_force():
+    env = {f'OMPI_MCA_{SWITCH}': '1', f'OMPI_MCA_{BCAST}': '2'}
+    forced = {**VARIABLES, SWITCH: {'value': 1}, BCAST: {'value': 2}}
+    assert OPENMPI.ignored(env, forced, '') == {}
+    assert OPENMPI.ignored(env, {**forced, BCAST: {'value': 0}}, '') == {
+        f'OMPI_MCA_{BCAST}': 'it is 0 in force'
+    }
+    assert OPENMPI.ignored(env, {**forced, SWITCH: {'value': 0}}, '') == {
+        f'OMPI_MCA_{SWITCH}': 'it is 0 in force'
+    }
+
+
+def test_rules_of_open_mpi_are_for_these_ranks_alone():
+    chain = Algorithm('bcast', 'chain', {f'OMPI_MCA_{BCAST}': '2'})
+    rules = OPENMPI.rules([Rule(chain, 1024, 4096)], 4, '')
+    numbers = [int(word) for word in rules.text.split()]
+    assert numbers == [
+        *(1, 7, 3),
+        *(0, 1, 0, 0, 0, 0),
+        *(4, 3, 0, 0, 0, 0, 1024, 2, 4, 0, 4096, 0, 0, 0),
+        *(5, 1, 0, 0, 0, 0),
+    ]
+    assert rules.in_force('/f')['OMPI_MCA_coll_tuned_dynamic_rules_filename'] == '/f'
+
+
+def test_open_mpi_counts_all_blocks_of_an_alltoall():
+    its = {'OMPI_MCA_coll_tuned_alltoall_algorithm': '2'}
+    rules = OPENMPI.rules([Rule(Algorithm('alltoall', 'pairwise', its), 64, None)], 4, '')
+    assert '256 2 4 0' in rules.text
+
+
+SELECTION = {
+    'collective=bcast': {
+        'comm_type=intra': {'algorithm=MPIR_Bcast_intra_binomial': {}},
+        'comm_type=inter': {'algorithm=MPIR_Bcast_inter_remote_send_local_bcast': {}},
+    },
+    'collective=gather': {'comm_type=intra': {'algorithm=MPIR_Gather_intra_binomial': {}}},
+}
+ANSWERS = '\n'.join(
+    [
+        'algorithm=MPIR_Bcast_intra_smp',
+        'algorithm=MPIR_Bcast_allcomm_nb',
+        'algorithm=MPIR_Bcast_intra_tree',
+        json.dumps(SELECTION, separators=(',', ':')),
+        'algorithm=MPIR_Gather_allcomm_nb',
+    ]
+)
+
+
+def test_mpich_offers_what_a_selection_can_name():
+    variables = {'MPIR_CVAR_BCAST_INTRA_ALGORITHM': {'value': 0}}
+    found = MPICH.offered(variables, ANSWERS)
+    assert [one.name for one in found] == ['binomial', 'nb', 'smp']
+    env = {'MPIR_CVAR_BCAST_INTRA_ALGORITHM': 'smp'}
+    assert MPICH.ignored(env, variables, '')
+    assert not MPICH.ignored(env, {'MPIR_CVAR_BCAST_INTRA_ALGORITHM': {'value': 3}}, '')
+
+
+def test_a_selection_of_mpich_asks_for_these_ranks_and_sizes():
+    smp = Algorithm('bcast', 'smp', {})
+    text = MPICH.rules([Rule(smp, 1024, 4096)], 2, ANSWERS).text
+    own = SELECTION['collective=bcast']['comm_type=intra']
+    found = json.loads(text)
+    assert list(found['collective=bcast']['comm_type=intra'].items()) == [
+        ('comm_size<=1', own),
+        (
+            'comm_size<=2',
+            {
+                'avg_msg_size<=1023': own,
+                'avg_msg_size<=4095': {'algorithm=MPIR_Bcast_intra_smp': {}},
+                'avg_msg_size=any': own,
+            },
+        ),
+        ('comm_size=any', own),
+    ]
+    assert found['collective=gather'] == SELECTION['collective=gather']
+    assert (
+        found['collective=bcast']['comm_type=inter']
+        == SELECTION['collective=bcast']['comm_type=inter']
+    )
+
+
+def test_rules_of_mpich_that_follow_each_other_are_both_there():
+    algorithms = [Algorithm('bcast', name, {}) for name in ('smp', 'nb')]
+    rules = [Rule(algorithms[0], 0, 1024), Rule(algorithms[1], 1024, 4096)]
+    found = json.loads(MPICH.rules(rules, 2, ANSWERS).text)
+    assert found['collective=bcast']['comm_type=intra']['comm_size<=2'] == {
+        'avg_msg_size<=1023': {'algorithm=MPIR_Bcast_intra_smp': {}},
+        'avg_msg_size<=4095': {'algorithm=MPIR_Bcast_allcomm_nb': {}},
+        'avg_msg_size=any': SELECTION['collective=bcast']['comm_type=intra'],
+    }
+
+
+def test_an_mpich_without_a_selection_is_told():
+    with pytest.raises(AssayError, match='holds no selection'):
+        MPICH.rules([Rule(Algorithm('bcast', 'smp', {}), 0, None)], 2, 'algorithm=MPIR_Bcast_intra_smp')
+
+
+def test_intel_mpi_has_numbers_and_ranges():
+    answers = (
+        'I_MPI_ADJUST_BCAST \n  MPI Datatype:\n    MPI_CHAR\n    range: 0-2\n'
+        'I_MPI_ADJUST_GATHER \n  MPI Datatype:\n    range: 0-1\n'
+    )
+    found = INTEL.offered({}, answers)
+    assert [(one.operation, one.name) for one in found] == [
+        ('bcast', '1'),
+        ('bcast', '2'),
+        ('gather', '1'),
+    ]
+    said = 'MPI startup(): Incorrect algorithm: BCAST=2, will be ignored\n'
+    assert INTEL.ignored(found[1].env, {}, said) and not INTEL.ignored(found[0].env, {}, '')
+    rules = INTEL.rules([Rule(found[1], 1024, None), Rule(found[0], 0, 512)], 4, answers)
+    assert rules.env == {'I_MPI_ADJUST_BCAST': '1:0-511@4-4;2:1024-2147483647@4-4'}
+    assert rules.is_script and "export I_MPI_ADJUST_BCAST='1:0" in rules.text
