@@ -36,9 +36,14 @@ def build_load(mpi: Mpi, folder: Path) -> tuple[Path, Path]:
     return load, folder / 'libassay_witness.so'
 
 
-def variants(mpi: Mpi, witness: Path) -> dict[str, list[str]]:
-    """For each variant, what stands between the launcher and the program."""
+def variants(mpi: Mpi, witness: Path, tools: list[str]) -> dict[str, list[str]]:
+    """For each variant, what stands between the launcher and the program.
+
+    :param tools: others to preload, ``NAME=LIBRARY``.
+    """
     found = {'without': [], 'witness': ['env', f'LD_PRELOAD={witness}']}
+    for name, library in (tool.split('=', 1) for tool in tools):
+        found[name] = ['env', f'LD_PRELOAD={library}']
     if mpi.family == 'openmpi':
         monitoring = ['OMPI_MCA_pml=ob1,monitoring', 'OMPI_MCA_pml_monitoring_enable=2']
         found['monitoring'] = ['env', *monitoring]
@@ -63,14 +68,14 @@ def run(mpi: Mpi, load: str, program: Path, prefix: list[str], folder: Path) -> 
     return {name: float(ns) for name, ns in map(str.split, done.stdout.splitlines())}
 
 
-def compare(mpi: Mpi, loads: list[str], rounds: int, folder: Path) -> None:
+def compare(mpi: Mpi, loads: list[str], rounds: int, tools: list[str], folder: Path) -> None:
     """Measure one MPI and print its tables."""
     program, witness = build_load(mpi, folder)
     for load in loads:
         measured: dict[str, list[Times]] = {}
         for number in range(rounds):
             print(f'{mpi.name}, {load}: round {number + 1} of {rounds}', file=sys.stderr)
-            for variant, prefix in variants(mpi, witness).items():
+            for variant, prefix in variants(mpi, witness, tools).items():
                 times = run(mpi, load, program, prefix, folder)
                 measured.setdefault(variant, []).append(times)
         print_table(mpi, load, measured)
@@ -100,13 +105,20 @@ def main() -> None:
     parser.add_argument('--rounds', type=int, default=21)
     parser.add_argument('--load', nargs='+', choices=LOADS, default=list(LOADS))
     parser.add_argument('--mpi', nargs='+', default=['openmpi', 'mpich'])
+    parser.add_argument(
+        '--tool',
+        nargs='+',
+        default=[],
+        metavar='NAME=LIBRARY',
+        help='other libraries to preload: mpiP, or the witness of an earlier commit',
+    )
     arguments = parser.parse_args()
     mpis = [mpi for mpi in find_mpis() if mpi.name in arguments.mpi]
     if missing := set(arguments.mpi) - {mpi.name for mpi in mpis}:
         sys.exit(f'no MPI {", ".join(sorted(missing))} here: ./assay run --with openmpi -l')
     with tempfile.TemporaryDirectory() as name:
         for mpi in mpis:
-            compare(mpi, arguments.load, arguments.rounds, Path(name) / mpi.name)
+            compare(mpi, arguments.load, arguments.rounds, arguments.tool, Path(name) / mpi.name)
 
 
 if __name__ == '__main__':

@@ -9,6 +9,8 @@
  * mpi_send, are left to the library, and nothing is counted twice.
  *
  * Fortran bindings that the program opens itself while it runs (dlopen) are not seen. */
+#include "fortran.h"
+
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
@@ -120,19 +122,32 @@ static void redirect_library(const struct dl_phdr_info *library, void *witness)
     }
 }
 
-struct found {
+static struct found {
     struct dl_phdr_info libraries[8]; /* no MPI has as many */
     size_t count;
-};
+} found;
+
+bool fortran_is_binding(uintptr_t address)
+{
+    for (size_t i = 0; i < found.count; i++) {
+        const struct dl_phdr_info *library = &found.libraries[i];
+        for (int j = 0; j < library->dlpi_phnum; j++) {
+            const ElfW(Phdr) *segment = &library->dlpi_phdr[j];
+            if (segment->p_type == PT_LOAD &&
+                address - library->dlpi_addr - segment->p_vaddr < segment->p_memsz)
+                return true;
+        }
+    }
+    return false;
+}
 
 /* They are looked into later: a visit holds a lock that dlsym must not be called with (bind.c). */
 static int visit(struct dl_phdr_info *library, size_t size, void *context)
 {
-    struct found *found = context;
-    (void)size;
+    (void)size, (void)context;
     if (is_binding(library->dlpi_name) &&
-        found->count < sizeof found->libraries / sizeof *found->libraries)
-        found->libraries[found->count++] = *library;
+        found.count < sizeof found.libraries / sizeof *found.libraries)
+        found.libraries[found.count++] = *library;
     return 0;
 }
 
@@ -140,13 +155,12 @@ static int visit(struct dl_phdr_info *library, size_t size, void *context)
 __attribute__((constructor)) static void redirect_bindings(void)
 {
     Dl_info self;
-    struct found found = { .count = 0 };
     if (!dladdr((const void *)(uintptr_t)redirect_bindings, &self))
         return;
     void *witness = dlopen(self.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!witness)
         return;
-    dl_iterate_phdr(visit, &found);
+    dl_iterate_phdr(visit, NULL);
     for (size_t i = 0; i < found.count; i++)
         redirect_library(&found.libraries[i], witness);
     dlclose(witness);

@@ -26,8 +26,8 @@ static bool grow(struct instances *log)
     return true;
 }
 
-void instance_add(struct instances **log, enum call call, enum arrival arrival, bool root,
-                  int64_t begin, int64_t end)
+void instance_add(struct instances **log, enum call call, uint16_t site, enum arrival arrival,
+                  bool root, int64_t begin, int64_t end)
 {
     if (!*log && !(*log = calloc(1, sizeof **log)))
         *log = &no_log;
@@ -42,7 +42,7 @@ void instance_add(struct instances **log, enum call call, enum arrival arrival, 
         return;
     }
     to->kept[to->count++] =
-        (struct instance){ begin, end, sequence, (uint16_t)call, (uint8_t)arrival, root };
+        (struct instance){ begin, end, sequence, site, (uint8_t)call, (uint8_t)arrival & 127, root };
 }
 
 size_t instances_bytes(const struct instances *log)

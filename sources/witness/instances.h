@@ -23,9 +23,10 @@ enum arrival { ALL_WAIT_FOR_ALL, ALL_WAIT_FOR_ROOT, ROOT_WAITS_FOR_ALL };
 struct instance {
     int64_t begin, end; /* ticks */
     uint32_t sequence;
-    uint16_t call;
-    uint8_t arrival;
-    bool root; /* this rank is it */
+    uint16_t site; /* its number */
+    uint8_t call;
+    uint8_t arrival : 7;
+    bool root : 1; /* this rank is it */
 };
 
 struct instances {
@@ -36,8 +37,8 @@ struct instances {
 };
 
 /* Makes the log at the first instance. */
-void instance_add(struct instances **log, enum call call, enum arrival arrival, bool root,
-                  int64_t begin, int64_t end);
+void instance_add(struct instances **log, enum call call, uint16_t site, enum arrival arrival,
+                  bool root, int64_t begin, int64_t end);
 /* How many instances a kept one stands for. */
 uint32_t instance_stands_for(uint32_t sequence);
 /* Both take NULL. */

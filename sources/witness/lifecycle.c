@@ -112,11 +112,13 @@ static void make_communicators(void)
 static void choose_sections(void)
 {
     const char *sections = getenv("ASSAY_WITNESS");
-    int chosen[2] = { !sections || strstr(sections, "profile"),
-                      !sections || strstr(sections, "matrix") };
-    PMPI_Bcast(chosen, 2, MPI_INT, 0, witness.comm);
+    int chosen[3] = { !sections || strstr(sections, "profile"),
+                      !sections || strstr(sections, "matrix"),
+                      !sections || !strstr(sections, "silent") };
+    PMPI_Bcast(chosen, 3, MPI_INT, 0, witness.comm);
     witness.profile = chosen[0];
     witness.matrix = chosen[1];
+    witness.table = chosen[2];
 }
 
 /* By name: by shared memory an MPI that is told not to use it finds each rank alone. Two names of one
@@ -201,7 +203,8 @@ static size_t state_bytes(void)
 
 static void analyse_waits(struct summary *summary)
 {
-    summary->gave_up = !waits_analyse(summary->waits);
+    summary->site_waits = calloc((size_t)sites_count(), sizeof *summary->site_waits);
+    summary->gave_up = !waits_analyse(summary->waits, summary->site_waits);
     if (summary->gave_up)
         fprintf(stderr,
                 "assay witness: rank %d has waited too long in MPI_Finalize for what another rank "
@@ -214,6 +217,7 @@ static void stop(void)
     static struct summary summary;
     int64_t ended = ticks();
     witness.active = false;
+    phases_end(ended);
     ticker_stop();
     ending_unwatch();
     report_collect();
@@ -230,7 +234,7 @@ static void stop(void)
     }
     report_write_end(report_path, &summary);
     ending_clear(report_path);
-    if (witness.profile)
+    if (witness.profile && witness.table)
         table_print(&summary);
     this_thread = NULL;
     /* Its communicators are left to MPI_Finalize: that of MPICH 4.0.2 over UCX and TCP hangs where they

@@ -170,7 +170,8 @@ static bool are_kept(const uint64_t *serials, int count)
     return true;
 }
 
-void messages_waited(enum call call, int64_t begin, int64_t end, const uint64_t *serials, int count)
+void messages_waited(enum call call, uint16_t site, int64_t begin, int64_t end,
+                     const uint64_t *serials, int count)
 {
     if (!is_any(serials, count))
         return;
@@ -186,8 +187,9 @@ void messages_waited(enum call call, int64_t begin, int64_t end, const uint64_t 
     logged.waits[logged.wait_count++] = (struct wait){
         .begin = begin,
         .end = end,
-        .call = (uint16_t)call,
-        .part = (uint16_t)part,
+        .call = (uint8_t)call,
+        .part = (uint8_t)part,
+        .site = site,
     };
 }
 

@@ -43,7 +43,8 @@ enum { PARTS = 64 };
 
 struct wait {
     int64_t begin, end; /* ticks */
-    uint16_t call, part;
+    uint8_t call, part;
+    uint16_t site; /* its number */
     uint32_t moves_to;  /* while the log is thinned out: its next index, or NO_WAIT */
 };
 
@@ -63,8 +64,8 @@ uint64_t message_posted(enum side side, uint64_t channel, uint32_t sequence, int
 
 /* A call that blocked from begin to end (ticks) completed these messages. NO_MESSAGE among them is
  * passed over. Where the log lacks one of them, it does not keep the wait. */
-void messages_waited(enum call call, int64_t begin, int64_t end, const uint64_t *serials,
-                     int count);
+void messages_waited(enum call call, uint16_t site, int64_t begin, int64_t end,
+                     const uint64_t *serials, int count);
 
 /* A message that was posted at `since` (ticks) was cancelled, so that those after it have a number too
  * high: they are told of no other rank any more, and no others are kept. */

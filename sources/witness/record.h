@@ -40,6 +40,11 @@ static inline struct communicator *record_communicator(const struct timing *timi
                                            : routes_look_up(&thread->routes, comm, true);
 }
 
+static inline uint16_t site_number(const struct timing *timing)
+{
+    return timing->site ? timing->site->number : 0;
+}
+
 /* Whether calls are logged, so that the end can tell who waited for whom. */
 static inline bool is_logged(const struct timing *timing)
 {
@@ -95,7 +100,8 @@ static inline bool is_exact(int rank, int tag)
 static inline void record_wait(const struct timing *timing, const uint64_t *serials, int count)
 {
     if (is_logged(timing))
-        messages_waited(timing->call, timing->begin, timing->end, serials, count);
+        messages_waited(timing->call, site_number(timing), timing->begin, timing->end, serials,
+                        count);
 }
 
 #endif

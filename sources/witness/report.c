@@ -420,6 +420,8 @@ void report_write_end(const char *path, const struct summary *summary)
     if (witness.profile)
         write_waits(summary);
     write_partners();
+    sites_write(process, summary->site_waits);
+    phases_write(process);
     json_integer(process, "state_bytes", (long long)summary->state);
     if (host)
         clocks_write_host(host);

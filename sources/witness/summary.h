@@ -10,6 +10,7 @@ struct summary {
     int threads; /* that called MPI */
     struct total totals[CALLS];
     struct waits waits[CALLS];
+    struct site_waits *site_waits; /* by the number of the site; NULL for none */
     bool gave_up; /* waiting for what another rank knows of waits */
     size_t state; /* bytes that the witness holds */
 };

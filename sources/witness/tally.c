@@ -117,7 +117,7 @@ static int64_t time_in_pause(const struct tally *tally, int64_t pause)
     return (int64_t)((double)pause * (share < 1 ? share : 1));
 }
 
-void tally_timed(struct timing *timing)
+static void time_tally(struct timing *timing)
 {
     timing->end = ticks();
     struct tally *tally = &timing->thread->tallies[timing->call];
@@ -144,13 +144,28 @@ void tally_timed(struct timing *timing)
     }
 }
 
+/* What a sample stands for was, on the average, called from where it was. */
+void tally_timed(struct timing *timing)
+{
+    struct tally *tally = &timing->thread->tallies[timing->call];
+    int64_t before = tally->time;
+    time_tally(timing);
+    if (timing->site) {
+        timing->site->time += tally->time - before;
+        timing->site->timed++;
+    }
+}
+
 void tally_ticked(const struct timing *timing, uint32_t ticks_passed)
 {
     /* One may come at any moment; two are a tick apart. */
     struct tally *tally = &timing->thread->tallies[timing->call];
     if (ticks_passed < 2 || !tally->sampled)
         return;
-    tally->time += (int64_t)(1e-9 * TICKER_NS * ticks_passed / ticks_to_seconds(1));
+    int64_t passed = (int64_t)(1e-9 * TICKER_NS * ticks_passed / ticks_to_seconds(1));
+    tally->time += passed;
+    if (timing->site)
+        timing->site->time += passed;
     tally->last_end = ticks();
     tally->untimed = 0;
     tally->skip = 0;
@@ -158,13 +173,12 @@ void tally_ticked(const struct timing *timing, uint32_t ticks_passed)
 }
 
 /* The calls after the last sample are like those before it. */
-static double ticks_of(const struct tally *tally)
+static double scale_of(const struct tally *tally)
 {
     uint32_t after = tally->sampled ? tally->untimed - tally->skip : 0;
-    double scale = 1;
     if (after && tally->count > after)
-        scale = (double)tally->count / (double)(tally->count - after);
-    return scale * (double)tally->time;
+        return (double)tally->count / (double)(tally->count - after);
+    return 1;
 }
 
 static void add(const struct tally *tally, struct total *total)
@@ -172,15 +186,18 @@ static void add(const struct tally *tally, struct total *total)
     total->count += tally->count;
     total->timed += tally->timed;
     total->bytes += tally->bytes;
-    total->time += ticks_of(tally);
+    total->time += scale_of(tally) * (double)tally->time;
 }
 
 static void move_to_ended(struct thread *thread)
 {
+    double scales[CALLS];
     for (int call = 0; call < CALLS; call++) {
+        scales[call] = scale_of(&thread->tallies[call]);
         add(&thread->tallies[call], &ended[call]);
         thread->tallies[call] = (struct tally){ 0 };
     }
+    sites_move(&thread->sites, scales);
     routes_move(&thread->routes, &ended_routes);
     thread->unsure = 0;
     thread->last_type = MPI_DATATYPE_NULL;
@@ -236,7 +253,7 @@ size_t tally_bytes(void)
 {
     size_t bytes = sizeof ended + routes_bytes(&ended_routes);
     for (struct thread *thread = threads; thread; thread = thread->next)
-        bytes += sizeof *thread + routes_bytes(&thread->routes);
+        bytes += sizeof *thread + routes_bytes(&thread->routes) + sites_bytes(&thread->sites);
     return bytes;
 }
 

@@ -20,6 +20,7 @@
 
 #include "calls.h"
 #include "routes.h"
+#include "sites.h"
 #include "ticker.h"
 #include "ticks.h"
 #include "witness.h"
@@ -41,6 +42,7 @@ struct thread {
     bool used; /* by a thread that lives */
     struct tally tallies[CALLS];
     struct routes routes;
+    struct sites sites;
     enum call inside; /* CALLS: in the program */
     int64_t entered;  /* ticks, of the call that it is inside; 0 where that is not timed */
     uint32_t random;
@@ -55,6 +57,7 @@ struct thread {
 struct timing {
     struct thread *thread; /* NULL: nothing is recorded */
     enum call call;
+    struct site *site; /* NULL without memory */
     struct communicator *communicator; /* what was known of the call's one before it; or NULL */
     int64_t begin, end; /* ticks; begin is 0 where the call is not timed */
     uint32_t ticker;    /* at the begin of a call that is not timed */
@@ -78,7 +81,10 @@ void tally_timed(struct timing *timing);
 /* An untimed call during which the ticker ticked. */
 void tally_ticked(const struct timing *timing, uint32_t ticks_passed);
 
-static inline struct timing call_begin(enum call call)
+/* A part of the wrapper, whose caller it looks at: so are those that call it. */
+#define PART_OF_WRAPPER static inline __attribute__((always_inline))
+
+PART_OF_WRAPPER struct timing call_begin(enum call call)
 {
     struct timing timing = {
         .thread = this_thread,
@@ -89,6 +95,9 @@ static inline struct timing call_begin(enum call call)
         return timing;
     struct tally *tally = &timing.thread->tallies[call];
     tally->count++;
+    timing.site = site_here(&timing.thread->sites, call);
+    if (timing.site)
+        timing.site->count++;
     if (tally->skip) {
         tally->skip--;
         timing.ticker = ticker_now();
@@ -112,7 +121,7 @@ static inline struct timing begin_uncounted(MPI_Comm comm)
 }
 
 /* For calls with a communicator. */
-static inline struct timing call_begin_in(enum call call, MPI_Comm comm)
+PART_OF_WRAPPER struct timing call_begin_in(enum call call, MPI_Comm comm)
 {
     struct communicator *communicator = begin_uncounted(comm).communicator;
     struct timing timing = call_begin(call);
@@ -121,7 +130,7 @@ static inline struct timing call_begin_in(enum call call, MPI_Comm comm)
 }
 
 /* The same for calls of which every one is timed, however often they come. */
-static inline struct timing call_begin_timed(enum call call, MPI_Comm comm)
+PART_OF_WRAPPER struct timing call_begin_timed(enum call call, MPI_Comm comm)
 {
     if (this_thread)
         this_thread->tallies[call].in_window = 0;
@@ -142,6 +151,8 @@ static inline void call_end(struct timing *timing)
 static inline void add_bytes(const struct timing *timing, int64_t bytes)
 {
     timing->thread->tallies[timing->call].bytes += (uint64_t)bytes;
+    if (timing->site)
+        timing->site->bytes += (uint64_t)bytes;
 }
 
 /* What all threads of the rank did. Times in seconds. */

@@ -7,6 +7,7 @@
 
 #include "clocks.h"
 #include "communicators.h"
+#include "map.h"
 #include "messages.h"
 #include "ticks.h"
 #include "witness.h"
@@ -20,6 +21,14 @@ enum { CHUNK = 512, TAG = 303, TIMES_TAG };
 struct analysis {
     double analysed[CALLS];
     struct waits weighted[CALLS];
+    struct site_waits *sites; /* weighted as well; NULL for none */
+    struct map waited_for;    /* by site and rank: struct waited_for */
+};
+
+struct waited_for {
+    uint16_t site;
+    int rank;
+    double time;
 };
 
 static double seconds(int64_t ns)
@@ -27,9 +36,53 @@ static double seconds(int64_t ns)
     return 1e-9 * (double)ns;
 }
 
+/* `sums`: of one wait at a site, for a rank of MPI_COMM_WORLD. */
+static void add_to_site(struct analysis *analysis, uint16_t site, double weight,
+                        const struct waits *sums, int rank)
+{
+    if (!analysis->sites)
+        return;
+    struct waits *to = &analysis->sites[site].waits;
+    to->analysed += weight * sums->analysed;
+    to->late_sender += weight * sums->late_sender;
+    to->late_receiver += weight * sums->late_receiver;
+    to->imbalance += weight * sums->imbalance;
+    double time = weight * (sums->late_sender + sums->late_receiver + sums->imbalance);
+    if (time <= 0 || rank < 0 || rank == witness.rank)
+        return;
+    uint64_t key = (uint64_t)(uint32_t)rank << 16 | site;
+    struct waited_for *known = map_get(&analysis->waited_for, key);
+    if (!known) {
+        if (!(known = malloc(sizeof *known)))
+            return;
+        *known = (struct waited_for){ .site = site, .rank = rank };
+        if (!map_put(&analysis->waited_for, key, known)) {
+            free(known);
+            return;
+        }
+    }
+    known->time += time;
+}
+
+/* Whom each site waited for longest. */
+static void find_whom(struct analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->waited_for.room; i++) {
+        struct waited_for *one = analysis->waited_for.entries[i].value;
+        struct site_waits *site = one ? &analysis->sites[one->site] : NULL;
+        if (site && (one->time > site->longest ||
+                     (one->time == site->longest && one->rank < site->for_rank))) {
+            site->longest = one->time;
+            site->for_rank = one->rank;
+        }
+        free(one);
+    }
+    free(analysis->waited_for.entries);
+}
+
 /* ---- Collectives ---- */
 
-static void judge_instance(const struct instance *instance, int64_t latest,
+static void judge_instance(const struct instance *instance, int64_t latest, int last,
                            struct analysis *analysis)
 {
     int64_t begin = clocks_global(instance->begin), end = clocks_global(instance->end);
@@ -44,6 +97,8 @@ static void judge_instance(const struct instance *instance, int64_t latest,
     analysis->analysed[instance->call] += seconds(end - begin);
     analysis->weighted[instance->call].analysed += weight * seconds(end - begin);
     analysis->weighted[instance->call].imbalance += weight * seconds(waited);
+    struct waits one = { .analysed = seconds(end - begin), .imbalance = seconds(waited) };
+    add_to_site(analysis, instance->site, weight, &one, last);
 }
 
 /* Whose log could be compared with those of the other members, as each of these says it. */
@@ -179,18 +234,23 @@ static bool finish(MPI_Request *request)
     return done;
 }
 
-static bool send_times(const int64_t *times, int count, int rank)
+/* When a rank began its part, and which one it was. */
+struct arrived {
+    int64_t time, rank;
+};
+
+static bool send_times(const struct arrived *times, int count, int rank)
 {
     MPI_Request request;
-    return PMPI_Isend(times, count, MPI_INT64_T, rank, TIMES_TAG, witness.waits_comm, &request) ==
+    return PMPI_Isend(times, 2 * count, MPI_INT64_T, rank, TIMES_TAG, witness.waits_comm, &request) ==
                MPI_SUCCESS &&
            finish(&request);
 }
 
-static bool receive_times(int64_t *times, int count, int rank)
+static bool receive_times(struct arrived *times, int count, int rank)
 {
     MPI_Request request;
-    return PMPI_Irecv(times, count, MPI_INT64_T, rank, TIMES_TAG, witness.waits_comm, &request) ==
+    return PMPI_Irecv(times, 2 * count, MPI_INT64_T, rank, TIMES_TAG, witness.waits_comm, &request) ==
                MPI_SUCCESS &&
            finish(&request);
 }
@@ -198,7 +258,7 @@ static bool receive_times(int64_t *times, int count, int rank)
 /* The latest of all members, up a binomial tree and down again. `members`: by their rank in the
  * communicator, of which this is `own`. Buffers stay where they are: MPI may still write to them when
  * a rank has given up. */
-static int64_t latest[CHUNK], others[CHUNK];
+static struct arrived latest[CHUNK], others[CHUNK];
 
 static bool find_latest(const int *members, int size, int own, int count)
 {
@@ -209,7 +269,7 @@ static bool find_latest(const int *members, int size, int own, int count)
         if (!receive_times(others, count, members[own + distance]))
             return false;
         for (int i = 0; i < count; i++)
-            if (others[i] > latest[i])
+            if (others[i].time > latest[i].time)
                 latest[i] = others[i];
     }
     if (own && !(send_times(latest, count, members[own - distance]) &&
@@ -230,13 +290,14 @@ static bool analyse_collectives(const struct communicator *communicator, const i
         int count = log->count - first < CHUNK ? (int)(log->count - first) : CHUNK;
         for (int i = 0; i < count; i++) {
             bool awaited = instances[i].arrival != ALL_WAIT_FOR_ROOT || instances[i].root;
-            latest[i] = awaited ? clocks_global(instances[i].begin) : UNKNOWN;
+            latest[i].time = awaited ? clocks_global(instances[i].begin) : UNKNOWN;
+            latest[i].rank = witness.rank;
         }
         if (!find_latest(members, communicator->size, communicator->rank, count))
             return false;
         for (int i = 0; i < count; i++)
-            if (latest[i] != UNKNOWN)
-                judge_instance(&instances[i], latest[i], analysis);
+            if (latest[i].time != UNKNOWN)
+                judge_instance(&instances[i], latest[i].time, (int)latest[i].rank, analysis);
     }
     return true;
 }
@@ -426,6 +487,7 @@ static void tell_each_other(struct exchange *exchange)
 /* What is known of a wait, by the side of the other rank. */
 struct judgement {
     int64_t until[2]; /* the latest of that side, or UNKNOWN */
+    int peer[2];      /* whose that was */
     bool incomplete;
 };
 
@@ -445,23 +507,31 @@ static void judge_messages(const struct exchange *exchange, const struct message
         /* What has been received was sent before, whatever the clocks say. */
         if (came > end && message->side == RECEIVER)
             came = end;
-        if (came <= end && came > *until)
+        if (came <= end && came > *until) {
             *until = came;
+            judgement->peer[!message->side] = message->peer;
+        }
     }
 }
 
-static void judge_wait(const struct wait *wait, const struct judgement *judgement,
-                       struct waits *sums)
+/* Adds a wait to sums. Returns the rank that was waited for, or -1. */
+static int judge_wait(const struct wait *wait, const struct judgement *judgement,
+                      struct waits *sums)
 {
     if (judgement->incomplete)
-        return;
+        return -1;
     const int64_t *until = judgement->until;
     int64_t begin = clocks_global(wait->begin);
     sums->analysed += seconds(clocks_global(wait->end) - begin);
-    if (until[SENDER] > begin && until[SENDER] >= until[RECEIVER])
+    if (until[SENDER] > begin && until[SENDER] >= until[RECEIVER]) {
         sums->late_sender += seconds(until[SENDER] - begin);
-    else if (until[RECEIVER] > begin)
+        return judgement->peer[SENDER];
+    }
+    if (until[RECEIVER] > begin) {
         sums->late_receiver += seconds(until[RECEIVER] - begin);
+        return judgement->peer[RECEIVER];
+    }
+    return -1;
 }
 
 /* What was analysed of a part of the run stands for all of its waits. */
@@ -482,7 +552,7 @@ static void judge_all(const struct exchange *exchange, const struct messages *lo
                       struct judgement *judgements, struct analysis *analysis)
 {
     for (uint32_t i = 0; i < log->wait_count; i++)
-        judgements[i] = (struct judgement){ { UNKNOWN, UNKNOWN }, false };
+        judgements[i] = (struct judgement){ .until = { UNKNOWN, UNKNOWN } };
     judge_messages(exchange, log, judgements);
     for (int part = 0; part < PARTS; part++) {
         struct waits sums[CALLS] = { 0 };
@@ -490,6 +560,15 @@ static void judge_all(const struct exchange *exchange, const struct messages *lo
             if (log->waits[i].part == part)
                 judge_wait(&log->waits[i], &judgements[i], &sums[log->waits[i].call]);
         add_part(sums, log->waited[part], analysis);
+        for (uint32_t i = 0; i < log->wait_count; i++) {
+            const struct wait *wait = &log->waits[i];
+            struct waits one = { 0 };
+            if (wait->part != part || sums[wait->call].analysed <= 0)
+                continue;
+            int rank = judge_wait(wait, &judgements[i], &one);
+            double whole = ticks_to_seconds(log->waited[part][wait->call]);
+            add_to_site(analysis, wait->site, whole / sums[wait->call].analysed, &one, rank);
+        }
     }
 }
 
@@ -505,11 +584,12 @@ static void analyse_messages(struct analysis *analysis)
     release(&exchange);
 }
 
-bool waits_analyse(struct waits result[CALLS])
+bool waits_analyse(struct waits result[CALLS], struct site_waits *sites)
 {
-    struct analysis analysis = { 0 };
+    struct analysis analysis = { .sites = sites };
     analyse_communicators(&analysis);
     analyse_messages(&analysis);
+    find_whom(&analysis);
     for (int call = 0; call < CALLS; call++) {
         const struct waits *weighted = &analysis.weighted[call];
         double scale = weighted->analysed > 0 ? analysis.analysed[call] / weighted->analysed : 0;

@@ -54,9 +54,17 @@ struct waits {
     double analysed, late_sender, late_receiver, imbalance;
 };
 
+/* Of a site; and the rank that it waited longest for, and how long. */
+struct site_waits {
+    struct waits waits;
+    double longest;
+    int for_rank;
+};
+
 /* Collective over MPI_COMM_WORLD, at MPI_Finalize, after clocks_measure_end. Only the witness's own
  * communicators are used: whether others can be, no rank can know. Results of calls that were not
- * analysed are zero. False where this rank gave up waiting for another: then some were not. */
-bool waits_analyse(struct waits result[CALLS]);
+ * analysed are zero. `sites`: by the number of the site, of sites_count() zeros, or NULL. False where
+ * this rank gave up waiting for another: then some were not. */
+bool waits_analyse(struct waits result[CALLS], struct site_waits *sites);
 
 #endif

@@ -10,6 +10,7 @@
  *   fortran.c         the calls of Fortran programs go through the C wrappers
  *   tally.c           counts and times of calls; ticker.c: a clock that costs next to nothing
  *   communicators.c   what a communicator's ranks are in MPI_COMM_WORLD; partners.c: who got messages
+ *   sites.c           where in the program calls come from, and in which phase
  *   requests.c        what a request stands for until it completes
  *   messages.c        log of messages and of calls that waited; instances.c: log of collectives
  *   waits.c           who waited for whom, by what the other side logged; clocks.c: whose clock
@@ -29,6 +30,7 @@ struct witness {
     bool active;        /* between MPI_Init and MPI_Finalize; otherwise wrappers only pass on */
     bool profile;       /* time calls, and find out what they waited for */
     bool matrix;        /* report the sizes of the messages of each pair of ranks */
+    bool table;         /* print a table in the end */
     int thread_level;   /* provided by MPI_Init */
     int rank, ranks;
     MPI_Comm comm;      /* MPI_COMM_WORLD's duplicate, for the witness's own messages */

@@ -42,8 +42,8 @@ static void log_instance(const struct timing *timing, enum arrival arrival, int 
 {
     struct communicator *communicator = timing->communicator;
     if (communicator && communicator->id && timing->begin)
-        instance_add(&communicator->log, timing->call, arrival, root == communicator->rank,
-                     timing->begin, timing->end);
+        instance_add(&communicator->log, timing->call, site_number(timing), arrival,
+                     root == communicator->rank, timing->begin, timing->end);
 }
 
 /* The sum of the blocks for all other ranks. */

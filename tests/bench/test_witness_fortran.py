@@ -148,6 +148,13 @@ def test_all_calls_are_counted_once(mpi, interface, fortran, witnessed):
         partners = sorted(process['partners'], key=lambda partner: partner['rank'])
         assert partners == [partner(*pair) for pair in sorted(messages_of(rank).items())]
         assert process['mpi_threads'] == 1
+        # Whatever library of bindings is between, calls come from lines of the program.
+        (part,) = process['sites']
+        assert part['object'] == str(fortran(interface))
+        sites = Counter()
+        for site in part['calls']:
+            sites[site['call']] += site['count']
+        assert sites == {name: count for name, (count, _) in calls.items()}
 
     # Three of its four receives take anything from anyone, without a status; rank 1 is late.
     receive, waits = (processes[0][part]['MPI_Recv'] for part in ('calls', 'waits'))

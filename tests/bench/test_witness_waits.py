@@ -29,7 +29,7 @@ def driver(
     """The driver with the files under test, under the sanitizers if any."""
     program = tmp_path_factory.mktemp(f'{mpi.name}-waits') / 'waits'
     witness = SOURCES / 'witness'
-    names = ('messages', 'instances', 'clocks', 'waits', 'ticks')
+    names = ('messages', 'instances', 'clocks', 'waits', 'ticks', 'map')
     sources = [*(witness / f'{name}.c' for name in names), SOURCES / 'common' / 'json.c', DRIVER]
     command = [mpi.cc, '-std=gnu11', '-O1', '-g', '-Wall', '-Wextra', '-Werror']
     if sanitizers:

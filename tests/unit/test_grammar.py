@@ -107,7 +107,7 @@ def test_n_selects_cases_and_figure_figures():
 
 def test_what_is_compared_is_before_and_after():
     """Two settings, runs or reports: the one before comes first."""
-    for name in ('compare-runs', 'witness', 'provenance'):
+    for name in ('compare-runs', 'witness show', 'provenance'):
         arguments = [one for one in COMMANDS[name].params if one.param_type_name == 'argument']
         assert len(arguments) == 2 and 'AFTER' in arguments[1].metavar, name
     assert OPTIONS['--against'][0][1].metavar == 'BEFORE'
@@ -233,7 +233,8 @@ def test_new_words_stay_as_they_are(words):
 
 def test_what_old_words_become_is_there():
     for (name, _), rule in _OPTIONS.items():
-        command = COMMANDS[rule.command or name]
+        # `witness` alone is `witness show`.
+        command = COMMANDS.get(rule.command or name) or COMMANDS[f'{name} show']
         assert not rule.option or any(rule.option in one.opts for one in command.params), name
 
 

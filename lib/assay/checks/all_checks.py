@@ -10,7 +10,10 @@ from reframe.utility import import_module_from_file
 import assay.checks.sweep  # noqa: F401
 from assay import AssayError, paths
 from assay.checks.check import MpiCheck
+from assay.config.applications import site_applications
 from assay.config.lint import check_classes
+
+_OF_SITE = paths.CHECKS / 'apps' / 'site.py'
 
 
 @cache
@@ -27,6 +30,9 @@ def all_checks() -> dict[str, type[MpiCheck]]:
         try:
             for name in check_classes(path):
                 found[name] = getattr(import_module_from_file(str(path)), name)
+            # A check only where the site has applications: no decorator says so.
+            if path == _OF_SITE and site_applications():
+                found['SiteApplication'] = import_module_from_file(str(path)).SiteApplication
         except Exception as error:  # a check file is a program: it can raise anything
             told = f'{path} cannot be loaded: {type(error).__name__}: {error}'
             raise AssayError(told) from None

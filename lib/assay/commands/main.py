@@ -20,6 +20,7 @@ from assay.commands import accept as accept_command
 from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
+from assay.commands import witness as witness_command
 from assay.commands.baseline import baseline
 from assay.commands.campaign import campaign
 from assay.commands.compare_runs import compare_runs
@@ -40,7 +41,6 @@ from assay.commands.sign import key, sign, verify
 from assay.commands.trend import trend
 from assay.commands.triage import triage
 from assay.commands.tune import tune
-from assay.commands.witness import witness
 from assay.config import settings
 from assay.report.console import write_visibly
 from assay.text import plain
@@ -116,7 +116,6 @@ def test(
 
 app.command()(doctor)
 app.command()(init)
-app.command()(witness)
 app.command()(provenance)
 app.command()(history)
 app.command()(forget)
@@ -133,6 +132,7 @@ cluster_command.app.command()(campaign)
 accept_command.app.command()(key)
 accept_command.app.command()(sign)
 accept_command.app.command()(verify)
+app.add_typer(witness_command.app, name='witness')
 app.add_typer(accept_command.app, name='accept')
 app.add_typer(cluster_command.app, name='cluster')
 app.add_typer(spack_command.app, name='spack')

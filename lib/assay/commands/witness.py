@@ -1,16 +1,60 @@
-"""The command ``witness``: a report as tables, as a page of charts, and against another one."""
+"""The commands ``witness ...``: a program run with the witness, and what a report of it shows."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from assay import AssayError
+from assay.commands.options import OutputOption
+
+if TYPE_CHECKING:
+    from assay.witness import Report
 
 
-def witness(
+class _ShowsReports(TyperGroup):
+    """``assay witness REPORT.json`` is short for ``assay witness show REPORT.json``."""
+
+    def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in {*self.commands, '--help'}:
+            args = ['show', *args]
+        return super().parse_args(context, args)
+
+
+app = typer.Typer(
+    cls=_ShowsReports,
+    help='Run any MPI program with the witness, or show what it recorded in a job.',
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+PictureOption = Annotated[
+    Path | None,
+    typer.Option(
+        '--picture',
+        metavar='FILE.html',
+        help='Draw who sent to whom, where ranks sat and where the time went as well.',
+    ),
+]
+
+
+def _assert_page(picture: Path | None) -> None:
+    if picture and picture.suffix.lower() != '.html':
+        raise AssayError(f'{picture}: a picture is a page for a browser: call it .html')
+
+
+def _draw(picture: Path, report: Report) -> None:
+    from assay.report.html import page  # which takes time to load
+
+    page.write_page(picture, page.page_of_job(report))
+
+
+@app.command()
+def show(
     report: Annotated[Path, typer.Argument(metavar='REPORT.json', show_default=False)],
     after: Annotated[
         Path | None,
@@ -18,18 +62,13 @@ def witness(
             metavar='[AFTER.json]', help='Show how this report differs.', show_default=False
         ),
     ] = None,
-    picture: Annotated[
-        Path | None,
-        typer.Option(
-            metavar='FILE.html',
-            help='Draw who sent to whom, where ranks sat and where the time went as well.',
-        ),
-    ] = None,
+    picture: PictureOption = None,
 ) -> None:
     """Show what the witness recorded in a job.
 
-    Placement, fabric, profile, waiting and messages. The witness is preloaded into every program of
-    a run; its report, witness.json, is among the job's files.
+    Placement, fabric, profile, waiting, lines and messages. The witness is preloaded into every
+    program of a run; its report, witness.json, is among the job's files. The word `show` can be
+    left out.
 
     Examples:
 
@@ -41,15 +80,13 @@ def witness(
     from assay.report.console import console, print_line
     from assay.report.witness import show_difference, show_job
     from assay.witness.reading import read_witness
+    from assay.witness.sites import with_lines
 
-    first = read_witness(report)
-    second = read_witness(after) if after else None
+    _assert_page(picture)
+    first = with_lines(read_witness(report))
+    second = with_lines(read_witness(after)) if after else None
     if picture:
-        from assay.report.html import page  # which takes time to load
-
-        if picture.suffix.lower() != '.html':
-            raise AssayError(f'{picture}: a picture is a page for a browser: call it .html')
-        page.write_page(picture, page.page_of_job(first))
+        _draw(picture, first)
     out = console()
     if second:
         show_difference(first, second, out)
@@ -57,3 +94,73 @@ def witness(
         show_job(first, out)
     if picture:
         print_line(out, f'\npicture: {picture}')
+
+
+@app.command(context_settings={'ignore_unknown_options': True, 'allow_interspersed_args': False})
+def run(
+    line: Annotated[
+        list[str],
+        typer.Argument(
+            metavar='LAUNCHER [OPTIONS] PROGRAM [ARGUMENTS]',
+            help='As you start it without: mpirun, mpiexec, srun or flux run, and so on.',
+        ),
+    ],
+    output: OutputOption = Path('assay-witness.json'),
+    picture: PictureOption = None,
+) -> None:
+    """Run an MPI program, and say where its time went and which of its lines took it.
+
+    The program runs as it does without: its output, its input and its exit code are its own, and
+    what this command says is printed to standard error when it has ended. The exit code is 2 if the
+    program was not started. The report is kept, for `assay witness`.
+
+    Examples:
+
+    \b
+      assay witness run -- mpirun -n 4 ./program input
+      assay witness run -o after.json -- srun -n 64 ./program
+      assay witness before.json after.json
+    """
+    from assay.running.program import prepare, run_passing_signals
+
+    report = output.absolute()
+    try:
+        _assert_page(picture)
+        words, unseen = prepare(line, report)
+    except AssayError as error:
+        print(f'assay: {error}', file=sys.stderr)
+        raise typer.Exit(2) from None
+    code = run_passing_signals(words)
+    _tell(report, unseen, picture)
+    raise typer.Exit(code)
+
+
+def _tell(report: Path, unseen: str | None, picture: Path | None) -> None:
+    """What the witness saw of a program that has ended; nothing changes its exit code any more."""
+    from assay.report.console import console, print_line
+    from assay.report.witness import show_answer
+    from assay.running.program import keep_lines
+    from assay.witness.reading import WitnessError, read_witness
+
+    out = console(errors=True)
+    if unseen:
+        print_line(out, f'assay witness: nothing was recorded: {unseen}')
+        return
+    try:
+        seen, problems = keep_lines(report, read_witness(report))
+        print_line(out, '\nassay witness:')
+        show_answer(seen, out)
+        for problem in problems:
+            print_line(out, problem)
+        if picture:
+            _draw(picture, seen)
+            print_line(out, f'picture: {picture}')
+        print_line(out, f'report: {report} (assay witness shows all of it)')
+    except WitnessError as error:
+        print_line(
+            out,
+            'assay witness: nothing was recorded: no rank came out of MPI_Init, or the program calls '
+            f'MPI where it cannot be seen (docs/witness.md, "What it cannot see"): {error}',
+        )
+    except AssayError as error:
+        print_line(out, f'assay witness: {error}')

@@ -76,10 +76,14 @@ def _of_class(check: RegressionTest) -> Iterator[Layer]:
 
     :raises ReferencesError: as :func:`layers`.
     """
-    file, own = _file_outside(check), check.reference
+    # Of an application of the site its entry says them.
+    entry = getattr(check, 'own_references', None)
+    file, own = entry or (_file_outside(check), check.reference)
     if file is None or not own:
         return
-    if getattr(own, 'index', None):
+    if entry:
+        found = own
+    elif getattr(own, 'index', None):
         try:
             found = own[check]
         except KeyError:  # nothing for this variant

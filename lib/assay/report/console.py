@@ -23,8 +23,8 @@ def write_visibly() -> None:
     sys.stderr = VisibleStream(sys.stderr)
 
 
-def console() -> Console:
-    """Standard output; without a window it is so wide that no figure is cut.
+def console(errors: bool = False) -> Console:
+    """Standard output, or that of errors; without a window it is so wide that no figure is cut.
 
     Control characters in text are made visible; only Rich's own colours reach the terminal.
     """
@@ -36,7 +36,7 @@ def console() -> Console:
             for one in super().render(*arguments, **options):
                 yield one if one.control else Segment(visible_lines(one.text), one.style)
 
-    out = sys.stdout
+    out = sys.stderr if errors else sys.stdout
     limited = out.isatty() or 'COLUMNS' in os.environ
     file = out.beneath if isinstance(out, VisibleStream) else out
     return VisibleConsole(file=file, highlight=False, width=None if limited else 160)

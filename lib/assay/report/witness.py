@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.report.console import MOST_ROWS, in_seconds, percent, print_line, print_table
+from assay.spelling import many
 from assay.text import plain
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from assay.witness.profile import Split
     from assay.witness.report import Process, Report
+    from assay.witness.sites import SiteSummary
 
 
 def show_job(report: Report, out: Console) -> None:
@@ -30,6 +32,8 @@ def show_job(report: Report, out: Console) -> None:
     if report.has_profile:
         show_profile(report, out)
         show_waits(report, out)
+        show_sites(report, out)
+        show_phases(report, out)
     if report.has_matrix:
         show_matrix(report, out)
 
@@ -42,6 +46,113 @@ def job_summary(report: Report) -> str:
     library = report.mpi.library.strip().partition('\n')[0]
     mpi = f'{library} ({report.mpi.path}), thread level {report.mpi.thread_level}'
     return f'{words}\n{plain(mpi)}'
+
+
+def show_answer(report: Report, out: Console) -> None:
+    """Where the time of a program went, on one screen: the sentence first, then its lines."""
+    from assay.witness.profile import figures, mean_shares, split
+
+    if not report.complete:
+        show_ended(report, out)
+    if not report.has_profile:
+        return
+    shares = mean_shares([split(process) for process in report.processes])
+    job, sites = figures(report), places(report)
+    print_line(
+        out,
+        f'{many(report.ranks, "rank")} on {many(len(report.hosts), "host")}, {job.wall:.3f} s: '
+        f'{percent(shares["computation"])} computation, '
+        f'{percent(shares["transfer"])} transfer, {percent(job.imbalance_share)} waiting '
+        f'for other ranks.',
+    )
+    if sites and job.comm_share > 0:
+        print_line(out, f'Most time in MPI: {plain(in_words(sites[0], report))}.')
+    print_line(
+        out,
+        f'An infinitely fast network would save at most {percent(job.network_bound)}, '
+        f'perfect balance at most {percent(job.imbalance_share)}.',
+    )
+    for words in surroundings(report):
+        print_line(out, f'{words[0].upper()}{plain(words[1:])}.')
+    show_sites(report, out, few=True)
+    show_phases(report, out)
+
+
+def surroundings(report: Report) -> list[str]:
+    """What else has to be known of a job: ranks that share cores, and others that used them."""
+    from assay.witness.disturbance import disturbed
+    from assay.witness.placement import hosts_of, shared
+
+    crowded = [host for host in hosts_of(report, []) if len(host.used) < len(host.ranks)]
+    return [*filter(None, map(shared, crowded)), *disturbed([report])]
+
+
+def places(report: Report) -> list[SiteSummary]:
+    from assay.witness.sites import summarise_sites
+
+    return summarise_sites(report)
+
+
+def in_words(site: SiteSummary, report: Report) -> str:
+    """A place of the program with its share of the time, and whom it waits for."""
+    wall = sum(process.wall * process.mpi_threads for process in report.processes)
+    words = f'{site.call} in {site.where}: {percent(site.time / wall if wall else 0.0)} of the time'
+    if site.waiting > 0.05 * site.time:
+        words += f', {percent(site.waiting / site.time)} of it waiting'
+        if (whom := site.whom) is not None:
+            words += f', mostly for rank {whom}'
+    return words
+
+
+def show_sites(report: Report, out: Console, few: bool = False) -> None:
+    """The places that called MPI, those that took longest first."""
+    from assay.witness.traffic import decimal_size
+
+    found = places(report)
+    if not found:
+        return
+    wall = sum(process.wall * process.mpi_threads for process in report.processes)
+    print_table(
+        out,
+        'Lines that call MPI (those that took longest first)',
+        '<call|<where|count|time s|% of wall|waiting|for rank|~ranks|bytes',
+        (
+            (
+                site.call,
+                site.where,
+                site.count,
+                in_seconds(site.time),
+                percent(site.time / wall if wall else 0.0),
+                percent(site.waiting / site.time if site.time else 0.0),
+                '-' if site.whom is None else site.whom,
+                len(site.ranks),
+                decimal_size(site.bytes),
+            )
+            for site in found[: MOST_ROWS // 2 if few else len(found)]
+        ),
+    )
+
+
+def show_phases(report: Report, out: Console) -> None:
+    """What each phase took that the program began by MPI_Pcontrol; nothing if it began none."""
+    from assay.witness.sites import summarise_phases
+
+    if found := summarise_phases(report):
+        print_table(
+            out,
+            'Phases of the program (MPI_Pcontrol)',
+            'phase|begun|time s|in MPI|waiting',
+            (
+                (
+                    one.phase,
+                    one.begun,
+                    in_seconds(one.wall),
+                    percent(one.in_mpi),
+                    percent(one.waiting),
+                )
+                for one in found
+            ),
+        )
 
 
 def show_ended(report: Report, out: Console, which: str = '') -> None:
@@ -306,7 +417,9 @@ def show_difference(one: Report, other: Report, out: Console) -> None:
     for change in changes or ['program, MPI and settings: the same']:
         print_line(out, plain(change))
     if one.has_profile and other.has_profile:
+        show_slower_line(one, other, out)
         compare_figures(one, other, out)
+        compare_lines(one, other, out)
         compare_calls(one, other, out)
     compare_placement(one, other, out)
 
@@ -325,6 +438,51 @@ def compare_figures(one: Report, other: Report, out: Console) -> None:
         old, new = getattr(before, key), getattr(after, key)
         rows.append((name, percent(old), percent(new), f'{100 * (new - old):+.1f} points'))
     print_table(out, 'Figures', '<figure|first|second|change', rows)
+
+
+def show_slower_line(one: Report, other: Report, out: Console) -> None:
+    """Which line became slower most, if one did by a thousandth of the job's time or more."""
+    from assay.witness.sites import compare_sites
+
+    wall = sum(process.wall for process in one.processes)
+    slower = [place for place in compare_sites(one, other) if place.times[1] > place.times[0]]
+    if slower and slower[0].after and slower[0].times[1] - slower[0].times[0] >= 1e-3 * wall:
+        before, after = slower[0].times
+        where = in_words(slower[0].after, other)
+        print_line(
+            out,
+            f'Slower most: {plain(where)}; {in_seconds(before)} -> {in_seconds(after)} s of all '
+            f'ranks ({change(before, after)})',
+        )
+
+
+def compare_lines(one: Report, other: Report, out: Console) -> None:
+    from assay.witness.sites import compare_sites
+
+    found = compare_sites(one, other)
+    if not found:
+        return
+    print_table(
+        out,
+        'Lines that call MPI (those whose time changed most first)',
+        '<call|<where|count|-> count|time s|-> time s|change|waiting s|-> waiting s|-> for rank',
+        (
+            (
+                seen.call,
+                seen.where,
+                *(site.count if site else 0 for site in (place.before, place.after)),
+                *map(in_seconds, place.times),
+                change(*place.times),
+                *(
+                    in_seconds(site.waiting if site else 0.0)
+                    for site in (place.before, place.after)
+                ),
+                '-' if not place.after or place.after.whom is None else place.after.whom,
+            )
+            for place in found
+            if (seen := place.after or place.before)
+        ),
+    )
 
 
 def compare_calls(one: Report, other: Report, out: Console) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from assay import AssayError
-from assay.witness.report import SCHEMA, EndedRank, Finalized, Report
+from assay.witness.report import SCHEMA, EndedRank, Finalized, Lines, Report
 
 Beside = TypeVar('Beside', EndedRank, Finalized)
 
@@ -48,6 +48,7 @@ def read_witness(path: Path) -> Report:
     beside = {
         'ended': _read_lines(path.with_name(f'{path.name}.ranks'), EndedRank),
         'finalized': _read_lines(path.with_name(f'{path.name}.finalized'), Finalized),
+        'lines': _lines_of_sites(path.with_name(f'{path.name}.lines')),
     }
     return with_host_names(report, names_in(path.parent)).model_copy(update=beside)
 
@@ -104,6 +105,14 @@ def _read_lines(path: Path, kind: type[Beside]) -> list[Beside]:
             if kind is not Finalized:
                 raise WitnessError(f'{path}: line {number}: {_problems(error)}') from None
     return sorted(found, key=lambda one: one.rank)
+
+
+def _lines_of_sites(path: Path) -> Lines:
+    """What was found out of the sites when the job had ended; none if it was not looked for."""
+    try:
+        return TypeAdapter(Lines).validate_json(path.read_bytes())
+    except (OSError, ValidationError):
+        return {}
 
 
 def _is_of_sessions(text: bytes) -> bool:

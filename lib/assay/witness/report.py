@@ -256,6 +256,44 @@ class Wait(_Record):
     imbalance: float
 
 
+class SiteWait(Wait):
+    """As of a call; and the rank that this one waited longest for there, and how long."""
+
+    for_rank: int | None = None
+    for_time: float = 0.0
+
+
+class Site(_Record):
+    """What a rank did in one MPI call, called from one place, in one phase of the program (0: none).
+
+    ``offset`` is the address in the object file, of the call's instruction or just behind it.
+    """
+
+    offset: str
+    call: str
+    phase: int = 0
+    count: int
+    time: float
+    bytes: int
+    waits: SiteWait | None = None
+
+
+class ObjectFile(_Record):
+    """The program or a library with the places in it that called MPI, those that took longest."""
+
+    object: str
+    build_id: str
+    calls: list[Site]
+
+
+class Phase(_Record):
+    """A phase that the program began by ``MPI_Pcontrol(phase)``: how often, and how long it was."""
+
+    phase: int
+    begun: int
+    wall: float
+
+
 class Partner(_Record):
     """Messages to another rank; -1 for all outside MPI_COMM_WORLD."""
 
@@ -289,6 +327,8 @@ class Process(_Record):
     waits: dict[str, Wait] = {}
     waits_incomplete: bool = False
     partners: list[Partner] = []
+    sites: list[ObjectFile] = []
+    phases: list[Phase] = []
     state_bytes: int = 0
 
 
@@ -321,11 +361,15 @@ class Finalized(_Record):
     finalize: float
 
 
+#: By build id (or path) and offset: function, file and line; empty and 0 if unknown.
+Lines = dict[str, dict[str, tuple[str, str, int]]]
+
+
 class Report(_Record):
     """What the witness wrote.
 
     ``ended`` is what ranks appended to ``<report>.ranks``, and ``finalized`` to
-    ``<report>.finalized``.
+    ``<report>.finalized``. ``lines`` is what ``<report>.lines`` says of the sites.
     """
 
     schema_: Literal[1, 2] = Field(alias='schema')  # OLD_SCHEMA and SCHEMA
@@ -343,6 +387,7 @@ class Report(_Record):
     processes: list[Process]
     ended: list[EndedRank] = []
     finalized: list[Finalized] = []
+    lines: Lines = {}
 
     @model_validator(mode='after')
     def _is_whole(self) -> Report:

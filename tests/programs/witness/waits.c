@@ -140,7 +140,7 @@ static void play_collective(char **words)
     while (communicator->id != (uint64_t)atoi(words[1]))
         if (++communicator == communicators + communicator_count)
             fail("no such communicator");
-    instance_add(&communicator->log, call_named(words[2]), (enum arrival)atoi(words[3]),
+    instance_add(&communicator->log, call_named(words[2]), 0, (enum arrival)atoi(words[3]),
                  atoi(words[4]) != 0, ns(words[5]), ns(words[6]));
 }
 
@@ -175,7 +175,7 @@ static void play(const char *path)
                 for (int name = 0; name < name_count; name++)
                     if (strcmp(names[name], words[i]) == 0)
                         waited[i - 5] = serials[name];
-            messages_waited(call_named(verb[1]), ns(verb[2]), ns(verb[3]), waited, count - 5);
+            messages_waited(call_named(verb[1]), 0, ns(verb[2]), ns(verb[3]), waited, count - 5);
         }
     }
     fclose(file);
@@ -213,7 +213,7 @@ static void many_messages(int64_t count, int64_t period, int width)
         }
         if (witness.rank == 0)
             continue;
-        messages_waited(CALL_Waitall, begin, end, serials, width);
+        messages_waited(CALL_Waitall, 0, begin, end, serials, width);
         waited += late > 0 ? 1e-9 * (double)late : 0;
         whole += 1e-9 * (double)(end - begin);
     }
@@ -231,7 +231,7 @@ static void many_collectives(int64_t count)
                        : i % 4 == 3 ? 10000 * i / count
                                     : (int64_t)(1000 * chance((uint64_t)i));
         int64_t begin = witness.rank == witness.ranks - 1 ? time + late : time;
-        instance_add(&communicators[0].log, CALL_Allreduce, ALL_WAIT_FOR_ALL, false, begin,
+        instance_add(&communicators[0].log, CALL_Allreduce, 0, ALL_WAIT_FOR_ALL, false, begin,
                      time + late + 2000);
         waited += 1e-9 * (double)(time + late - begin);
         whole += 1e-9 * (double)(time + late + 2000 - begin);
@@ -297,7 +297,7 @@ static void real_calls(void)
         else
             MPI_Recv(&word, 1, MPI_INT, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         end_call(&times, &waited[0]);
-        messages_waited(late ? CALL_Send : CALL_Recv, times.begin, times.end, &serial, 1);
+        messages_waited(late ? CALL_Send : CALL_Recv, 0, times.begin, times.end, &serial, 1);
 
         begin_call(&times);
         serial = message_posted(late ? RECEIVER : SENDER, 11, i, 1, peer, times.begin);
@@ -306,12 +306,12 @@ static void real_calls(void)
         else
             MPI_Ssend(&word, 1, MPI_INT, peer, 1, MPI_COMM_WORLD);
         end_call(&times, &waited[1]);
-        messages_waited(late ? CALL_Recv : CALL_Ssend, times.begin, times.end, &serial, 1);
+        messages_waited(late ? CALL_Recv : CALL_Ssend, 0, times.begin, times.end, &serial, 1);
 
         begin_call(&times);
         MPI_Barrier(MPI_COMM_WORLD);
         end_call(&times, &waited[2]);
-        instance_add(&communicators[0].log, CALL_Barrier, ALL_WAIT_FOR_ALL, false, times.begin,
+        instance_add(&communicators[0].log, CALL_Barrier, 0, ALL_WAIT_FOR_ALL, false, times.begin,
                      times.end);
     }
     json_object(out, "waited");
@@ -394,7 +394,7 @@ static void write_waits(void)
     };
     struct waits result[CALLS];
     set_no_memory("analysis");
-    waits_analyse(result);
+    waits_analyse(result, NULL);
     no_memory = false;
     json_object(out, "waits");
     for (int call = 0; call < CALLS; call++) {

@@ -1,0 +1,499 @@
+"""Any MPI program, started as its user starts it, with the witness preloaded into its ranks.
+
+Nothing else is changed: the launcher runs as it would, on the same terminal, and its exit code is
+that of the command. The program's word in the launcher's line gets a shell before it, which adds the
+witness to ``LD_PRELOAD`` and becomes the program: so the launcher and its helpers do not load it,
+whichever launcher it is, and what a user preloads is kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay import AssayError, locks, paths, say
+from assay.machine.mpi import Mpi, find_mpis
+from assay.machine.provenance import checksum
+from assay.witness.report import Report
+from assay.witness.sites import find_lines
+
+LIBRARY = 'libassay_witness.so'
+
+#: What users start MPI programs with; a suffix is of the MPI, as in ``mpirun.openmpi``.
+_LAUNCHERS = re.compile(
+    r'(mpirun|mpiexec|orterun|prterun|prun|srun|flux|aprun|jsrun|ibrun|palsrun|mpirun_rsh)([.-].*)?'
+)
+
+#: What starts a program in a container, in which the witness's file is not there.
+_CONTAINERS = {
+    *('apptainer', 'singularity', 'shifter', 'shifterimg', 'podman', 'podman-hpc', 'docker'),
+    *('sarus', 'enroot', 'ch-run', 'pcocc-rs', 'bwrap', 'udocker', 'nerdctl'),
+}
+
+#: What may stand before a launcher.
+_BEFORE = {
+    *('time', 'nohup', 'nice', 'ionice', 'chrt', 'env', 'stdbuf', 'timeout', 'setsid', 'sudo'),
+    *('numactl', 'taskset', 'salloc'),
+}
+
+#: Options of launchers whose programs stand in a file.
+_IN_A_FILE = {'--multi-prog', '-configfile', '--app', '-app'}
+
+# Options with two values behind them, and with one; all others are taken for flags, and a word behind
+# a flag for the program only if it is one.
+_TWO = set('-genv -env -mca --mca --gmca -gmca --omca --prtemca --pmixmca'.split())
+_ONE = {
+    *'-np --np -wd -wdir --wdir -path --path -prefix --prefix -am --am -tune --tune -ppr'.split(),
+    *'-host --host -hosts --hosts -hostfile --hostfile -machinefile --machinefile'.split(),
+    *'-npernode --npernode -npersocket --npersocket -ppn --ppn -perhost -rankfile'.split(),
+    *'--rankfile -rf --map-by -map-by --bind-to -bind-to --rank-by -rank-by'.split(),
+    *'-genvlist -envlist -membind -iface -launcher -bootstrap -rmk -launcher-exec'.split(),
+    *'-bootstrap-exec -outfile-pattern -errfile-pattern -usize -timeout --timeout'.split(),
+    *'-output-filename --output-filename --output --stdin -stdin --display --dvm'.split(),
+    *'--cpu-set --cpu-list --pset --personality --runtime-options --add-hostfile'.split(),
+    *'--add-host --default-hostfile --launch-agent --report-uri'.split(),
+    *'--ntasks --nodes --cpus-per-task --partition --time --job-name --error --input'.split(),
+    *'--nodelist --exclude --account --constraint --chdir --distribution --relative'.split(),
+    *'--mpi --mem --mem-per-cpu --gres --gpus --qos --reservation --cluster --export'.split(),
+    *'--ntasks-per-node --cpu-bind --mem-bind --het-group --jobid --threads-per-core'.split(),
+    *'--setopt --setattr --env --env-remove --cores-per-task --gpus-per-task --queue'.split(),
+    *'--bank --requires --cores --gpus-per-node --tasks-per-node --rlimit --cwd'.split(),
+    *'--nrs --rs_per_host --cpu_per_rs --gpu_per_rs --tasks_per_rs --launch_distribution'.split(),
+}
+#: Those whose value is the folder that the program starts in.
+_FOLDERS = {'-wd', '-wdir', '--wdir', '--chdir', '--cwd', '-D'}
+#: Of one letter, which mean something else to each launcher; the last of those that have no entry.
+_LETTERS = {
+    'mpirun': set('-n -c -N -H -f -x -s'.split()),
+    'srun': {f'-{letter}' for letter in 'nNcptJoeiwxACDdmrTWBSqMLG'},
+    'flux': {f'-{letter}' for letter in 'nNcgtoqB'},
+    '': {f'-{letter}' for letter in 'nNdSLjemprcaglbo'},
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line that starts an MPI program.
+
+    :param words: of the line.
+    :param programs: the places of the programs' words; several of a line with ``:``.
+    """
+
+    words: list[str]
+    programs: list[int]
+
+    def with_witness(self, preload: str, report: Path) -> list[str]:
+        """The words, with what preloads the witness before each program.
+
+        :param preload: what comes behind the user's own ``LD_PRELOAD``.
+        """
+        found: list[str] = []
+        for place, word in enumerate(self.words):
+            if place in self.programs:
+                found += ['/bin/sh', '-c', _SCRIPT, preload, str(report)]
+                word = _as_started(word)
+            found.append(word)
+        return found
+
+
+_SCRIPT = (
+    'export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" '
+    'ASSAY_WITNESS=profile,matrix,silent ASSAY_WITNESS_REPORT="$1"; shift; exec "$@"'
+)
+
+
+def _as_started(word: str) -> str:
+    """A program in the working folder that launchers find without a stroke, and a shell does not."""
+    return f'./{word}' if '/' not in word and not shutil.which(word) else word
+
+
+def read_line(words: Sequence[str]) -> Line:
+    """Find the programs in a line.
+
+    :raises AssayError: if there is none, or the line does not name it.
+    """
+    names = [Path(word).name for word in words]
+    launcher = next((n for n, name in enumerate(names) if _LAUNCHERS.fullmatch(name)), None)
+    if launcher is None or (launcher and names[0] not in _BEFORE):
+        if not words or not _executable(words[0]):
+            raise AssayError(f'there is no program {words[0] if words else ""!r} to run')
+        return Line([*words], [0])
+    name = names[launcher]
+    start = launcher + 1
+    if name == 'flux':
+        if words[start : start + 1] != ['run']:
+            raise AssayError('of flux only `flux run` waits for its program: use that')
+        start += 1
+    programs = []
+    while start < len(words):
+        place = _program(name, words, start)
+        programs.append(place)
+        # Each part of a line with `:` has a program of its own.
+        behind = [n for n in range(place + 1, len(words)) if words[n] == ':']
+        start = behind[0] + 1 if behind else len(words)
+    if not programs:
+        raise AssayError(f'{name} is given no program')
+    return Line([*words], programs)
+
+
+def _program(launcher: str, words: Sequence[str], start: int) -> int:
+    """The place of the first word that is a program, and not a value of an option."""
+    kind = 'mpirun' if launcher.startswith(('mpi', 'orte', 'pr')) else launcher
+    one = _ONE | _TWO | _LETTERS.get(kind, _LETTERS[''])
+    place, folder = start, Path()
+    while place < len(words):
+        word = words[place]
+        option, joined, value = word.partition('=')
+        if option in _IN_A_FILE:
+            raise AssayError(
+                f'{launcher} {option} takes its programs from a file: name the program in the line'
+            )
+        if option in _FOLDERS:
+            folder = Path(value if joined else ''.join(words[place + 1 : place + 2]))
+        if word == '--':
+            place += 1
+            break
+        if not word.startswith('-'):
+            if _executable(word, folder):
+                return place
+            place += 1  # the value of an option that is not known here
+        elif joined:
+            place += 1
+        elif option in _TWO and '=' not in ''.join(words[place + 1 : place + 2]):
+            place += 3
+        elif option in one:
+            place += 2
+        else:
+            place += 1
+    if place < len(words) and _executable(words[place], folder):
+        return place
+    raise AssayError(
+        f'no program was found among {" ".join(words[start:])!r}: write its path, and all options '
+        f'of {launcher} before it'
+    )
+
+
+def _executable(word: str, folder: Path = Path()) -> Path | None:
+    """The file that a word starts, as launchers look for it: on PATH, and in the working folder.
+
+    :param folder: that the launcher is told to start it in.
+    """
+    found = shutil.which(word) or shutil.which(str(folder.absolute() / word))
+    return Path(found) if found else None
+
+
+# What the program is -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a line starts, as far as its files tell.
+
+    :param file: the first program with an MPI; None if none was found.
+    :param libraries: that it loads.
+    :param mpi: the file of the MPI's library among them; None if they are of several MPIs.
+    :param unseen: why the witness would see nothing of it, as a sentence.
+    """
+
+    file: Path | None = None
+    libraries: tuple[Path, ...] = ()
+    mpi: Path | None = None
+    unseen: str | None = None
+
+
+#: Libraries of an MPI by which programs are linked with it; others are parts or bindings of them.
+_MPI_LIBRARY = re.compile(r'lib(mpi|mpich|pmpich|mpi_abi|mpi_cray|mpi_gnu\w*|mpi_ibm|mpi_mt)\.so[.\d]*')
+#: A sanitizer's runtime, which has to be the first that is loaded.
+_SANITIZER = re.compile(r'lib(asan|tsan|lsan|ubsan|clang_rt\.[at]san)[-\w]*\.so[.\d]*')
+
+
+def look_at(line: Line) -> Program:
+    """What a line starts: of several programs the first that is linked with an MPI."""
+    parts = [_look_at_part(line, place) for place in line.programs]
+    # A rank without the witness would let the others wait for it.
+    for part in parts:
+        if part.unseen:
+            return part
+    return next((part for part in parts if part.file), parts[0])
+
+
+def _look_at_part(line: Line, place: int) -> Program:
+    """What one part of a line starts, by the words from its program on."""
+    for word in itertools.takewhile(lambda word: word != ':', line.words[place:]):
+        if Path(word).name in _CONTAINERS:
+            name = Path(word).name
+            return Program(unseen=f'{name} starts it in a container, where the witness is not')
+        if not (file := _executable(word)):
+            continue
+        libraries, is_static = _libraries(file)
+        if is_static:
+            return Program(unseen=f'{file} is linked statically: nothing can be preloaded into it')
+        if mpis := [one for one in libraries if _MPI_LIBRARY.fullmatch(one.name)]:
+            is_one = len({_kind(one) for one in mpis}) == 1
+            return Program(file, tuple(libraries), mpis[0] if is_one else None)
+    return Program()
+
+
+def _libraries(file: Path) -> tuple[list[Path], bool]:
+    """What a program loads, by its loader; of Python what its mpi4py does. And whether it is static.
+
+    :returns: none of what is no program.
+    """
+    with suppress(OSError), file.open('rb') as opened:
+        begin = opened.read(256)
+    if begin.startswith(b'#!'):
+        interpreter = begin[2:].split(b'\n')[0].split()
+        words = [word.decode(errors='replace') for word in interpreter if b'=' not in word]
+        # `#!/usr/bin/env python3`
+        named = _executable(words[-1 if Path(words[0]).name == 'env' else 0]) if words else None
+        return _libraries(named) if named and named.resolve() != file.resolve() else ([], False)
+    if not begin.startswith(b'\x7fELF'):
+        return [], False
+    if re.fullmatch(r'python[\d.]*', file.name) and (modules := _of_mpi4py(file)):
+        found = [library for module in modules for library in _loaded_by(module)[0]]
+        return found, False
+    return _loaded_by(file)
+
+
+def _loaded_by(file: Path) -> tuple[list[Path], bool]:
+    said = _said('ldd', str(file))
+    if re.search(r'not a dynamic executable|statically linked', said):
+        return [], True
+    return [Path(path) for path in re.findall(r'=> (/.*) \(0x', said)], False
+
+
+def _said(*command: str) -> str:
+    """What a command prints; nothing of one that does not exist."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, env=given_environment())
+    except OSError:
+        return ''
+    return done.stdout + done.stderr
+
+
+def _of_mpi4py(python: Path) -> list[Path]:
+    """The extension modules of its mpi4py; one for each MPI in the wheels of PyPI."""
+    script = (
+        'import importlib.util as u, pathlib as p; s = u.find_spec("mpi4py"); '
+        'print(*sorted(p.Path(s.submodule_search_locations[0]).glob("MPI*.so")), sep="\\n")'
+    )
+    said = _said(str(python), '-c', script).splitlines()
+    return [Path(line) for line in said if line.startswith('/') and line.endswith('.so')]
+
+
+def other_tool(program: Program, files: Iterable[Path]) -> Path | None:
+    """The first file that has MPI calls of its own, and is no MPI: a tool such as this one.
+
+    :param files: that are preloaded.
+    """
+    wraps = re.compile(r' [TW] MPI_(Init|Send|Recv|Isend|Allreduce|Finalize|File_open)$', re.M)
+    for file in filter(None, [*files, program.file, *program.libraries]):
+        said = _said('nm', '-D', '--defined-only', str(file))
+        if file == program.file:  # a tool may be linked into it
+            said += _said('nm', '--defined-only', str(file))
+        if wraps.search(said) and ' PMPI_Init\n' not in said:
+            return file
+    return None
+
+
+# The witness for it --------------------------------------------------------------------------------
+
+
+def _kind(library: Path) -> str:
+    """Whose handles an MPI library has: Open MPI's, those of the standard's ABI, or MPICH's."""
+    if library.name.startswith('libmpi_abi'):
+        return 'abi'
+    with suppress(OSError):
+        if b'ompi_mpi_comm_world' in library.read_bytes():
+            return 'openmpi'
+    return 'mpich'
+
+
+def choose_mpi(program: Program, launcher: str) -> Mpi:
+    """The MPI whose compiler builds the witness: the program's, or one with the same handles.
+
+    :param launcher: whose MPI is taken where the program does not tell its own.
+    :raises AssayError: if there is no such compiler.
+    """
+    mpis = [mpi for mpi in find_mpis() if not mpi.fault and Path(mpi.cc).exists()]
+    beside = [mpi for mpi in mpis if _starts(mpi, launcher)]
+    if program.mpi is None:
+        if beside or mpis:
+            return (beside or mpis)[0]
+        raise AssayError('there is no mpicc to build the witness with: load the MPI of the program')
+    library = program.mpi.resolve()
+    kind = _kind(library)
+    alike = [mpi for mpi in mpis if ('openmpi' if mpi.family == 'openmpi' else 'mpich') == kind]
+    # That of Debian has a folder of links, and its compiler leads to where it is.
+    own = [mpi for mpi in alike if Path(mpi.cc).resolve().parent.parent in library.parents]
+    for some in ([mpi for mpi in own if mpi in beside], own, alike):
+        if some:
+            return some[0]
+    raise AssayError(
+        f'the program runs on {library}, and there is no mpicc of that MPI to build the witness '
+        'with: load it, or install it'
+    )
+
+
+def _starts(mpi: Mpi, launcher: str) -> bool:
+    found = shutil.which(launcher)
+    return bool(found and mpi.launcher and Path(found).resolve() == Path(mpi.launcher).resolve())
+
+
+def build_witness(mpi: Mpi) -> Path:
+    """The witness built with an MPI's compiler: once for each MPI and state of the sources.
+
+    :raises AssayError: if it cannot be built; the message names the log.
+    """
+    facts = [checksum(paths.SOURCES), mpi.cc, mpi.version, mpi.description, mpi.compiler]
+    name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
+    folder = paths.BUILDS / f'witness-{name}'
+    folder.mkdir(parents=True, exist_ok=True)
+    library = folder / LIBRARY
+    with locks.held(folder / '.lock'):
+        if library.exists():
+            return library
+        say(f'building the witness with {mpi.cc} ...')
+        cmake = str(paths.VENV_BIN / 'cmake')
+        compilers = [f'-DCMAKE_C_COMPILER={mpi.cc}']
+        compilers += [f'-DCMAKE_CXX_COMPILER={mpi.cxx}'] if mpi.cxx else []
+        built = folder / 'build'
+        log = folder / 'log'
+        with log.open('w') as out:
+            for command in (
+                [cmake, '-S', str(paths.SOURCES), '-B', str(built), *compilers],
+                [cmake, '--build', str(built), '--target', 'assay_witness'],
+            ):
+                if subprocess.run(
+                    command, stdout=out, stderr=out, env={**os.environ, **mpi.env}
+                ).returncode:
+                    raise AssayError(f'the witness could not be built with {mpi.cc}: see {log}')
+        shutil.copy2(built / LIBRARY, folder / f'{LIBRARY}.new')
+        (folder / f'{LIBRARY}.new').rename(library)
+        shutil.rmtree(built)
+    return library
+
+
+# Running it ----------------------------------------------------------------------------------------
+
+#: How the command keeps what it takes from the environment for itself, and the program gets back.
+GIVEN = 'ASSAY_GIVEN_'
+
+
+def given_environment() -> dict[str, str]:
+    """The environment as the user's shell gave it to the command."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(GIVEN)}
+    given = {
+        name.removeprefix(GIVEN): value
+        for name, value in os.environ.items()
+        if name.startswith(GIVEN)
+    }
+    return own | given
+
+
+def preloaded(words: Iterable[str]) -> Iterator[Path]:
+    """The libraries that the user preloads, by a variable or an option of the launcher."""
+    texts = [os.environ.get('LD_PRELOAD', '')]
+    texts += [word.partition('LD_PRELOAD=')[2] for word in words if 'LD_PRELOAD=' in word]
+    for name in re.split(r'[\s:,]+', ' '.join(texts)):
+        if name:
+            yield Path(name)
+
+
+#: Of what a terminal sends, all programs on it get theirs from it; what is sent to this process alone
+#: is passed on.
+_PASSED_ON = {
+    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
+    *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH),
+}
+
+
+def run_passing_signals(words: Sequence[str]) -> int:
+    """Run a program in place of this one, and return its exit code; of a signal 128 and its number.
+
+    :raises AssayError: if it cannot be started.
+    """
+    waited_for = {*_PASSED_ON, signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
+    try:
+        try:
+            process = subprocess.Popen(
+                words,
+                env=given_environment(),
+                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
+            )
+        except OSError as error:
+            raise AssayError(f'{words[0]}: {error.strerror}') from None
+        while process.poll() is None:
+            told = signal.sigwaitinfo(waited_for)
+            # A positive code is the kernel's: the terminal has told the program as well.
+            if told.si_signo != signal.SIGCHLD and told.si_code <= 0:
+                process.send_signal(told.si_signo)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    code = process.returncode
+    return 128 - code if code < 0 else code
+
+
+def prepare(words: Sequence[str], report: Path) -> tuple[list[str], str | None]:
+    """What to run in place of a line, so that the witness sees its ranks.
+
+    :param report: where the witness is to leave its report.
+    :returns: the words; and why it will see nothing, if that is known: then they are the line's own.
+    :raises AssayError: if the line cannot be run with the witness.
+    """
+    line = read_line(words)
+    program = look_at(line)
+    if program.unseen:
+        return line.words, program.unseen
+    if tool := other_tool(program, preloaded(words)):
+        raise AssayError(
+            f'{tool} wraps MPI calls too, and of two such tools each would miss calls or count '
+            'those of the other: run with one of them'
+        )
+    remove_earlier(report)
+    library = build_witness(choose_mpi(program, words[0]))
+    sanitizers = [str(one) for one in program.libraries if _SANITIZER.fullmatch(one.name)]
+    return line.with_witness(':'.join([*sanitizers, str(library)]), report), None
+
+
+def remove_earlier(report: Path) -> None:
+    """Remove an earlier report and what is beside it.
+
+    :raises AssayError: if another file is there, or the folder cannot be written.
+    """
+    if report.exists():
+        try:
+            is_ours = json.loads(report.read_bytes()).keys() >= {'schema', 'witness'}
+        except (OSError, ValueError, AttributeError):
+            is_ours = False
+        if not is_ours:
+            raise AssayError(f'{report} is not a report of the witness: name another file by -o')
+    if not os.access(report.parent, os.W_OK | os.X_OK):
+        raise AssayError(f'{report.parent}: the report cannot be written there: name a file by -o')
+    for name in ('', '.ranks', '.finalized', '.lines'):
+        report.with_name(report.name + name).unlink(missing_ok=True)
+
+
+def keep_lines(path: Path, report: Report) -> tuple[Report, list[str]]:
+    """Look up the lines of a report's sites, and leave them beside it.
+
+    :returns: the report with them, and what could not be looked up.
+    """
+    lines, problems = find_lines(report)
+    beside = path.with_name(f'{path.name}.lines')
+    try:
+        beside.write_text(json.dumps(lines))
+    except OSError as error:
+        problems.append(f'{beside}: cannot be written: {error.strerror}')
+    return report.model_copy(update={'lines': lines}), problems

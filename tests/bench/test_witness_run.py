@@ -1,0 +1,87 @@
+"""A program that its user starts, under the witness: its lines, its phases, and nothing else changed."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from assay.report.console import console
+from assay.report.witness import show_answer, show_difference
+from assay.running import program
+from assay.witness.reading import read_witness
+from assay.witness.sites import summarise_phases, summarise_sites
+from running import run_command
+
+LATE = 0.05  # seconds, of each of three sends, and of a barrier
+
+
+@pytest.fixture
+def started(mpi, surroundings, build, compiled, tmp_path, monkeypatch):
+    """Prepares and runs a line in the test's folder; the witness is built once for all tests."""
+    library = build('assay_witness') / 'libassay_witness.so'
+    monkeypatch.setattr(program, 'build_witness', lambda of: library)
+    for name in ('PATH', 'LD_LIBRARY_PATH'):
+        if name in surroundings:
+            monkeypatch.setenv(name, surroundings[name])
+
+    def run(*words, report='r.json'):
+        line, unseen = program.prepare([*map(str, words)], tmp_path / report)
+        assert unseen is None
+        return run_command(line, surroundings, tmp_path, 120, cwd=tmp_path)
+
+    return run
+
+
+def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
+    done = started(mpi.launcher, '-n', '2', compiled('sites'))
+    assert (done.code, done.out) == (0, ''), done.err
+    assert 'assay witness' not in done.err  # what is told is told in the end, by the command
+    seen, problems = program.keep_lines(tmp_path / 'r.json', read_witness(tmp_path / 'r.json'))
+    assert not problems
+    lines = {(one.call, one.function, one.line): one for one in summarise_sites(seen)}
+    counts = {name: one.count for name, one in lines.items() if name[0] != 'MPI_Comm_rank'}
+    assert counts == {
+        ('MPI_Send', 'first', 12): 200,
+        ('MPI_Recv', 'first', 14): 200,
+        ('MPI_Send', 'second', 25): 3,
+        ('MPI_Recv', 'second', 27): 3,
+        ('MPI_Barrier', 'main', 45): 2,
+    }
+    late = lines['MPI_Recv', 'second', 27]
+    assert late.waiting > 0.9 * 3 * LATE and late.whom == 0
+    assert lines['MPI_Barrier', 'main', 45].whom == 1
+    phases = {one.phase: one for one in summarise_phases(seen)}
+    assert {phase: one.begun for phase, one in phases.items()} == {1: 2, 2: 1}
+    assert phases[2].wall > 3 * LATE and phases[2].waiting > 0.3
+    show_answer(seen, console(errors=True))
+    told = capsys.readouterr().err
+    assert 'MPI_Recv in second (sites.c:27)' in told and 'mostly for rank 0' in told
+    assert not [line for line in told.splitlines() if len(line) > 160]
+
+    # The same program again: no line is lost, none is new.
+    started(mpi.launcher, '-n', '2', compiled('sites'), report='again.json')
+    show_difference(seen, read_witness(tmp_path / 'again.json'), console())
+    told = capsys.readouterr().out
+    assert 'program, MPI and settings: the same' in told
+    assert told.partition('Lines that call MPI')[2].count('sites.c:') == 0  # not looked up there
+
+
+def test_another_tool_is_refused(mpi, started, compiled, tmp_path, monkeypatch):
+    tool = tmp_path / 'libtool.so'
+    source = tmp_path / 'tool.c'
+    source.write_text('#include <mpi.h>\nint MPI_Barrier(MPI_Comm c) { return PMPI_Barrier(c); }\n'
+                      'int MPI_Init(int *c, char ***v) { return PMPI_Init(c, v); }\n')
+    subprocess.run([mpi.cc, '-shared', '-fPIC', source, '-o', tool], check=True)
+    monkeypatch.setenv('LD_PRELOAD', str(tool))
+    with pytest.raises(program.AssayError, match='libtool.so wraps MPI calls too'):
+        program.prepare([mpi.launcher, '-n', '1', str(compiled('sites'))], tmp_path / 'r.json')
+
+
+def test_a_static_program_is_only_run(tmp_path, monkeypatch):
+    source, static = tmp_path / 'a.c', tmp_path / 'a'
+    source.write_text('int main(void) { return 4; }\n')
+    if subprocess.run(['cc', '-static', source, '-o', static], capture_output=True).returncode:
+        pytest.skip('this compiler links nothing statically')
+    words, unseen = program.prepare([str(static)], tmp_path / 'r.json')
+    assert words == [str(static)] and 'is linked statically' in unseen
