@@ -16,7 +16,7 @@ LIB = paths.ROOT / 'lib'
 #: From top to bottom; those of one floor do not know each other.
 FLOORS = [
     ('commands',),
-    ('nights', 'acceptance'),
+    ('nights', 'acceptance', 'placing'),
     ('one_run',),
     ('checks', 'report', 'bundle'),
     ('comparing', 'screening', 'tuning', 'campaign', 'discovery'),

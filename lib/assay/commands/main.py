@@ -32,6 +32,7 @@ from assay.commands.history import history
 from assay.commands.init import init
 from assay.commands.nightly import nightly
 from assay.commands.options import SystemOption
+from assay.commands.place import place
 from assay.commands.provenance import provenance
 from assay.commands.renamed import renewed
 from assay.commands.report import report
@@ -116,6 +117,7 @@ def test(
 
 app.command()(doctor)
 app.command()(init)
+app.command()(place)
 app.command()(provenance)
 app.command()(history)
 app.command()(forget)

@@ -1,0 +1,127 @@
+"""The command ``place``: where the ranks of a program should sit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from assay import AssayError
+from assay.commands.options import CasesOption, JsonOption, OutputOption, StoredSystemOption
+
+if TYPE_CHECKING:
+    from assay.placing.sat import Sat
+    from assay.placing.turns import Turns
+
+
+def place(
+    report: Annotated[Path, typer.Argument(metavar='REPORT.json', show_default=False)],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar='[-- COMMAND...]',
+            help='The command that started the program: run as it is and as planned, in turn.',
+            show_default=False,
+        ),
+    ] = None,
+    launcher: Annotated[
+        str | None,
+        typer.Option(
+            '--for',
+            metavar='LAUNCHER',
+            help="Write the launcher's file: openmpi, mpich, slurm or cray; or split, the keys for "
+            'MPI_Comm_split.',
+        ),
+    ] = None,
+    output: OutputOption = Path('placement'),
+    stay: Annotated[
+        str, typer.Option(metavar='RANKS', help='Ranks that keep their seats, such as 0,4-7.')
+    ] = '',
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            metavar='AFTER.json', help='The report of a run as planned: whether ranks sat so.'
+        ),
+    ] = None,
+    system: StoredSystemOption = None,
+    cases: CasesOption = '',
+    as_json: JsonOption = False,
+) -> None:
+    """Plan which rank should sit where, by who sent to whom in a job.
+
+    REPORT.json is the witness's. What messages cost by distance is taken from the stored runs of
+    PointToPoint and from the newest screening of the job's nodes; without those it is assumed, and
+    the output says so. The plan deals the seats that the ranks had to the ranks anew, and is
+    reported with what it gains: place, leave it, or cannot tell.
+
+    With --for a file for the launcher is written. With a command after --, which starts the same
+    program on the same nodes, that is run as it is and as planned, A B B A, until it is decided
+    which is faster, or 12 pairs are spent.
+
+    The exit code is 0; 1 if ranks did not sit as planned, or the plan was slower; 3 if it cannot
+    be told whether the plan gains.
+
+    Examples:
+
+    \b
+      assay place witness.json
+      assay place witness.json --for openmpi -o ranks --stay 0
+      assay place witness.json --for slurm -- srun -n 64 ./app
+      assay place witness.json --for slurm --check after.json
+    """
+    from assay.cpus import parse_cpus
+    from assay.files import write_whole
+    from assay.placing import files, show, turns
+    from assay.placing.costs import costs_of
+    from assay.placing.plan import LEAST, plan
+    from assay.placing.sat import sat
+    from assay.report.console import console, print_line
+    from assay.results.history import load
+    from assay.spelling import unknown
+    from assay.witness.reading import read_witness
+
+    if launcher is not None and launcher not in files.LAUNCHERS:
+        raise AssayError(f'--for {launcher}: {unknown(launcher, "launcher", files.LAUNCHERS)}')
+    if command and launcher in (None, files.SPLIT):
+        raise AssayError('a command is started as planned by its launcher: name that with --for.')
+    try:
+        kept = parse_cpus(stay)
+    except ValueError as error:
+        raise AssayError(f'--stay {stay}: {error}') from None
+    before = read_witness(report)
+    hosts = [host.name for host in before.hosts]
+    by_node = launcher is not None and files.LAUNCHERS[launcher].by_node
+    made = plan(before, costs_of(hosts, system, cases, load()), kept, by_node)
+    how = None
+    if check:
+        how = sat(made, before, read_witness(check), launcher == files.SPLIT, by_node)
+    out = console()
+    if not as_json:
+        show.show_plan(made, out)
+    written = launcher is not None and made.word != 'leave it' and check is None
+    measured = None
+    if launcher is not None and written:
+        write_whole(output, files.LAUNCHERS[launcher].content(made))
+        if not as_json:
+            use = files.in_words(launcher, str(output), before.mpi.library)
+            print_line(out, f'{output}: {use}')
+        if command:
+            planned = files.with_plan(launcher, str(output.absolute()), before.mpi.library, command)
+            measured = turns.in_turn(turns.runner([({}, command), planned]), LEAST)
+    if as_json:
+        print(show.as_json(made, how, measured))
+    if how and not as_json:
+        print_line(out, show.sat_in_words(made, how))
+    if measured and not as_json:
+        print_line(out, show.turns_in_words(made, measured))
+    raise typer.Exit(_code(made.word, how, measured))
+
+
+def _code(word: str, how: Sat | None, measured: Turns | None) -> int:
+    if how:
+        return 1 if how.elsewhere else 0
+    if measured:
+        decided = measured.decision and measured.decision.word
+        return {'better': 0, 'same': 0, 'worse': 1}.get(decided or '', 3)
+    return 3 if word == 'cannot tell' else 0

@@ -1,0 +1,1 @@
+"""Where the ranks of a program should sit, what that gains, and whether they sat so."""

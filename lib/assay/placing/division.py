@@ -1,0 +1,114 @@
+"""Ranks divided among the groups of a machine, from the top down.
+
+Each time they are halved along the Fiedler vector of what they send (Pothen, Simon and Liou, SIAM J.
+Matrix Anal. Appl. 11, 1990), and the halves are improved by swaps as Kernighan and Lin do it (Bell
+Syst. Tech. J. 49, 1970).
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from assay.placing.problem import ROUNDING, Floats, Problem, Truths, row
+from assay.placing.seats import Numbers
+
+#: Ranks up to which eigenvectors are those of a dense matrix.
+DENSE = 400
+
+
+def divided(problem: Problem) -> Numbers:
+    """A leaf group for each rank, by bisection from the top of the machine down."""
+    groups = problem.groups
+    _, first, sizes = np.unique(groups[0], return_index=True, return_counts=True)
+    above = groups[:, first]
+    found = np.empty(problem.ranks, dtype=np.int64)
+    work = [(np.arange(problem.ranks), np.lexsort(above))]
+    while work:
+        ranks, leaves = work.pop()
+        if len(leaves) == 1:
+            found[ranks] = leaves[0]
+            continue
+        level = max(np.flatnonzero((above[:, leaves] != above[:, leaves[:1]]).any(axis=1)))
+        cut = _middle(above[level, leaves], sizes[leaves])
+        left = leaves[:cut]
+        half = _halved(_extra(problem, level, ranks), int(sizes[left].sum()))
+        work += [(ranks[half], left), (ranks[~half], leaves[cut:])]
+    # Ranks that stay take their places from whoever was given them.
+    own = groups[0]
+    for rank in np.flatnonzero(problem.fixed):
+        if found[rank] != own[rank]:
+            stays = problem.fixed & (own == own[rank])
+            other = np.flatnonzero((found == own[rank]) & ~stays)[0]
+            found[[rank, other]] = found[[other, rank]]
+    return found
+
+
+def _middle(level: Numbers, sizes: Numbers) -> int:
+    """Where to cut a list of leaves so that no group of a level is cut, nearest to the middle."""
+    ends = np.flatnonzero(level[1:] != level[:-1]) + 1
+    before = np.cumsum(sizes)[ends - 1]
+    return int(ends[np.abs(before - sizes.sum() / 2).argmin()])
+
+
+def _extra(problem: Problem, level: int, ranks: Numbers) -> Any:
+    """What it costs more, of each two of some ranks, to be in two groups of a level."""
+    latency = problem.latency[level + 1] - problem.latency[level]
+    per_byte = problem.per_byte[level + 1] - problem.per_byte[level]
+    messages, size = (one[ranks][:, ranks] for one in (problem.messages, problem.bytes))
+    if latency == per_byte == 0:  # both ways cost the same: then whoever talks
+        return messages
+    return (messages * latency + size * per_byte).tocsr()
+
+
+def _halved(weights: Any, count: int) -> Truths:
+    """The half of so many ranks that costs least to part from the others: shape (m,)."""
+    half = np.zeros(weights.shape[0], dtype=np.bool_)
+    half[np.argsort(_fiedler(weights), kind='stable')[:count]] = True
+    sign = np.where(half, 1.0, -1.0)
+    pull = weights @ sign
+    least = ROUNDING * float(weights.sum())
+    amounts = np.zeros(len(half))
+    for _ in range(len(half)):
+        gain = -sign * pull
+        one = int(np.where(half, gain, -np.inf).argmax())
+        talks, amount = row(weights, one)
+        amounts[talks] = amount
+        both = np.where(half, -np.inf, gain - 2 * amounts)
+        amounts[talks] = 0
+        other = int(both.argmax())
+        if gain[one] + both[other] <= least:
+            break
+        for rank in (one, other):
+            talks, amount = row(weights, rank)
+            pull[talks] -= 2 * sign[rank] * amount
+            sign[rank] = -sign[rank]
+        half[[one, other]] = False, True
+    return half
+
+
+def _fiedler(weights: Any) -> Floats:
+    """The eigenvector of the Laplacian's second smallest eigenvalue, or one near to it."""
+    from scipy.sparse import diags_array
+    from scipy.sparse.linalg import lobpcg
+
+    degree = np.asarray(weights.sum(axis=1)).ravel()
+    m = len(degree)
+    if m <= DENSE:
+        laplacian = np.diag(degree) - weights.toarray()
+        return np.asarray(np.linalg.eigh(laplacian)[1][:, 1 if m > 1 else 0])
+    scale = float(degree.mean()) or 1.0
+    laplacian = (diags_array(degree) - weights) / scale
+    precondition = diags_array(1 / np.maximum(degree / scale, 1e-3))
+    start = np.cos(np.pi * np.outer(np.arange(m) + 0.5, [1, 2, 3]) / m)
+    with warnings.catch_warnings():  # near enough is good enough
+        warnings.simplefilter('ignore')
+        _, found = lobpcg(
+            *(laplacian, start, None, precondition, np.ones((m, 1))),
+            largest=False,
+            maxiter=60,
+            tol=1e-4,
+        )
+    return np.asarray(found[:, 0] if np.isfinite(found).all() else start[:, 0])

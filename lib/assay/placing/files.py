@@ -1,0 +1,108 @@
+"""A plan in the words of each launcher."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from assay.cpus import as_list
+from assay.placing.plan import Plan
+
+#: The word for a program that deals the roles itself.
+SPLIT = 'split'
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """What a launcher takes.
+
+    :param content: of its file.
+    :param options: that follow the launcher's name, given the file's and rank 0's MPI library.
+    :param variables: of its environment, given the file's name.
+    :param by_node: whether it chooses nodes alone.
+    """
+
+    content: Callable[[Plan], str]
+    options: Callable[[str, str], list[str]] = lambda _, __: []
+    variables: Callable[[str], dict[str, str]] = lambda _: {}
+    by_node: bool = False
+
+
+def rankfile(plan: Plan) -> str:
+    """Open MPI's: host and cores of each rank, as hwloc counts them."""
+    return ''.join(
+        f'rank {rank}={plan.seats.hosts[seat]} slot={as_list(plan.seats.cores[seat])}\n'
+        for rank, seat in enumerate(plan.seat.tolist())
+    )
+
+
+def hosts(plan: Plan) -> str:
+    """The host of each rank, a line each."""
+    return ''.join(f'{plan.seats.hosts[seat]}\n' for seat in plan.seat.tolist())
+
+
+def cray_order(plan: Plan) -> str:
+    """Ranks in the order in which Cray MPICH fills seats: node after node."""
+    role, host = role_of_each(plan), plan.seats.hosts
+    first = {name: host.index(name) for name in {*host}}
+    order = sorted(range(len(role)), key=lambda seat: (first[host[seat]], seat))
+    return ','.join(str(role[seat]) for seat in order) + '\n'
+
+
+def split_keys(plan: Plan) -> str:
+    """The key of each rank of MPI_COMM_WORLD, by which MPI_Comm_split makes it its role."""
+    return ''.join(f'{role}\n' for role in role_of_each(plan))
+
+
+def role_of_each(plan: Plan) -> list[int]:
+    """The rank that is planned for the seat of each rank."""
+    return np.argsort(plan.seat).tolist()
+
+
+def _rankfile_option(name: str, library: str) -> list[str]:
+    """Of mpirun: Open MPI 5 has another word for it than those before."""
+    if re.match(r'Open MPI v[1-4]\.', library):
+        return ['--rankfile', name]
+    return ['--map-by', f'rankfile:file={name}']
+
+
+#: By the words of the option that chooses one.
+LAUNCHERS: Final = {
+    'openmpi': Launcher(rankfile, _rankfile_option),
+    'mpich': Launcher(hosts, lambda name, _: ['-f', name], by_node=True),
+    'slurm': Launcher(
+        hosts,
+        lambda _, __: ['--distribution=arbitrary'],
+        lambda name: {'SLURM_HOSTFILE': name},
+        by_node=True,
+    ),
+    'cray': Launcher(
+        cray_order,
+        variables=lambda name: {
+            'MPICH_RANK_REORDER_METHOD': '3',
+            'MPICH_RANK_REORDER_FILE': name,
+        },
+    ),
+    SPLIT: Launcher(split_keys),
+}
+
+
+def in_words(launcher: str, name: str, library: str) -> str:
+    """How the file of a launcher is used."""
+    if launcher == SPLIT:
+        return f'MPI_Comm_split(MPI_COMM_WORLD, 0, KEY, ...), KEY being line rank + 1 of {name}'
+    command = {'openmpi': 'mpirun', 'mpich': 'mpiexec'}.get(launcher, 'srun')
+    variables, words = with_plan(launcher, name, library, [command, '...'])
+    return ' '.join([*(f'{key}={value}' for key, value in variables.items()), *words])
+
+
+def with_plan(
+    launcher: str, name: str, library: str, command: Sequence[str]
+) -> tuple[dict[str, str], list[str]]:
+    """The variables and words of a command that starts a program as planned."""
+    one = LAUNCHERS[launcher]
+    return one.variables(name), [command[0], *one.options(name, library), *command[1:]]

@@ -1,0 +1,354 @@
+"""The plan for a job's ranks, and what it gains: pure functions over the witness's report.
+
+What a plan saves is a share of the time that ranks spent transferring messages. It is never more
+than that: waiting for a rank that computes longer is no transfer, and collectives go other ways.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Literal
+
+import numpy as np
+
+from assay import AssayError
+from assay.placing.costs import Costs
+from assay.placing.mapping import best_seats
+from assay.placing.problem import Floats, Problem
+from assay.placing.seats import DISTANCES, Numbers, Seats, seats_of
+from assay.spelling import many
+from assay.witness.disturbance import disturbed, taken_by_others
+from assay.witness.profile import split
+from assay.witness.report import Process, Report
+
+#: A gain below this is not worth a plan: pairs of runs hardly decide it.
+LEAST = 0.02
+#: By how much costs may be off, either way: those that were measured here, and those assumed.
+MEASURED, ASSUMED = 1.25, 3.0
+#: The node, by the levels of :class:`assay.placing.seats.Seats`.
+NODE = 2
+
+#: Calls that end when messages between two ranks have come and gone, which the matrix counts.
+_MESSAGES = re.compile(
+    r'MPI_(I?[bsr]?send(recv)?(_\w+)?|I?m?recv|I?m?probe|[bsr]?send_init|(wait|test)(all|any|some)?'
+    r'|start(all)?|r?(put|get)|r?(get_)?accumulate|fetch_and_op|compare_and_swap|win_\w+'
+    r'|I?neighbor_\w+)',
+    re.IGNORECASE,
+)
+
+#: Of those the ones that end several messages.
+_AT_ONCE = re.compile(r'MPI_((wait|test)(all|some|any)|win_\w+|I?neighbor_\w+)', re.IGNORECASE)
+
+Word = Literal['place', 'leave it', 'cannot tell']
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What of the wall time a plan saves: fractions.
+
+    :param most: the share of the time that was transfer of messages between two ranks.
+    """
+
+    expected: float
+    low: float
+    high: float
+    most: float
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Which rank sits on which seat.
+
+    :param seat: shape (n,): of each rank, the number of the rank that has that seat now.
+    :param now: the share of the messages' time at each distance, as ranks sit now; then planned.
+    :param notes: what whoever reads this has to know of it, a sentence each.
+    """
+
+    word: Word
+    why: str
+    seats: Seats
+    seat: Numbers
+    gain: Gain
+    now: tuple[float, ...]
+    then: tuple[float, ...]
+    costs: Costs
+    notes: tuple[str, ...]
+
+    @property
+    def moved(self) -> int:
+        """How many ranks change their seats."""
+        return int((self.seat != np.arange(len(self.seat))).sum())
+
+
+def plan(report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool = False) -> Plan:
+    """Where the ranks of a job should sit.
+
+    :param stay: ranks that keep their seats.
+    :param by_node: whether the launcher can choose nodes alone: it fills each in order of ranks.
+    :raises AssayError: if the report does not say who sent to whom, or where the time went.
+    """
+    if not (report.has_matrix and report.has_profile):
+        raise AssayError(
+            'the report does not say who sent to whom and where the time went: it takes a job that '
+            'came to MPI_Finalize, and a witness with all sections (ASSAY_WITNESS unset)'
+        )
+    stay = {*stay}
+    if strangers := sorted(stay - {*range(report.ranks)}):
+        raise AssayError(f'--stay: there is no rank {strangers[0]} of {report.ranks}')
+    seats = seats_of(report, costs.switches)
+    problem = problem_of(report, seats, costs, stay)
+    if by_node:
+        seat = _in_order(_of_nodes(problem), seats, problem)
+    else:
+        seat = best_seats(problem)
+    if problem.cost(seat) >= problem.cost(np.arange(report.ranks)):
+        seat = np.arange(report.ranks)
+    distances = _distances(problem)
+    is_known = all(costs.by_distance[one].source for one in distances)
+    gain = gain_of(report, problem, seat, MEASURED if is_known else ASSUMED)
+    word, why = _verdict(report, problem, seat, gain, distances)
+    notes = [*_notes(report, costs, distances)]
+    now, then = (_shares(problem, one) for one in (np.arange(report.ranks), seat))
+    return Plan(word, why, seats, seat, gain, now, then, costs, tuple(notes))
+
+
+def problem_of(report: Report, seats: Seats, costs: Costs, stay: Iterable[int] = ()) -> Problem:
+    """The messages of a job on its seats."""
+    from scipy.sparse import coo_array
+
+    n = report.ranks
+    sent = [
+        (process.rank, partner.rank, partner.messages, partner.bytes)
+        for process in report.processes
+        for partner in process.partners
+        if partner.rank not in (-1, process.rank)
+    ]
+    one, other, messages, size = np.array(sent, dtype=np.float64).reshape(-1, 4).T
+    ends = np.array([[*one, *other], [*other, *one]], dtype=np.int64)
+    both = [coo_array((np.tile(what, 2), tuple(ends)), (n, n)).tocsr() for what in (messages, size)]
+    latency, per_byte = costs.curves
+    fixed = np.zeros(n, dtype=np.bool_)
+    fixed[sorted(stay)] = True
+    return Problem(
+        *both, seats.groups, np.array(latency), np.array(per_byte), seats.kinds, fixed
+    )
+
+
+def _of_nodes(problem: Problem) -> Numbers:
+    """The seats of the best plan that looks at nodes and switches alone."""
+    return best_seats(
+        replace(
+            problem,
+            groups=problem.groups[NODE:],
+            latency=problem.latency[NODE:],
+            per_byte=problem.per_byte[NODE:],
+        )
+    )
+
+
+def _in_order(seat: Numbers, seats: Seats, problem: Problem) -> Numbers:
+    """The seats that ranks get whose launcher chooses nodes alone: each node's in their order."""
+    node = problem.groups[NODE]
+    found = np.empty_like(seat)
+    for one in np.unique(node):
+        ranks = np.flatnonzero(node[seat] == one)
+        its = sorted(np.flatnonzero(node == one), key=lambda i: (sorted(seats.cores[i]), i))
+        found[ranks] = its
+    return found
+
+
+# What it gains -------------------------------------------------------------------------------------
+
+
+def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain:
+    """What a plan saves, with an interval.
+
+    The time that ranks took to transfer messages shrinks as what the model says of the rank that
+    has most of it, for which the others wait. The interval also holds what it says of all ranks
+    together, with costs that are wrong.
+
+    :param off: by what factor costs may be wrong.
+    """
+    now = np.arange(report.ranks)
+    most = fmean(map(_transfer_share, report.processes))
+    if not problem.cost(now):
+        return Gain(0.0, 0.0, 0.0, most)
+    at_once = _share_at_once(report)
+    expected, whole = (1 - ratio for ratio in _ratios(problem, seat, at_once))
+    models = [_ratios(one, seat, at_once) for one in _if_wrong(problem, off)]
+    saved = [expected, whole, *(1 - ratio for both in models for ratio in both)]
+    harm = min(0.0, _saved_in_collectives(report, problem, seat))
+    shares = expected, min(saved), max(saved)
+    return Gain(*(min(most, most * one + harm) for one in shares), most)
+
+
+def _share_at_once(report: Report) -> float:
+    """The share of the messages' time in calls that end several of them: those travel at once."""
+    times = [
+        (call.time, bool(_AT_ONCE.fullmatch(name)))
+        for process in report.processes
+        for name, call in process.calls.items()
+        if _MESSAGES.fullmatch(name)
+    ]
+    whole = sum(time for time, _ in times)
+    return sum(time for time, at_once in times if at_once) / whole if whole else 0.0
+
+
+def _transfer_share(process: Process) -> float:
+    """The share of a rank's wall time that was transfer of messages between two ranks."""
+    its, whole = split(process), sum(call.time for call in process.calls.values())
+    own = sum(call.time for name, call in process.calls.items() if _MESSAGES.fullmatch(name))
+    waits = {name: its for name, its in process.waits.items() if its.analysed > 0}
+
+    def waited(names: Callable[[str], object]) -> float:
+        return sum(
+            min(1.0, (one.late_sender + one.late_receiver + one.imbalance) / one.analysed)
+            * process.calls[name].time
+            for name, one in waits.items()
+            if names(name)
+        )
+
+    left = max(0.0, whole - waited(lambda _: True))
+    left_own = max(0.0, own - waited(_MESSAGES.fullmatch))
+    return its.transfer / its.wall * min(1.0, left_own / left) if its.wall and left else 0.0
+
+
+def _ratios(problem: Problem, seat: Numbers, at_once: float) -> tuple[float, float]:
+    """What messages take as planned, over what they take now: of the busiest rank, and of all."""
+    before, after = (
+        _of_ranks(problem, one, at_once) for one in (np.arange(len(seat)), seat)
+    )
+    return float(after.max() / before.max()), float(after.sum() / before.sum())
+
+
+def _of_ranks(problem: Problem, seat: Numbers, at_once: float) -> Floats:
+    """Seconds of each rank's messages, sent and received: shape (n,).
+
+    :param at_once: the share of them whose latencies pass at once, so that the longest counts; their
+        bytes share the way, and count all.
+    """
+    one, other, messages, size = problem.pairs
+    far = problem.distances(seat)
+    latency, transfer = messages * problem.latency[far], size * problem.per_byte[far]
+    longest, sums = np.zeros(problem.ranks), np.zeros(problem.ranks)
+    for ends in (one, other):
+        np.maximum.at(longest, ends, latency)
+        np.add.at(sums, ends, latency)
+    bytes_of = np.bincount(one, transfer, problem.ranks) + np.bincount(
+        other, transfer, problem.ranks
+    )
+    return np.asarray(at_once * longest + (1 - at_once) * sums + bytes_of)
+
+
+def _if_wrong(problem: Problem, off: float) -> list[Problem]:
+    """The same with distances that differ more in their costs, and less."""
+    return [
+        replace(
+            problem,
+            latency=_stretched(problem.latency, factor),
+            per_byte=_stretched(problem.per_byte, factor),
+        )
+        for factor in (off, 1 / off)
+    ]
+
+
+def _stretched(curve: Floats, factor: float) -> Floats:
+    """What a longer way costs more, times a factor."""
+    return np.asarray(curve[0] + (curve - curve[0]) * factor)
+
+
+def _saved_in_collectives(report: Report, problem: Problem, seat: Numbers) -> float:
+    """What collectives save of the wall time, if they send as binomial trees do: to ranks whose
+    number differs in a bit. Negative if they lose.
+    """
+    from scipy.sparse import coo_array
+
+    n = report.ranks
+    pairs = [
+        (rank, rank ^ 1 << bit)
+        for bit in range((n - 1).bit_length())
+        for rank in range(n)
+        if rank ^ 1 << bit < n
+    ]
+    calls = [
+        call
+        for process in report.processes
+        for name, call in process.calls.items()
+        if call.bytes and not _MESSAGES.fullmatch(name)
+    ]
+    count = sum(call.count for call in calls)
+    if not pairs or not count:
+        return 0.0
+    ends = tuple(np.array(pairs).T)
+    one = coo_array((np.ones(len(pairs)), ends), (n, n)).tocsr()
+    tree = replace(
+        problem, messages=one, bytes=one * (sum(call.bytes for call in calls) / count)
+    )
+    share = fmean(
+        split(process).transfer / process.wall - _transfer_share(process) if process.wall else 0.0
+        for process in report.processes
+    )
+    return max(0.0, share) * (1 - tree.cost(seat) / tree.cost(np.arange(n)))
+
+
+# Words ---------------------------------------------------------------------------------------------
+
+
+def _verdict(
+    report: Report, problem: Problem, seat: Numbers, gain: Gain, distances: list[int]
+) -> tuple[Word, str]:
+    if report.ranks == 1:
+        return 'leave it', 'there is one rank'
+    if not problem.messages.nnz:
+        return 'leave it', 'no rank sent a message to another one'
+    if len(distances) < 2:
+        return 'leave it', f'all seats are equally far apart: {DISTANCES[distances[0]]}'
+    if (seat == np.arange(report.ranks)).all():
+        return 'leave it', 'no better way to seat the ranks was found'
+    if gain.most < LEAST:
+        return 'leave it', f'messages between ranks took {gain.most:.1%} of the time'
+    if gain.high < LEAST:
+        return 'leave it', f'less than {LEAST:.0%} would be gained, which runs hardly show'
+    if taken_by_others([report]):
+        return 'cannot tell', 'others disturbed this job: measure it again'
+    if gain.low < LEAST:
+        return 'cannot tell', f'the gain may be below {LEAST:.0%}: try it, before and after in turn'
+    return 'place', f'{many(int((seat != np.arange(report.ranks)).sum()), "rank")} should move'
+
+
+def _distances(problem: Problem) -> list[int]:
+    """The distances that two seats of the job have."""
+    found = {0} if problem.ranks == 1 else set()
+    reduced = [len(np.unique(one)) for one in problem.groups]
+    n = problem.ranks
+    # Two seats are at a distance if a group of that level holds groups of the level below.
+    for distance in range(len(DISTANCES)):
+        inner = reduced[distance - 1] if distance else n
+        outer = reduced[distance] if distance < len(reduced) else 1
+        if inner > outer:
+            found.add(distance)
+    return sorted(found)
+
+
+def _shares(problem: Problem, seat: Numbers) -> tuple[float, ...]:
+    """The share of the messages' time at each distance."""
+    _, _, messages, size = problem.pairs
+    far = problem.distances(seat)
+    cost = messages * problem.latency[far] + size * problem.per_byte[far]
+    sums = np.bincount(far, cost, len(DISTANCES))
+    return tuple((sums / (sums.sum() or 1.0)).tolist())
+
+
+def _notes(report: Report, costs: Costs, distances: list[int]) -> Iterable[str]:
+    if unknown := [DISTANCES[one] for one in distances if not costs.by_distance[one].source]:
+        yield (
+            f'costs {", ".join(unknown)} were not measured here: those of other machines are '
+            'assumed; `assay run -n PointToPoint` and `assay screen` measure them'
+        )
+    outside = sum(one.messages for p in report.processes for one in p.partners if one.rank == -1)
+    if outside:
+        yield f'{many(outside, "message")} to ranks outside MPI_COMM_WORLD do not count'
+    yield from disturbed([report])

@@ -1,0 +1,131 @@
+"""A plan, whether it was followed, and what it gained, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from assay.cpus import as_list
+from assay.placing.seats import DISTANCES
+from assay.report.console import as_change, as_interval, percent, print_line, print_table
+from assay.spelling import many
+from assay.text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from assay.placing.plan import Plan
+    from assay.placing.sat import Sat
+    from assay.placing.turns import Turns
+
+
+def show_plan(plan: Plan, out: Console) -> None:
+    """The answer, what it gains, and where the messages go."""
+    print_line(out, f'{plan.word}: {plan.why}')
+    if plan.moved:
+        gain = plan.gain
+        print_line(
+            out,
+            f'expected gain: {percent(gain.expected)} of the wall time ({percent(gain.low)} to '
+            f'{percent(gain.high)}); messages between ranks take {percent(gain.most)} of it',
+        )
+        costs = plan.costs.by_distance
+        print_table(
+            out,
+            'Time of the messages by distance',
+            '<distance|now|planned|latency us|bandwidth GB/s|~<cost from',
+            (
+                (
+                    name,
+                    *(percent(plan.now[n]), percent(plan.then[n])),
+                    *(f'{costs[n].latency * 1e6:.2f}', f'{costs[n].bandwidth / 1e9:.2f}'),
+                    costs[n].source or 'assumed',
+                )
+                for n, name in enumerate(DISTANCES)
+                if plan.now[n] or plan.then[n]
+            ),
+        )
+        print_table(
+            out,
+            'Ranks that move',
+            'rank|<from|<to',
+            (
+                (rank, _seat(plan, rank), _seat(plan, seat))
+                for rank, seat in enumerate(plan.seat.tolist())
+                if rank != seat
+            ),
+        )
+        out.print()
+    for note in plan.notes:
+        print_line(out, plain(f'note: {note}', 400))
+
+
+def _seat(plan: Plan, seat: int) -> str:
+    return f'{plan.seats.hosts[seat]} {as_list(plan.seats.cores[seat])}'
+
+
+def sat_in_words(plan: Plan, sat: Sat) -> str:
+    """Whether ranks sat as planned, and what became of the time."""
+    ranks = len(plan.seat)
+    if sat.elsewhere:
+        told = f'not as planned: {many(len(sat.elsewhere), "rank")} of {ranks} sat elsewhere: '
+        told += as_list([*sat.elsewhere])
+    else:
+        told = f'as planned: all {many(ranks, "rank")} sat where they should'
+    expected = as_change(1 - plan.gain.expected)
+    return f'{told}\nwall time: {as_change(1 + sat.change)} in one run of each, {expected} expected'
+
+
+def turns_in_words(plan: Plan, turns: Turns) -> str:
+    """Which of the two is faster."""
+    one = turns.decision
+    word = (one and one.word) or 'cannot tell'
+    if one is None:
+        return f'{word}: {many(len(turns.seconds[1]), "pair")} of runs are too few'
+    before, after = map(median, turns.seconds)
+    return (
+        f'{word}: {before:.3g} s before, {after:.3g} s as planned: {as_change(one.ratio)} '
+        f'({as_interval(*one.interval)}), {one.pairs} pairs; '
+        f'{as_change(1 - plan.gain.expected)} expected'
+    )
+
+
+def as_json(plan: Plan, sat: Sat | None, turns: Turns | None) -> str:
+    """All that is known."""
+    found: dict[str, Any] = {
+        'verdict': plan.word,
+        'why': plan.why,
+        'gain': {
+            'expected': plan.gain.expected,
+            'low': plan.gain.low,
+            'high': plan.gain.high,
+            'share_of_messages': plan.gain.most,
+        },
+        'distances': [
+            {
+                'distance': name,
+                'now': plan.now[n],
+                'planned': plan.then[n],
+                'latency': one.latency,
+                'bandwidth': one.bandwidth,
+                'source': one.source or None,
+            }
+            for n, (name, one) in enumerate(zip(DISTANCES, plan.costs.by_distance, strict=True))
+        ],
+        'ranks': [
+            {'rank': rank, 'host': plan.seats.hosts[seat], 'seat_of': seat}
+            for rank, seat in enumerate(plan.seat.tolist())
+        ],
+        'notes': [*plan.notes],
+    }
+    if sat:
+        found['check'] = {'elsewhere': [*sat.elsewhere], 'change': sat.change}
+    if turns:
+        one = turns.decision
+        found['turns'] = {
+            'verdict': (one and one.word) or 'cannot tell',
+            'seconds': [[*its] for its in turns.seconds],
+            'ratio': one.ratio if one else None,
+        }
+    return json.dumps(found, indent=2)

@@ -1,0 +1,339 @@
+"""What `assay place` promises: the best of all ways, 10,000 ranks, and gains that come true.
+
+    .venv/bin/python measurements/placing.py optimum
+    .venv/bin/python measurements/placing.py large
+    ./assay cluster up --size 4 --cpus 2 --switches 2
+    ./assay cluster fault delay s1 500
+    ./assay cluster exec head salloc -N 4 --ntasks-per-node=2 --overcommit \\
+        .venv/bin/python measurements/placing.py cluster --programs 100
+
+`optimum` holds plans of 10 ranks against all ways to seat them, on machines whose nodes are evenly
+and unevenly filled. `large` times plans of 10,000 ranks. `cluster` runs random programs
+(placing_load.c) on the virtual cluster, whose two switches are far apart: what messages cost is
+measured by pt2pt first, each program is run A B B A as it is and as planned, under the witness, and
+its gain is held against the plan of its first report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from common import build
+from scipy.sparse import coo_array
+
+from assay import paths
+from assay.machine.mpi import Mpi, find_mpis
+from assay.placing import costs, files, mapping
+from assay.placing.plan import Plan, plan
+from assay.placing.problem import Problem
+from assay.witness.reading import read_witness
+
+Edges = list[tuple[int, int, float]]
+
+
+# Graphs -------------------------------------------------------------------------------------------
+
+
+def grid(*shape: int) -> Edges:
+    """The stencil of a grid."""
+    numbers = np.arange(np.prod(shape)).reshape(shape)
+    found = []
+    for axis, extent in enumerate(shape):
+        near, far = (np.take(numbers, range(k, extent - 1 + k), axis).ravel() for k in (0, 1))
+        found += [(int(a), int(b), 1.0) for a, b in zip(near, far, strict=True)]
+    return found
+
+
+def graphs(n: int, random: np.random.Generator) -> dict[str, Edges]:
+    """Who talks to whom, of so many ranks, with weights."""
+    everyone = [*combinations(range(n), 2)]
+    half = n // 2
+    chance = min(1.0, 4 / n)
+    sparse = [(a, b, random.integers(1, 100)) for a, b in everyone if random.random() < chance]
+    cluster = random.integers(0, max(2, n // 3), n)
+    rows = max(k for k in range(1, int(n**0.5) + 1) if n % k == 0)
+    return {
+        'stencil 2D': grid(rows, n // rows),
+        'stencil 3D': grid(*((2, rows, half // rows) if half % rows == 0 else (rows, n // rows))),
+        'ring': [(k, (k + 1) % n, 1.0) for k in range(n)],
+        'random sparse': sparse or [(0, n - 1, 1.0)],
+        # As CG and MG of NAS: partners at powers of two, the nearer the more.
+        'NAS-like': [(a, b, n / (b - a)) for a, b in everyone if (b - a).bit_count() == 1],
+        'hub': [(0, k, float(random.integers(1, 10))) for k in range(1, n)],
+        'two cliques': [(a, b, 10.0 if a % 2 == b % 2 else 0.1) for a, b in everyone],
+        'clustered': [
+            (a, b, float(random.integers(5, 50)) if cluster[a] == cluster[b] else 1.0)
+            for a, b in everyone
+            if cluster[a] == cluster[b] or random.random() < 0.2
+        ],
+    }
+
+
+def problem(edges: Edges, groups: np.ndarray) -> Problem:
+    n = groups.shape[1]
+    one, other, weight = np.array(edges, dtype=float).T
+    ends = np.array([[*one, *other], [*other, *one]], dtype=np.int64)
+    both = coo_array((np.tile(weight, 2), tuple(ends)), (n, n)).tocsr()
+    distances = np.arange(len(groups) + 1.0)
+    nobody = np.zeros(n, dtype=np.int64)
+    prices = 0.3e-6 * 3**distances, 1e-10 * (1 + distances)
+    return Problem(both, both * 1000, groups, *prices, nobody, nobody > 0)
+
+
+# Ten ranks ----------------------------------------------------------------------------------------
+
+
+MACHINES = {
+    '2 nodes of 5': [[k % 2 for k in range(10)]],
+    '5 nodes of 2': [[k % 5 for k in range(10)]],
+    'nodes of 2, 3, 5': [[0] * 2 + [1] * 3 + [2] * 5],
+    'nodes of 1, 2, 3, 4': [[0] + [1] * 2 + [2] * 3 + [3] * 4],
+    '2 switches, 4 nodes': [[0, 0, 0, 1, 1, 2, 2, 2, 3, 3], [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]],
+    '2 nodes of 2 sockets': [[0, 0, 0, 1, 1, 2, 2, 2, 3, 3], [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]],
+}
+
+
+def ways(sizes: list[int]) -> Iterator[list[int]]:
+    """All ways to deal ranks to groups of these sizes."""
+
+    def deal(left: list[int]) -> Iterator[list[int]]:
+        if not any(left):
+            yield []
+            return
+        for group, count in enumerate(left):
+            if count:
+                for rest in deal([*left[:group], count - 1, *left[group + 1 :]]):
+                    yield [group, *rest]
+
+    return deal(sizes)
+
+
+def optimum() -> None:
+    random = np.random.default_rng(39)
+    print('| graph | machine | ways | plan over optimum | local search over optimum | seconds |')
+    print('|---|---|---:|---:|---:|---:|')
+    for machine, rows in MACHINES.items():
+        groups = np.array(rows)
+        sizes = np.bincount(groups[0])
+        every = np.array([*ways(sizes.tolist())])
+        _, first = np.unique(groups[0], return_index=True)
+        above = groups[:, first]
+        far = (above[:, :, None] != above[:, None, :]).sum(axis=0)
+        for name, edges in graphs(10, random).items():
+            one = problem(edges, groups)
+            a, b, messages, size = one.pairs
+            least = min(
+                float((messages * one.latency[d] + size * one.per_byte[d]).sum(axis=1).min())
+                for part in np.array_split(every, max(1, len(every) // 20_000))
+                for d in [far[part[:, a], part[:, b]]]
+            )
+            began = time.monotonic()
+            cost = one.cost(mapping.best_seats(one))
+            took = time.monotonic() - began
+            mapping.FEW = 0
+            local = one.cost(mapping.best_seats(one))
+            mapping.FEW = 10
+            ratios = f'{cost / least:.4f} | {local / least:.4f}'
+            print(f'| {name} | {machine} | {len(every)} | {ratios} | {took:.2f} |', flush=True)
+
+
+# Ten thousand -------------------------------------------------------------------------------------
+
+
+def large() -> None:
+    n = 10_000
+    random = np.random.default_rng(39)
+    dealt = random.permutation(n)
+    node = dealt // 100
+    even = np.array([dealt // 25, dealt // 50, node, node // 20])
+    uneven = np.searchsorted(np.cumsum(random.integers(40, 129, 200)), dealt, side='right')
+    sparse = random.integers(0, n, (3 * n, 2))
+    cliques = [(a, b, 1.0) for k in range(0, n, 20) for a, b in combinations(range(k, k + 20), 2)]
+    cases = {
+        'stencil 2D': grid(100, 100),
+        'stencil 3D': grid(20, 20, 25),
+        'random sparse': [(int(a), int(b), 1.0) for a, b in sparse if a != b],
+        'cliques of 20': cliques,
+    }
+    machines = {'100 nodes, 5 switches': even, 'uneven nodes': uneven[None]}
+    print('| graph | machine | cost over now | seconds |')
+    print('|---|---|---:|---:|')
+    for name, edges in cases.items():
+        for machine, groups in machines.items():
+            one = problem(edges, groups)
+            began = time.monotonic()
+            seat = mapping.best_seats(one)
+            took = time.monotonic() - began
+            ratio = one.cost(seat) / one.cost(np.arange(n))
+            print(f'| {name} | {machine} | {ratio:.3f} | {took:.1f} |', flush=True)
+
+
+# The virtual cluster ------------------------------------------------------------------------------
+
+
+class Job:
+    """Runs programs on the nodes of the allocation around this process."""
+
+    def __init__(self, mpi: Mpi, folder: Path) -> None:
+        self.mpi, self.folder = mpi, folder
+        for target in ('pt2pt', 'assay_witness'):
+            self.programs = build(mpi, folder / 'build', target=target)
+        load = folder / 'placing_load'
+        source = paths.ROOT / 'measurements' / 'placing_load.c'
+        subprocess.run([mpi.cc, '-O2', source, '-o', load], check=True)
+        self.load = str(load)
+        self.witness = next(self.programs.rglob('libassay_witness.so'))
+        self.report = folder / 'witness.json'
+        self.environment = {
+            **os.environ,
+            **{'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'},
+            **{'OMPI_MCA_btl': 'self,sm,tcp', 'OMPI_MCA_pml': 'ob1'},
+            **{'OMPI_MCA_btl_tcp_if_include': 'eth0', 'OMPI_MCA_mpi_yield_when_idle': '1'},
+        }
+
+    def run(self, options: list[str], *words: str, witness: bool = True) -> None:
+        preload = [f'LD_PRELOAD={self.witness}', f'ASSAY_WITNESS_REPORT={self.report}']
+        before = ['env', *preload] if witness else []
+        command = [self.mpi.launcher, *options, *before, *words]
+        done = subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, timeout=300
+        )
+        if done.returncode:
+            sys.exit(f'{" ".join(map(str, command))}: {done.stdout}{done.stderr}')
+
+    def costs(self, switches: dict[str, list[str]]) -> costs.Costs:
+        """What pt2pt measures within a node, behind a switch and between switches."""
+        near, far = switches.values()
+        found = []
+        for hosts in ((near[0], near[0]), (near[0], near[1]), (near[0], far[0])):
+            ranks = self.folder / 'ranks'
+            ranks.write_text(
+                ''.join(f'rank {k}={host} slot={k}\n' for k, host in enumerate(hosts))
+            )
+            result = self.folder / 'result.json'
+            pt2pt = next(self.programs.rglob('pt2pt'))
+            words = ['--pattern', 'ping-pong', '--max', '65536', '--budget', '0.1']
+            self.run(
+                ['-n', '2', '--map-by', f'rankfile:file={ranks}'],
+                *(str(pt2pt), *words, '--json', str(result)),
+                witness=False,
+            )
+            times = {
+                one['size']: one['time']['median']
+                for one in json.loads(result.read_text())['results']
+            }
+            per_byte = (times[65536] - times[8]) / 65528
+            found.append(costs.Cost(times[8], 1 / per_byte, 'pt2pt'))
+        within, node, switch = found
+        return costs.Costs((within, within, within, node, switch), switches)
+
+
+def coloured(edges: Edges) -> Edges:
+    """Edges in an order in which few ranks wait for another's earlier ones."""
+    busy: dict[int, set[int]] = {}
+    colour = {}
+    for a, b, weight in edges:
+        own = busy.setdefault(a, set()), busy.setdefault(b, set())
+        free = next(k for k in range(len(edges)) if k not in own[0] | own[1])
+        own[0].add(free), own[1].add(free)
+        colour[a, b, weight] = free
+    return sorted(edges, key=lambda one: colour[one])
+
+
+def one_program(job: Job, number: int, known: costs.Costs, ranks: int) -> dict[str, object]:
+    """Run a random program as it is and as planned."""
+    random = np.random.default_rng(number)
+    kinds = graphs(ranks, random)
+    name = [*kinds][number % len(kinds)]
+    label = random.permutation(ranks) if random.random() < 0.5 else np.arange(ranks)
+    size = int(2 ** random.uniform(3, 15))
+    compute = int(random.choice([0, 100, 1000]))
+    mode = str(random.choice(['sendrecv', 'at-once']))
+    weights = [weight for *_, weight in kinds[name]]
+    edges = coloured(
+        [
+            (int(label[a]), int(label[b]), max(1, int(size * weight / max(weights))))
+            for a, b, weight in kinds[name]
+        ]
+    )
+    pattern = job.folder / 'pattern'
+    pattern.write_text(''.join(f'{a} {b} {size}\n' for a, b, size in edges))
+    start = ['--map-by', str(random.choice(['node', 'slot']))]
+    words = [job.load, str(pattern), '100', str(compute), mode]
+    options = ['-n', str(ranks), '--bind-to', 'core']
+
+    def walls(how: list[str]) -> float:
+        job.run([*options, *how], *words)
+        return max(one.wall for one in read_witness(job.report).processes)
+
+    wall = walls(start)
+    words[2] = str(max(20, int(100 * 1.0 / wall)))
+    before = [walls(start)]
+    report = read_witness(job.report)
+    made = plan(report, known)
+    ranksfile = job.folder / 'ranks'
+    ranksfile.write_text(files.rankfile(made))
+    planned = ['--map-by', f'rankfile:file={ranksfile}']
+    after = [walls(planned), walls(planned)]
+    before.append(walls(start))
+    ratio = statistics.mean(after) / statistics.mean(before)
+    return {
+        **{'number': number, 'graph': name, 'mode': mode, 'bytes': size, 'compute': compute},
+        **{'start': start[1], 'word': made.word, 'why': made.why, 'measured': 1 - ratio},
+        **gain_of(made),
+        **{'before': before, 'after': after, 'moved': made.moved},
+    }
+
+
+def gain_of(made: Plan) -> dict[str, float]:
+    gain = made.gain
+    return {'expected': gain.expected, 'low': gain.low, 'high': gain.high, 'most': gain.most}
+
+
+def cluster(programs: int, first: int, output: Path) -> None:
+    from assay.machine import slurm
+
+    mpi = next(one for one in find_mpis() if one.name == 'openmpi')
+    switches = {name: [*nodes] for name, nodes in slurm.switches().items()}
+    with tempfile.TemporaryDirectory(dir=paths.STATE) as folder:
+        job = Job(mpi, Path(folder))
+        known = job.costs(switches)
+        for one in (known.by_distance[0], *known.by_distance[3:]):
+            print(f'{one.latency * 1e6:.1f} us, {one.bandwidth / 1e6:.0f} MB/s', flush=True)
+        with output.open('a') as out:
+            for number in range(first, first + programs):
+                found = one_program(job, number, known, 8)
+                print(json.dumps(found), file=out, flush=True)
+                shown = ' '.join(
+                    f'{found[name]:6.1%}'
+                    for name in ('measured', 'expected', 'low', 'high', 'most')
+                )
+                print(f'{number:3} {found["graph"]:13} {found["word"]:11} {shown}', flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('what', choices=('optimum', 'large', 'cluster'))
+    parser.add_argument('--programs', type=int, default=100)
+    parser.add_argument('--first', type=int, default=0)
+    parser.add_argument('--output', type=Path, default=paths.STATE / 'placing.jsonl')
+    arguments = parser.parse_args()
+    if arguments.what == 'cluster':
+        cluster(arguments.programs, arguments.first, arguments.output)
+    else:
+        {'optimum': optimum, 'large': large}[arguments.what]()
+
+
+if __name__ == '__main__':
+    main()
