@@ -55,8 +55,8 @@ SURE = 0.95
 _LEVELS = np.linspace(-1, 1, 9)
 #: Splits that are looked at before the best of them is improved, and rounds of that.
 _SPLITS, _ROUNDS = 32, 4
-#: So many of the likeliest causes choose what is measured.
-_LIKELY = 500
+#: What is measured is chosen for so many of the likeliest causes, and as many drawn from the rest.
+_LIKELY = 300
 
 
 @dataclass(frozen=True)
@@ -186,11 +186,9 @@ class Search:
         :param cost: of splits, shape (m, n), what each costs, shape (m,): at its first session has
             the changes that are set, its second the remaining ones.
         """
-        posterior = self._posterior()
-        likely = np.argsort(-posterior, kind='stable')[:_LIKELY]
-        mass = posterior[likely]
-        density = self._densities()
         random = np.random.default_rng(self.measured)
+        likely, mass = self._drawn(random)
+        density = self._densities()
 
         def worth(splits: Flags) -> tuple[Floats, Floats]:
             bits = _bits(self._levels(splits, ~splits, likely), mass, density)
@@ -214,6 +212,18 @@ class Search:
         if self.guilt() @ chosen < self.guilt() @ ~chosen:
             chosen = ~chosen
         return Split(chosen, ~chosen, float(told))
+
+    def _drawn(self, random: np.random.Generator) -> tuple[NDArray[np.int_], Floats]:
+        """Causes that stand for all of them, and how likely each is."""
+        posterior = self._posterior()
+        order = np.argsort(-posterior, kind='stable')
+        top, rest = order[:_LIKELY], order[_LIKELY:]
+        left = float(posterior[rest].sum())
+        if not left:
+            return top, posterior[top]
+        drawn = random.choice(rest, _LIKELY, p=posterior[rest] / left)
+        alike = np.full(_LIKELY, left / _LIKELY)
+        return np.concatenate([top, drawn]), np.concatenate([posterior[top], alike])
 
     def _candidates(self, random: np.random.Generator) -> Flags:
         """Splits to begin with: all of them, the likeliest alone, and halves of the probability."""
