@@ -1,0 +1,318 @@
+"""Which of many changes made figures worse: how likely each is, and what to measure next.
+
+A measurement is a pair of neighbouring sessions: one has some of the changes, the other has the
+remaining ones. Its value is the change between the two in units of the change to be explained: 1 if
+the first session has the whole effect, -1 if the second has it, 0 if neither or both. Each possible
+cause predicts one of these values for each split, so a measurement divides them, as a weighing
+does (group testing: Dorfman, Annals of Mathematical Statistics 14, 1943).
+
+The causes are single changes, pairs of them, many small ones, and none of them. What is measured
+gives each a likelihood, and Bayes' rule a probability. Values have Student-t errors, as some are
+disturbed; the scale of the errors and the size of the effect are learned on the way: both are
+integrated over a grid. Next the split is measured that tells most about the cause for its cost
+(Lindley, Annals of Mathematical Statistics 27, 1956). git_bayesect has the same idea for tests that
+pass or fail, and for one cause in a row of commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from assay.results.statistics.series import Floats
+
+Flags = NDArray[np.bool_]
+Kind = Literal['one', 'two', 'several', 'none']
+
+#: Before anything is measured: how likely each kind of cause is. Two are either needed both, each
+#: enough by itself, or add up.
+PRIOR = {'one': 0.77, 'both': 0.04, 'either': 0.01, 'sum': 0.05, 'several': 0.03, 'none': 0.10}
+#: Shares of the first of two that add up.
+SHARES = (0.25, 0.5, 0.75)
+#: Of more changes than this no two are looked at together: there are too many pairs.
+MOST_IN_PAIRS = 80
+
+#: How much of the change that was seen comes back here, and how likely that is.
+EFFECTS = np.geomspace(0.35, 2.0, 9)
+EFFECT_SPREAD = 0.35
+#: Standard deviation of a measurement, in units of the effect; how far a hint about it may be off.
+SCALES = np.geomspace(0.04, 4.0, 15)
+SCALE_SPREAD = 0.6
+#: Degrees of freedom of its errors: heavy tails, as others may disturb a session.
+FREEDOM = 4.0
+#: Several small causes are as unevenly spread as this number of equal ones.
+SMALL_ONES = 5
+
+#: A cause is named at this probability.
+SURE = 0.95
+
+#: Values that causes predict are multiples of a quarter from -1 to 1.
+_LEVELS = np.linspace(-1, 1, 9)
+#: Splits that are looked at before the best of them is improved, and rounds of that.
+_SPLITS, _ROUNDS = 32, 4
+#: What is measured is chosen for so many of the likeliest causes, and as many drawn from the rest.
+_LIKELY = 300
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A possible cause.
+
+    :param changes: their positions: one, two, or none.
+    """
+
+    kind: Kind
+    changes: tuple[int, ...]
+    probability: float
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """What to measure: a session with some changes, and one with others.
+
+    :param first: shape (n,), the changes of the first.
+    :param second: shape (n,), those of the second.
+    :param bits: what it is expected to tell about the cause.
+    """
+
+    first: Flags
+    second: Flags
+    bits: float
+
+
+def no_cost(splits: Flags) -> Floats:
+    """All splits cost the same."""
+    return np.ones(len(splits))
+
+
+class Search:
+    """A search under way.
+
+    :param weights: shape (n,), how likely each change is to be the cause; any positive scale.
+    :param spread: a guess at the standard deviation of a measurement, in units of the effect; None
+        if there is none.
+    """
+
+    def __init__(self, weights: Sequence[float], spread: float | None = None) -> None:
+        own = np.asarray(weights, dtype=np.float64)
+        assert len(own) and (own > 0).all(), 'each change has a weight above 0'
+        self.weights = own / own.sum()
+        self._build()
+        effects = -((np.log(EFFECTS) / EFFECT_SPREAD) ** 2) / 2
+        scales = np.zeros(len(SCALES))
+        if spread:
+            scales = -((np.log(SCALES / spread) / SCALE_SPREAD) ** 2) / 2
+        grid = effects[:, None] + scales
+        grid = grid - special.logsumexp(grid)
+        #: Logarithms: of each cause, each effect and each scale, with all that was measured.
+        self._logs = self._prior[:, None] + grid.ravel()
+        self._found: Floats | None = None
+        self.measured = 0
+
+    def _build(self) -> None:
+        """The causes: which two changes each is about, and what effect sets of them have."""
+        n = len(self.weights)
+        pairs = np.transpose(np.triu_indices(n, 1)) if n <= MOST_IN_PAIRS else np.empty((0, 2), int)
+        together = np.prod(self.weights[pairs], axis=1)
+        together = together / together.sum() if len(pairs) else together
+        # The effect is a for the first change, b for the second, c more for both.
+        parts: list[tuple[NDArray[np.int_], tuple[float, float, float], Floats]] = [
+            (np.repeat(np.arange(n)[:, None], 2, axis=1), (1, 0, 0), self.weights * PRIOR['one']),
+            (pairs, (0, 0, 1), together * PRIOR['both']),
+            (pairs, (1, 1, -1), together * PRIOR['either']),
+            *(
+                (pairs, (share, 1 - share, 0), together * PRIOR['sum'] / len(SHARES))
+                for share in SHARES
+            ),
+        ]
+        ids = np.arange(n, n + len(pairs))
+        self._of = np.concatenate([np.arange(n), *(ids for _ in parts[1:]), [n + len(pairs)] * 2])
+        self._of[-1] += 1
+        self._names: list[tuple[Kind, tuple[int, ...]]] = [
+            *(('one', (one,)) for one in range(n)),
+            *(('two', (int(one), int(other))) for one, other in pairs),
+            ('several', ()),
+            ('none', ()),
+        ]
+        # The last two are several small ones, and none.
+        self._members = np.concatenate([part[0] for part in parts] + [np.zeros((2, 2), int)])
+        self._effects = np.concatenate(
+            [np.tile(part[1], (len(part[0]), 1)) for part in parts] + [np.zeros((2, 3))]
+        )
+        prior = np.concatenate([part[2] for part in parts] + [[PRIOR['several'], PRIOR['none']]])
+        self._prior = np.log(prior / prior.sum())
+
+    def record(self, first: Flags, second: Flags, value: float) -> None:
+        """Take in a measurement.
+
+        :param first: shape (n,), the changes of its first session.
+        :param second: shape (n,), those of its second.
+        :param value: the change from the second session to the first, in units of the effect.
+        """
+        levels = self._levels(first[None], second[None])[0]
+        effects, scales = (one.ravel() for one in np.meshgrid(EFFECTS, SCALES, indexing='ij'))
+        table = _log_density(value - effects * _LEVELS[:, None], scales)
+        self._logs += table[levels]
+        balance, wide = self._of_several(first, second)
+        own = _log_density(value - effects * balance, np.hypot(scales, effects * wide))
+        self._logs[-2] += own - table[levels[-2]]
+        self._found = None
+        self.measured += 1
+
+    def answers(self) -> list[Answer]:
+        """All causes, the most likely first."""
+        of_name = np.bincount(self._of, weights=self._posterior(), minlength=len(self._names))
+        order = np.argsort(-of_name, kind='stable')
+        return [Answer(*self._names[one], float(of_name[one])) for one in order]
+
+    def guilt(self) -> Floats:
+        """Shape (n,), the probability that each change is a cause, alone or with another."""
+        posterior = self._posterior()[:-2]
+        members = self._members[:-2]
+        n = len(self.weights)
+        both = members[:, 0] != members[:, 1]
+        return np.bincount(members[:, 0], posterior, n) + np.bincount(
+            members[both, 1], posterior[both], n
+        )
+
+    def next(self, cost: Callable[[Flags], Floats] = no_cost) -> Split:
+        """What to measure next: the split that tells most for its cost.
+
+        :param cost: of splits, shape (m, n), what each costs, shape (m,): at its first session has
+            the changes that are set, its second the remaining ones.
+        """
+        random = np.random.default_rng(self.measured)
+        likely, mass = self._drawn(random)
+        density = self._densities()
+
+        def worth(splits: Flags) -> tuple[Floats, Floats]:
+            bits = _bits(self._levels(splits, ~splits, likely), mass, density)
+            return bits / cost(splits), bits
+
+        splits = self._candidates(random)
+        values, bits = worth(splits)
+        best = int(np.argmax(values))
+        chosen, value, told = splits[best], values[best], bits[best]
+        for _ in range(_ROUNDS):
+            # Each change moved to the other side; the pairs of moves that keep the balance.
+            moves = chosen ^ np.eye(len(chosen), dtype=bool)
+            swaps = moves[random.permutation(len(moves))] ^ chosen ^ moves
+            splits = np.concatenate([moves, swaps])
+            values, bits = worth(splits)
+            best = int(np.argmax(values))
+            if values[best] <= value * (1 + 1e-6):
+                break
+            chosen, value, told = splits[best], values[best], bits[best]
+        # The effect is in the first session, if it is in either: the likelier one.
+        if self.guilt() @ chosen < self.guilt() @ ~chosen:
+            chosen = ~chosen
+        return Split(chosen, ~chosen, float(told))
+
+    def _drawn(self, random: np.random.Generator) -> tuple[NDArray[np.int_], Floats]:
+        """Causes that stand for all of them, and how likely each is."""
+        posterior = self._posterior()
+        order = np.argsort(-posterior, kind='stable')
+        top, rest = order[:_LIKELY], order[_LIKELY:]
+        left = float(posterior[rest].sum())
+        if not left:
+            return top, posterior[top]
+        drawn = random.choice(rest, _LIKELY, p=posterior[rest] / left)
+        alike = np.full(_LIKELY, left / _LIKELY)
+        return np.concatenate([top, drawn]), np.concatenate([posterior[top], alike])
+
+    def _candidates(self, random: np.random.Generator) -> Flags:
+        """Splits to begin with: all of them, the likeliest alone, and halves of the probability."""
+        guilt = self.guilt()
+        n = len(guilt)
+        order = np.argsort(-guilt)
+        splits = [np.ones(n, dtype=bool)]
+        for count in range(1, min(n, 4)):
+            one = np.zeros(n, dtype=bool)
+            one[order[:count]] = True
+            splits.append(one)
+        jitter = guilt * np.exp(random.normal(0, 0.5, (_SPLITS, n)))
+        for row in jitter:
+            one, sides = np.zeros(n, dtype=bool), [0.0, 0.0]
+            for change in np.argsort(-row):
+                side = int(sides[1] < sides[0] or (sides[0] == sides[1] and random.random() < 0.5))
+                one[change] = side == 0
+                sides[side] += guilt[change]
+            splits.append(one)
+        return np.array(splits)
+
+    def _posterior(self) -> Floats:
+        """Of each cause, shape (causes,)."""
+        if self._found is None:
+            found: Floats = np.exp(self._logs - self._logs.max()).sum(axis=1)
+            self._found = found / found.sum()
+        return self._found
+
+    def _levels(
+        self, first: Flags, second: Flags, which: NDArray[np.int_] | slice = slice(None)
+    ) -> NDArray[np.int_]:
+        """What causes predict of splits: positions in the levels, shape (splits, causes)."""
+        members, effects = self._members[which], self._effects[which]
+
+        def effect(sets: Flags) -> Floats:
+            one, other = sets[:, members[:, 0]], sets[:, members[:, 1]]
+            found: Floats = (
+                one * effects[:, 0] + other * effects[:, 1] + (one & other) * effects[:, 2]
+            )
+            return found
+
+        return np.rint(4 * (effect(first) - effect(second)) + 4).astype(int)
+
+    def _of_several(self, first: Flags, second: Flags) -> tuple[float, float]:
+        """What several small ones predict: the middle, and a standard deviation of the effect."""
+        balance = float(self.weights @ first - self.weights @ second)
+        moved = float(self.weights @ (first ^ second))
+        return balance, float(np.sqrt(max(0.0, moved - balance**2) / SMALL_ONES))
+
+    def _densities(self) -> Floats:
+        """The density of values at each level, shape (levels, values), as they are known by now."""
+        most = self._logs.max()
+        grid = np.exp(self._logs - most).sum(axis=0).reshape(len(EFFECTS), len(SCALES))
+        grid = grid / grid.sum()
+        effect = float(np.exp(grid.sum(axis=1) @ np.log(EFFECTS)))
+        scale = float(np.exp(grid.sum(axis=0) @ np.log(SCALES)))
+        values = np.linspace(-effect - 8 * scale, effect + 8 * scale, 201)
+        found = np.exp(_log_density(values - effect * _LEVELS[:, None], np.float64(scale)))
+        normed: Floats = found / found.sum(axis=1, keepdims=True)
+        return normed
+
+
+def _bits(levels: NDArray[np.int_], mass: Floats, density: Floats) -> Floats:
+    """What each split tells about the cause, in bits, shape (splits,).
+
+    :param levels: of splits and causes, shape (splits, causes).
+    :param mass: shape (causes,), how likely each is.
+    :param density: shape (levels, values).
+    """
+    count = len(density)
+    at = levels + count * np.arange(len(levels))[:, None]
+    of_level = np.bincount(
+        at.ravel(), np.broadcast_to(mass, levels.shape).ravel(), count * len(levels)
+    ).reshape(len(levels), count)
+    of_level = of_level / mass.sum()
+    mixed = of_level @ density
+    noise = -(density * np.log2(density)).sum(axis=1)
+    told: Floats = -(mixed * np.log2(np.maximum(mixed, 1e-300))).sum(axis=1) - of_level @ noise
+    return np.maximum(told, 0.0)
+
+
+def _log_density(errors: Floats, scale: Floats | np.float64) -> Floats:
+    """Of Student's t, whose standard deviation is the scale."""
+    unit = scale * np.sqrt((FREEDOM - 2) / FREEDOM)
+    found: Floats = (
+        special.gammaln((FREEDOM + 1) / 2)
+        - special.gammaln(FREEDOM / 2)
+        - np.log(FREEDOM * np.pi) / 2
+        - np.log(unit)
+        - (FREEDOM + 1) / 2 * np.log1p((errors / unit) ** 2 / FREEDOM)
+    )
+    return found
