@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "map.h"
+#include "silence.h"
 #include "witness.h"
 
 /* Communicators made after so many keep no log: a program that makes them without end must not fill
@@ -24,8 +25,7 @@ static uint64_t key_of_comm(MPI_Comm comm)
     return (uint64_t)(uintptr_t)comm;
 }
 
-/* The handle has to be valid: MPI would call the program's error handler. So all that may be needed
- * later is found now, while it is. */
+/* All that may be needed later is found now, while the handle is valid. */
 static bool find_shape(struct communicator *communicator)
 {
     MPI_Comm comm = communicator->handle;
@@ -77,7 +77,10 @@ static struct communicator *add(MPI_Comm comm)
     communicator->handle = comm;
     communicator->serial = ++serials;
     list(communicator);
-    if (!find_shape(communicator) || !map_put(&by_serial, communicator->serial, communicator) ||
+    struct silence silence = silence_begin();
+    bool found = find_shape(communicator);
+    silence_end(&silence);
+    if (!found || !map_put(&by_serial, communicator->serial, communicator) ||
         !map_put(&by_handle, key_of_comm(comm), communicator)) {
         map_remove(&by_serial, communicator->serial);
         forget(communicator);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "map.h"
+#include "silence.h"
 
 atomic_uint types_freed;
 
@@ -13,7 +14,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int64_t ask_size(MPI_Datatype type)
 {
     MPI_Count size = 0;
-    return PMPI_Type_size_x(type, &size) == MPI_SUCCESS && size > 0 ? size : 0;
+    struct silence silence = silence_begin();
+    int code = PMPI_Type_size_x(type, &size);
+    silence_end(&silence);
+    return code == MPI_SUCCESS && size > 0 ? size : 0;
 }
 
 void record_committed(MPI_Datatype type)

@@ -314,18 +314,16 @@ LARGE(IMRECV(_c, MPI_Count))
 static void remember_persistent(enum side side, bool unordered, MPI_Comm comm, int rank, int tag,
                                 int64_t count, MPI_Datatype type, MPI_Request request)
 {
-    MPI_Count size = 0;
-    bool is_empty = count <= 0 || type == MPI_DATATYPE_NULL;
-    if (!witness.active || rank == MPI_PROC_NULL ||
-        (!is_empty && PMPI_Type_size_x(type, &size) != MPI_SUCCESS))
+    struct timing timing = begin_uncounted(comm);
+    if (!timing.thread || rank == MPI_PROC_NULL)
         return;
     request_remember(request, &(struct request){ .side = side,
                                                  .persistent = true,
                                                  .unordered = unordered,
-                                                 .communicator = communicator_of(comm),
+                                                 .communicator = record_communicator(&timing, comm),
                                                  .rank = rank,
                                                  .tag = tag,
-                                                 .bytes = count * size });
+                                                 .bytes = bytes_of(&timing, count, type) });
 }
 
 #define SEND_INIT(name, suffix, count_t)                                                          \

@@ -1,0 +1,19 @@
+/* The program's error handlers hear of no question of the witness's.
+ *
+ * Where a handler of the program returns, some MPIs return success from the call that failed (MPICH
+ * does): then what the call was given may be no handle, and MPI would tell the handler so. */
+#ifndef ASSAY_SILENCE_H
+#define ASSAY_SILENCE_H
+
+#include <mpi.h>
+
+/* The handlers that were set aside; MPI_ERRHANDLER_NULL: none was. */
+struct silence {
+    MPI_Errhandler world, self;
+};
+
+/* Before and after a question about a handle that may be none. */
+struct silence silence_begin(void);
+void silence_end(struct silence *silence);
+
+#endif
