@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay import AssayError, say
@@ -46,25 +47,35 @@ LOOK = 30
 IN_VAIN = 3
 
 
+@dataclass(frozen=True)
+class RunRequest:
+    """What runs are made with.
+
+    :param site: the system's configuration.
+    :param given: what was asked of ReFrame.
+    :param label: of the runs.
+    :param options: of ReFrame.
+    :param handles: locks that are held as long as they run.
+    """
+
+    suite: Suite
+    site: _SiteConfig
+    given: Given
+    label: str | None
+    options: Sequence[str]
+    handles: Sequence[int]
+
+
 def measure(
-    suite: Suite,
-    site: _SiteConfig,
-    own: RunFolder,
-    given: Given,
-    label: str | None,
-    options: Sequence[str],
-    handles: Sequence[int],
-    seconds: float = 0.0,
-    choice: Choice | None = None,
+    request: RunRequest, own: RunFolder, seconds: float = 0.0, choice: Choice | None = None
 ) -> tuple[Verdict, Ended]:
     """Let ReFrame run, and judge, show and store the results.
 
     :param own: the folder of the run.
-    :param options: of ReFrame.
-    :param handles: locks that are held as long as it runs.
     :param seconds: that the run has taken so far.
     :param choice: the cases that are run, if there is a budget for it.
     """
+    suite, given, options = request.suite, request.given, request.options
     began = time.monotonic()
     own.distances.write_text('{}')
     with suppress(AssayError):  # which is reported when the run is judged
@@ -73,19 +84,15 @@ def measure(
     if choice:
         options = [*options, *options_of(choice)]
         own.patience.write_text(f'{choice.budget - choice.expected:.1f}')
-    end = suite.run(own, label, options, handles, Progress(own, given))
+    end = suite.run(own, request.label, options, request.handles, Progress(own, given))
     if not end.code and not own.report.exists():
-        selection.explain(site, given)
-    return conclude_run(own, end, given, seconds + time.monotonic() - began, choice, site), end
+        selection.explain(request.site, given)
+    seconds += time.monotonic() - began
+    return conclude_run(own, end, given, seconds, choice, request.site), end
 
 
 def measure_against(
-    suite: Suite,
-    site: _SiteConfig,
-    given: Given,
-    label: str | None,
-    options: Sequence[str],
-    handles: Sequence[int],
+    request: RunRequest,
     before: Sequence[StoredRun],
     selected: Collection[str],
     repeat: int,
@@ -107,8 +114,8 @@ def measure_against(
     after: list[str] = []
     verdicts: list[Verdict] = []
     for number in range(repeat):
-        own = runs.begin() if number else suite.own
-        verdict, end = measure(suite, site, own, given, label, options, handles, choice=choice)
+        own = runs.begin() if number else request.suite.own
+        verdict, end = measure(request, own, choice=choice)
         if end.stopped:
             return 128 + end.stopped
         if not own.report.exists():
@@ -119,14 +126,15 @@ def measure_against(
             break
     word = max((one.word for one in verdicts), key=('PASSED', 'DISTURBED', 'FAILED').index)
     left = budget - (time.monotonic() - began if choice else 0.0)
-    chosen = options_of(choice) if choice else []
-    about = given, [*options, *chosen], handles, label, before, after, selected
-    held = Against(suite, *about).decide(max(0.0, left) if word != 'FAILED' else 0.0)
+    given = request.given
+    options = [*request.options, *(options_of(choice) if choice else [])]
+    about = given, options, request.handles, request.label, before, after, selected
+    held = Against(request.suite, *about).decide(max(0.0, left) if word != 'FAILED' else 0.0)
     show_against(held, word, given.everything)
     if given.junit and (held.difference.exit_code or held.is_broken or held.signal):
         problems = (*verdicts[0].problems, conclusion_against(held, word))
         unmeasured = choice.titles_left_out if choice else ()
-        junit.write_of_run(given.junit, suite.own, Verdict(problems), unmeasured)
+        junit.write_of_run(given.junit, request.suite.own, Verdict(problems), unmeasured)
     if held.signal:
         return 128 + held.signal
     if word == 'FAILED' or held.is_broken:
@@ -134,23 +142,15 @@ def measure_against(
     return held.difference.exit_code or (3 if word == 'DISTURBED' else 0)
 
 
-def measure_every_node(
-    suite: Suite,
-    site: _SiteConfig,
-    given: Given,
-    label: str | None,
-    options: Sequence[str],
-    handles: Sequence[int],
-    budget: float | None,
-) -> int:
+def measure_every_node(request: RunRequest, budget: float | None) -> int:
     """Make runs on nodes that are idle, those without a case first, until each node had one.
 
-    :param options: of ReFrame.
     :param budget: seconds after which no more run begins; None for no bound.
     :returns: the exit code: 1 if something failed, 3 if others disturbed it, 128 and the number of
         a signal that stopped it.
     :raises AssayError: if Slurm does not tell its nodes.
     """
+    suite, site, given = request.suite, request.site, request.given
     began, end_of_budget = time.time(), time.monotonic() + (math.inf if budget is None else budget)
     codes: list[int] = []
     in_vain = 0
@@ -158,7 +158,7 @@ def measure_every_node(
     while now.late and _has_free(suite, site, given, began, end_of_budget):
         own = runs.begin() if codes else suite.own
         node_turns.choose_nodes(suite, site, 'turn', own)
-        verdict, end = measure(suite, site, own, given, label, options, handles)
+        verdict, end = measure(request, own)
         if end.stopped:
             return 128 + end.stopped
         if not own.report.exists():

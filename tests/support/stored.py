@@ -31,9 +31,12 @@ def reframes(database):
 
 
 def put(database, *reports):
+    """Store runs as ReFrame does, but all at once: one after the other waits for the disk."""
     with reframes(database):
-        for report in reports:
-            storage.StorageBackend.default().store(report, None)
+        backend = storage.StorageBackend.default()
+        with backend._db_write(backend._db_file()) as connection:
+            for report in reports:
+                backend._db_store_report(connection, report, None)
 
 
 def made(golden_report, number, days=0.0, label=None, system='toy', value=42.5):

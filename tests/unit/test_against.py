@@ -374,9 +374,9 @@ def command(machine, monkeypatch, tmp_path):
     def made(words, *options, repeat=1, factor=1.0, stopped=None):
         ended = iter(words)
 
-        def measure(suite, site, own, given, label, options, handles, choice=None):
+        def measure(request, own, choice=None):
             word = next(ended)
-            report = machine.report(label)
+            report = machine.report(request.label)
             put(machine.database, report)
             own.report.write_text(json.dumps(report))
             own.log.write_text('')
@@ -387,8 +387,8 @@ def command(machine, monkeypatch, tmp_path):
         machine.runs(3, 'before')
         machine.change = slower(factor)
         before = choose(load(machine.database), 'before')
-        about = machine, None, read([*options]), 'after', [*options], []
-        code = one_run.measure_against(*about, before, names(), repeat, 600.0)
+        request = one_run.RunRequest(machine, None, read([*options]), 'after', [*options], [])
+        code = one_run.measure_against(request, before, names(), repeat, 600.0)
         return code, [*ended]
 
     return made

@@ -15,13 +15,10 @@ from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
-import reframe.core.runtime as rt
 from reframe.core.pipeline import RegressionTestDict
-from reframe.frontend.reporting import storage
-from typer.testing import CliRunner
 
+import stored
 from assay import AssayError, paths
-from assay.commands.main import app
 from assay.config.learned import Known, Learned, known, written
 from assay.config.reference_files import Reference, held_by, parse
 from assay.report.baseline import _change
@@ -29,6 +26,7 @@ from assay.results import cases as model
 from assay.results import history
 from assay.results.baseline import _fraction, stale
 from assay.results.rows import is_beyond
+from command import invoke
 from reports import cases, passing, run_of
 
 SYSTEM = 'example-slurm'
@@ -95,47 +93,46 @@ def put(
 
     :param held: the reference of a figure, as in a file, by its name.
     """
-    options = {'storage/sqlite_db_file': str(database), 'storage/enable': True}
     text, held = json.dumps(passing(report)), held or {}
-    with rt.temp_runtime(str(paths.SYSTEMS / 'example-slurm.py'), options=options):
-        for day in days:
-            one = json.loads(text)
-            begun = (FIRST + timedelta(days=day)).timestamp()
-            one['session_info'] |= {
-                'uuid': f'{next(_numbers):08x}-0000-4000-8000-000000000000',
-                'time_start_unix': begun,
-                'time_end_unix': begun + 9,
-                'label': 'accepted',
-            } | info
-            own = next(case for case in cases(one) if not case['fixture'])
-            found = []
-            for (case, partition), figures in measured.items():
-                now = {
-                    name: (unit, *rest[:-1], rest[-1][day])
-                    for name, (unit, *rest) in figures.items()
+    made = []
+    for day in days:
+        one = json.loads(text)
+        begun = (FIRST + timedelta(days=day)).timestamp()
+        one['session_info'] |= {
+            'uuid': f'{next(_numbers):08x}-0000-4000-8000-000000000000',
+            'time_start_unix': begun,
+            'time_end_unix': begun + 9,
+            'label': 'accepted',
+        } | info
+        own = next(case for case in cases(one) if not case['fixture'])
+        found = []
+        for (case, partition), figures in measured.items():
+            now = {
+                name: (unit, *rest[:-1], rest[-1][day]) for name, (unit, *rest) in figures.items()
+            }
+            found.append(
+                own
+                | BUILD
+                | (changed or {})
+                | {
+                    'display_name': case,
+                    'system': info.get('system', SYSTEM),
+                    'partition': partition,
+                    'environ': 'mpich',
+                    'job_completion_time_unix': begun + 5,
+                    'job_nodelist': [f'n{1 + day % 4}'],
+                    'directions': {name: way for name, (_, way, _) in now.items() if way},
+                    'taken_by_others': ['others took CPU 1'] if day in disturbed else [],
+                    'perfvalues': {
+                        f'{SYSTEM}:{partition}:{name}': perfvalue(value, unit, held.get(name))
+                        for name, (unit, _, value) in now.items()
+                        if value is not None
+                    },
                 }
-                found.append(
-                    own
-                    | BUILD
-                    | (changed or {})
-                    | {
-                        'display_name': case,
-                        'system': info.get('system', SYSTEM),
-                        'partition': partition,
-                        'environ': 'mpich',
-                        'job_completion_time_unix': begun + 5,
-                        'job_nodelist': [f'n{1 + day % 4}'],
-                        'directions': {name: way for name, (_, way, _) in now.items() if way},
-                        'taken_by_others': ['others took CPU 1'] if day in disturbed else [],
-                        'perfvalues': {
-                            f'{SYSTEM}:{partition}:{name}': perfvalue(value, unit, held.get(name))
-                            for name, (unit, _, value) in now.items()
-                            if value is not None
-                        },
-                    }
-                )
-            one['runs'][0]['testcases'] = found
-            storage.StorageBackend.default().store(one, None)
+            )
+        one['runs'][0]['testcases'] = found
+        made.append(one)
+    stored.put(database, *made)
 
 
 @pytest.fixture
@@ -153,7 +150,7 @@ def place(tmp_path, monkeypatch):
 
 def baseline(*options, words='accepted'):
     """What the command prints; its error is raised."""
-    result = CliRunner().invoke(app, ['baseline', words, *options])
+    result = invoke('baseline', words, *options)
     if isinstance(result.exception, AssayError):
         raise result.exception
     assert result.exit_code == 0, result.exception
@@ -269,7 +266,7 @@ def test_where_all_is_refused_nothing_is_written(place, database, golden_report)
 
 def test_disturbed_values_are_left_out_and_told(place, database, golden_report):
     put(database, golden_report('Passed'), GOOD, disturbed={3, 4, 5})
-    result = CliRunner().invoke(app, ['baseline', 'accepted'])
+    result = invoke('baseline', 'accepted')
     assert '9 sessions are too few: 1 more are needed; 3 left out as disturbed by others' in (
         result.stdout
     )
@@ -375,11 +372,11 @@ def test_several_mpis_units_and_systems_are_refused(place, database, golden_repo
     put(database, report, GOOD, days=range(6))
     put(database, report, GOOD, days=range(6, 12), changed={'built_mpi': 'openmpi@5.0.10'})
     sentence = 'measured with several MPI: openmpi@5.0.10, openmpi@5.0.9: choose runs of one'
-    assert sentence in CliRunner().invoke(app, ['baseline', 'accepted']).stdout
+    assert sentence in invoke('baseline', 'accepted').stdout
     other = {(RING, 'small'): {'hop_latency': ('ms', *GOOD[RING, 'small']['hop_latency'][1:])}}
     put(database, report, other)
     sentence = 'it was measured in ms and in us: choose runs of one unit'
-    assert sentence in CliRunner().invoke(app, ['baseline', 'accepted']).stdout
+    assert sentence in invoke('baseline', 'accepted').stdout
     put(
         database,
         report,

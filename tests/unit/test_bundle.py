@@ -84,24 +84,25 @@ def cut(path):
     path.write_text(path.read_text()[:-20])
 
 
-@pytest.mark.parametrize(
-    ('harm', 'name', 'sentence'),
-    [
-        (append, 'assay.git/HEAD', '/a bundle/assay.git/HEAD is damaged or missing'),
-        (os.unlink, 'python', '/a bundle/python is damaged or missing'),
-        (Path.touch, 'more.whl', '/a bundle/more.whl was added to the bundle'),
-        (link, 'link.whl', '/a bundle/link.whl was added to the bundle'),
-        (cut, bundle.SUMS, 'is not a bundle, or not a complete one'),
-        (os.unlink, bundle.SUMS, 'is not a bundle, or not a complete one'),
-        (shutil.rmtree, '', 'there is no folder'),
-    ],
-)
-def test_a_damaged_one_is_refused(other, folder, harm, name, sentence):
-    harm(folder / name)
-    ended = use(other, folder)
-    assert ended.returncode == 1
-    assert sentence in ended.stderr
-    assert not (other / '.assay').exists()
+HARMS = [
+    (append, 'assay.git/HEAD', '/a bundle/assay.git/HEAD is damaged or missing'),
+    (os.unlink, 'python', '/a bundle/python is damaged or missing'),
+    (Path.touch, 'more.whl', '/a bundle/more.whl was added to the bundle'),
+    (link, 'link.whl', '/a bundle/link.whl was added to the bundle'),
+    (cut, bundle.SUMS, 'is not a bundle, or not a complete one'),
+    (os.unlink, bundle.SUMS, 'is not a bundle, or not a complete one'),
+    (shutil.rmtree, '', 'there is no folder'),
+]
+
+
+def test_a_damaged_one_is_refused(other, folder, tmp_path):
+    for number, (harm, name, sentence) in enumerate(HARMS):
+        damaged = shutil.copytree(folder, tmp_path / str(number) / folder.name)
+        harm(damaged / name)
+        ended = use(other, damaged)
+        assert ended.returncode == 1
+        assert sentence in ended.stderr
+        assert not (other / '.assay').exists()
 
 
 def test_a_folder_that_holds_something_is_left_alone(checkout, tmp_path):

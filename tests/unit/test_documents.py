@@ -18,15 +18,14 @@ from pathlib import Path
 
 import pytest
 import typer
-from typer.testing import CliRunner
 from yaml import safe_load
 
 from assay import paths
 from assay.checks.check import MpiCheck
-from assay.commands.main import app
 from assay.commands.renamed import renewed
 from assay.config import settings
 from assay.running import reframe_options
+from command import COMMAND, invoke
 from documents import ARCHITECTURE, DOCS, MARKDOWN, code, rows, tokens, uses
 from wording import hold_page
 
@@ -52,7 +51,7 @@ def names(command: typer.core.TyperCommand, path: tuple[str, ...] = ()) -> Itera
         yield from names(inner, (*path, name))
 
 
-NAMES = list(names(typer.main.get_command(app)))
+NAMES = list(names(COMMAND))
 
 
 @dataclass(frozen=True)
@@ -173,16 +172,12 @@ def test_files_that_are_named_exist(path):
             assert list(ROOT.glob(word)), f'{path}: there is no {word}'
 
 
-#: What parses them; each time it is made takes as long as all that it parses here.
-ASSAY = typer.main.get_command(app)
-
-
 def parse(words: tuple[str, ...]) -> None:
     """Parse a command as it would be before it runs.
 
     :raises typer.TyperException: if it would be refused.
     """
-    command = ASSAY
+    command = COMMAND
     context = command.make_context('assay', list(words))
     while hasattr(command, 'resolve_command'):
         rest = [*context._protected_args, *context.args]
@@ -242,11 +237,7 @@ def help_page() -> str:
         'What each command prints with `--help`. `tests/unit/test_documents.py` writes this page.',
     ]
     for path in NAMES:
-        shown = (
-            CliRunner()
-            .invoke(app, [*path, '--help'], prog_name='assay', env={'COLUMNS': '80'})
-            .stdout
-        )
+        shown = invoke(*path, '--help', COLUMNS='80').stdout
         pieces += [f'## {" ".join(("assay", *path))}', f'```text\n{shown.rstrip()}\n```']
     return '\n\n'.join(pieces) + '\n'
 

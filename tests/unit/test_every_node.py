@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from assay import AssayError, one_run, paths
-from assay.one_run import IN_VAIN, LOOK, measure_every_node
+from assay.one_run import IN_VAIN, LOOK, RunRequest, measure_every_node
 from assay.results import node_turns
 from assay.results.node_turns import Turns
 from assay.results.verdict import Verdict
@@ -37,9 +37,9 @@ class Machine:
         able = {node: state for node, state in self.states.items() if state != 'down'}
         return Turns(able, tuple(node for node in able if node not in self.done))
 
-    def measure(self, suite, site, own, given, label, options, handles):
+    def measure(self, request, own):
         if self.reaches:
-            self.done.add(self.turns(suite, site, 0).free[0])
+            self.done.add(self.turns(request.suite, request.site, 0).free[0])
         if self.has_report:
             own.report.write_text('{}')
         return ENDS[self.codes.pop(0) if self.codes else 0], Ended(stopped=self.stopped)
@@ -63,7 +63,7 @@ def machine(monkeypatch, tmp_path):
     own = runs.begin()
     suite = SimpleNamespace(own=own, in_one_job=lambda *about: nullcontext())
     made.run = lambda budget=None, jobs=(): measure_every_node(
-        suite, None, SimpleNamespace(jobs=jobs), None, [], [], budget
+        RunRequest(suite, None, SimpleNamespace(jobs=jobs), None, [], []), budget
     )
     yield made
     os.close(own.handle)

@@ -4,13 +4,13 @@ import re
 from collections import defaultdict
 
 import pytest
-import typer
 
 from assay import AssayError
 from assay.commands import main as cli
 from assay.commands.options import PERCENT, TIME
 from assay.commands.renamed import _OPTIONS, renewed
 from assay.quantities import fraction_of, seconds_of, time_of
+from command import COMMAND
 
 #: Options whose help differs between commands, and why that is one meaning all the same.
 OF_SEVERAL_TEXTS = {
@@ -31,7 +31,7 @@ def commands(command, path=()):
         yield from commands(one, (*path, name))
 
 
-COMMANDS = dict(commands(typer.main.get_command(cli.app)))
+COMMANDS = dict(commands(COMMAND))
 
 
 def options():

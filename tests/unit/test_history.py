@@ -279,13 +279,16 @@ def test_two_processes_store_at_once_while_others_read(database, made):
     command = [sys.executable, '-c', LOADS, database, end]
     with ExitStack() as stack:
         stack.callback(end.touch)
+        both = stack.enter_context(ProcessPoolExecutor(2, mp_context=get_context('spawn')))
+        # They load what they need, and nobody reads in vain meanwhile.
+        for one in [both.submit(stores, database, (), {}) for _ in range(2)]:
+            one.result()
         readers = [
             stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
             for _ in range(2)
         ]
         assert [one.stdout.readline() for one in readers] == ['there\n'] * 2
-        with ProcessPoolExecutor(2, mp_context=get_context('spawn')) as both:
-            writers = [both.submit(stores, database, range(n, 20, 2), made(1)) for n in (0, 1)]
+        writers = [both.submit(stores, database, range(n, 20, 2), made(1)) for n in (0, 1)]
         for one in writers:
             one.result()
         end.touch()

@@ -1,14 +1,18 @@
 """The catalogue of known defects, what it says of versions, and the check that looks for them."""
 
+from xml.etree import ElementTree
+
 import pytest
 
 from assay import paths
 from assay.config import defects
 from assay.config.defects import Known, load_defects
-from assay.report import terminal
+from assay.report import junit, terminal
+from assay.report.html.sections import sections
 from assay.results import store
 from assay.results.defects import found_last
 from assay.results.failures import findings
+from assay.results.verdict import Verdict
 from reports import LOG, cases, run_of
 
 SOURCES = paths.SOURCES / 'mpi' / 'defects'
@@ -93,10 +97,17 @@ def with_findings(report, *found):
     return report
 
 
-def test_a_run_tells_each_finding_once(golden_report, capsys):
-    report = with_findings(golden_report('Passed'), 'MPICH 4.3.2 has: it', 'MPICH 4.3.2 has: it')
-    terminal.show_run(run_of(report), LOG)
-    assert capsys.readouterr().out.count('finding: MPICH 4.3.2 has: it') == 1
+def test_a_run_tells_each_finding_once(golden_report, capsys, tmp_path):
+    """On the terminal, in JUnit's file and on the page."""
+    said = 'MPICH 4.3.2 has: it'
+    run = run_of(with_findings(golden_report('Passed'), said, said))
+    terminal.show_run(run, LOG)
+    assert capsys.readouterr().out.count(f'finding: {said}') == 1
+    junit.write_junit(tmp_path / 'junit.xml', run, Verdict(()), LOG, 1.0)
+    (told,) = ElementTree.parse(tmp_path / 'junit.xml').findall('.//system-out')
+    assert told.text == f'finding: {said}'
+    (section,) = sections(run, LOG)
+    assert [(one.case, one.reason) for one in section.told] == [(run.own_cases[0].title, said)]
 
 
 def test_a_failed_case_tells_its_finding_as_its_failure(golden_report):

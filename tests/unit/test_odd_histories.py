@@ -11,14 +11,13 @@ import shutil
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import stored
 from assay import AssayError, paths
-from assay.commands.main import app
 from assay.config import learned
 from assay.config.learned import read_text, replace_text
 from assay.results import history
+from command import invoke
 from reports import cases
 
 SYSTEM = 'example-slurm'
@@ -62,7 +61,7 @@ class Stored:
 
     def said(self, command, *options):
         """The exit code, and all that is printed; an error is one line."""
-        ended = CliRunner().invoke(app, [command, *map(str, options)], env={'COLUMNS': '160'})
+        ended = invoke(command, *options, COLUMNS='160')
         if isinstance(ended.exception, AssayError):
             assert '\n' not in str(ended.exception)
             return 1, f'{ended.output}{ended.exception}'

@@ -7,11 +7,10 @@ import subprocess
 import time
 
 import pytest
-import typer.main
 import yaml
 
 from assay import paths
-from assay.commands.main import app
+from command import COMMAND
 
 CI = paths.ROOT / 'ci'
 NOTIFY = 'mail -s "$ASSAY_SUBJECT" hpc@example.org'
@@ -209,9 +208,7 @@ def cron(home, code, said=''):
 
 def test_every_option_is_one():
     known = {
-        name
-        for parameter in typer.main.get_command(app).commands['nightly'].params
-        for name in parameter.opts
+        name for parameter in COMMAND.commands['nightly'].params for name in parameter.opts
     } | {'--report-junit', '--report-file'}
     files = [path for path in CI.rglob('*') if path.is_file()]
     assert len(files) == 7

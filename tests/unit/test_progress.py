@@ -98,6 +98,14 @@ def test_cases_of_a_run_that_is_stopped_are_left_to_its_end(heard, golden_report
     assert heard({ENDED: stopped}) == []
 
 
+def test_a_case_that_is_reported_twice_has_one_line(heard, golden_report):
+    """As where Ctrl-C comes just as it ends; one that then fails is told again."""
+    (*_, passed) = told = [*events(golden_report('Passed'))]
+    failed = {ENDED: passed[ENDED] | {'result': 'fail', 'fail_reason': 'stopped'}}
+    shown = heard(*told, passed, failed)
+    assert [line.split()[1] for line in shown[-3:]] == ['pass', 'pass', 'FAIL']
+
+
 def test_of_several_figures_the_one_nearest_to_its_bound(heard, golden_report):
     case = cases(golden_report('Passed'))[-1] | {
         'headlines': ['plain'],

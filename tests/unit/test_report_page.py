@@ -6,12 +6,10 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 import stored
 import witnessed
-from assay import AssayError
-from assay.commands import main
+from assay import AssayError, paths
 from assay.report.html import page
 from assay.report.html.page import embedded_json, plotly, write_stored
 from assay.report.html.screened import screening_section
@@ -22,6 +20,7 @@ from assay.results.reframe_report import case_of
 from assay.results.run_selectors import choose
 from assay.results.store import keep_verdict
 from assay.screening.verdict import judge
+from command import invoke
 from pages import FIGURES, HOSTILE, Seen, filled, found_in, html_of
 from reports import cases, disturbed, run_of
 from screenings import BEGUN, large
@@ -86,7 +85,7 @@ def test_disturbed_and_skipped_cases_are_told_as_well(golden_report):
     found = found_in(disturbed(golden_report('FailedReference')), 'DISTURBED')
     assert [section.anchor for section in found.sections] == ['disturbed']
     assert {line.kind for line in found.first} == {'odd'}
-    log = (main.paths.ROOT / 'tests/golden/reports/Skipped.log').read_text().splitlines()
+    log = (paths.ROOT / 'tests/golden/reports/Skipped.log').read_text().splitlines()
     found = found_in(golden_report('Skipped'), 'FAILED', log=log)
     assert [section.anchor for section in found.sections] == ['skipped']
     assert 'no reason' not in found.sections[0].told[0].reason
@@ -316,13 +315,13 @@ def test_the_command(golden_report, database, tmp_path, monkeypatch):
     put(database, stored.made(golden_report, 1))
     monkeypatch.setattr(histories, 'load', lambda: load(database))
     monkeypatch.chdir(tmp_path)
-    assert CliRunner().invoke(main.app, ['report']).output == 'report: report.html\n'
+    assert invoke('report').output == 'report: report.html\n'
     assert 'PASSED' not in (tmp_path / 'report.html').read_text()
     (tmp_path / 'folder').mkdir()
-    ended = CliRunner().invoke(main.app, ['report', '-o', 'folder'])
+    ended = invoke('report', '-o', 'folder')
     assert isinstance(ended.exception, AssayError)
     assert str(ended.exception) == 'folder: cannot be written: Is a directory'
-    ended = CliRunner().invoke(main.app, ['report', 'nothing'])
+    ended = invoke('report', 'nothing')
     assert "no run is meant by 'nothing'" in str(ended.exception)
 
 

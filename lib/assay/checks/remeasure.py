@@ -12,9 +12,10 @@ import math
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -154,12 +155,13 @@ class IsMeasuredAgain(RegressionTestPlugin):
                 self._measure_again(why)
             return self._has_ended
         reports = [*witnessed_in(Path(self.stagedir))]
-        self.no_evidence = self._why_not(reports)
-        if not self.no_evidence and self._jobs_elsewhere and (wrong := self._missed()):
+        missed_by_job = cache(self._missed)  # which reads all that the job left
+        self.no_evidence = self._why_not(reports, missed_by_job)
+        if not self.no_evidence and self._jobs_elsewhere and (wrong := missed_by_job()):
             # Its first job missed nothing, and this one's cores may be farther apart still.
             self.no_evidence = '; '.join([*wrong, self.replaced[-1]])
         elif not self.no_evidence:
-            why = self._elsewhere(reports)
+            why = self._elsewhere(reports, missed_by_job)
             self._has_ended = not why or not self._pauses_for_cores(why)
             return self._has_ended
         spent = _spent.jobs >= MORE_JOBS or _spent.waited >= _patience()
@@ -251,7 +253,9 @@ class IsMeasuredAgain(RegressionTestPlugin):
         finally:
             shutil.rmtree(aside, ignore_errors=True)
 
-    def _elsewhere(self, reports: Sequence[Report]) -> str:
+    def _elsewhere(
+        self, reports: Sequence[Report], missed_by_job: Callable[[], list[str] | None]
+    ) -> str:
         """How the cores of a good job were elsewhere than those of others; empty if they were not.
 
         Others are the jobs of this run with the same ranks on the same cores, and those of the case
@@ -278,9 +282,11 @@ class IsMeasuredAgain(RegressionTestPlugin):
                     found = MOVED
                 elif seen.most_core_latency >= FARTHER * min(nearest, before):
                     found = found or FARTHER_APART
-        return found if found and self._missed() == [] else ''
+        return found if found and missed_by_job() == [] else ''
 
-    def _why_not(self, reports: Sequence[Report]) -> str:
+    def _why_not(
+        self, reports: Sequence[Report], missed_by_job: Callable[[], list[str] | None]
+    ) -> str:
         """Why the job is no evidence; nothing if it is."""
         if self._is_local:  # ReFrame starts it in a session of its own
             _spent.sessions.add(int(self.job.jobid))
@@ -296,7 +302,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
         others = [*by_others(reports, foreign)]
         if getattr(self.job, 'was_suspended', False):
             others.append('its job was suspended: the scheduler gave its nodes to others meanwhile')
-        if not others or not (wrong := self._missed()):
+        if not others or not (wrong := missed_by_job()):
             return ''
         named = use.busiest if self._is_local and foreign else ()
         return '; '.join([*wrong, *others]) + ''.join(f', {one}' for one in named)

@@ -6,11 +6,13 @@ in every shell.
 
 from __future__ import annotations
 
+import copy
 import errno
 import os
 import shlex
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -147,6 +149,22 @@ def _stop(number: int, _: object) -> None:
     raise SystemExit(128 + number)
 
 
+def _with_one_command(words: Sequence[str]) -> typer.Typer:
+    """The application with the command alone that is called; with all if that is none of them.
+
+    To make all of them takes longer than most of them run.
+    """
+    name = words[0] if words else ''
+    one = copy.copy(app)
+    one.registered_commands = [
+        command
+        for command in app.registered_commands
+        if command.callback and command.callback.__name__.replace('_', '-') == name
+    ]
+    one.registered_groups = [group for group in app.registered_groups if group.name == name]
+    return one if one.registered_commands or one.registered_groups else app
+
+
 def main() -> None:
     """Entry point: foreseeable errors end in one sentence and exit code 1."""
     # Where a stream was closed, as by >&-, Python has none.
@@ -160,7 +178,7 @@ def main() -> None:
         words, notices = renewed(sys.argv[1:])
         for notice in notices:
             say(notice)
-        code = app(words, standalone_mode=False)
+        code = _with_one_command(words)(words, standalone_mode=False)
         sys.stdout.flush()  # what fails only when Python ends has no sentence
     except OSError as error:
         if error.errno not in (errno.EPIPE, errno.ENOSPC):

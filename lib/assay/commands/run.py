@@ -134,23 +134,19 @@ def run(
     suite = session.suite(system, mode, extra or [], given, one_job)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
-    from assay.one_run import (
-        choose_for,
-        measure,
-        measure_against,
-        measure_every_node,
-        options_of,
-    )
-    from assay.results import node_turns
-    from assay.results.runner import make_ready
-    from assay.running.selection import listed
-
     site = suite.load()
     if given.action:
         command = [*suite.command, *context.args]
         if budget is not None:
+            from assay.one_run import choose_for, options_of
+
             command += options_of(choose_for(budget, suite, site, given, context.args, repeat))
         raise typer.Exit(subprocess.call(command, env=suite.environment))
+
+    from assay.one_run import RunRequest, choose_for, measure, measure_against, measure_every_node
+    from assay.results import node_turns
+    from assay.results.runner import make_ready
+    from assay.running.selection import listed
 
     selected = []
     if against is not None:
@@ -160,11 +156,10 @@ def run(
     handles = make_ready(suite, site, given.environments)
     if way:
         node_turns.choose_nodes(suite, site, way, suite.own)
+    request = RunRequest(suite, site, given, label, context.args, handles)
     if every_node:
-        about = given, label, context.args, handles
-        raise typer.Exit(measure_every_node(suite, site, *about, budget))
+        raise typer.Exit(measure_every_node(request, budget))
     so_far = time.monotonic() - started
-    options = [*again, *context.args]
     choice = None
     if budget is not None:
         choice = choose_for(budget, suite, site, given, context.args, repeat)
@@ -173,10 +168,9 @@ def run(
     def run_it() -> int:
         if against is not None:
             names = {one.name for one in selected}
-            made = suite, site, given, label, context.args, handles
-            return measure_against(*made, before, names, repeat, budget or AGAIN, choice)
-        about = given, label, options, handles, so_far, choice
-        verdict, end = measure(suite, site, suite.own, *about)
+            return measure_against(request, before, names, repeat, budget or AGAIN, choice)
+        repeated = replace(request, options=[*again, *context.args])
+        verdict, end = measure(repeated, suite.own, so_far, choice)
         return 128 + end.stopped if end.stopped else verdict.exit_code
 
     cases = choice.listed if choice else selected

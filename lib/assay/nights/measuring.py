@@ -22,7 +22,7 @@ from assay.nights.outcome import (
     with_left_out,
     worse_by,
 )
-from assay.one_run import choose_for, measure
+from assay.one_run import RunRequest, choose_for, measure
 from assay.report.diff import diff_conclusion, show_diff
 from assay.results import node_turns
 from assay.results.budget import Choice
@@ -137,8 +137,8 @@ class NightMeasurement:
         :param choice: what is run, if there is a budget for it.
         """
         options = [*self.options, *leaving_out(calm)]
-        about = self.suite, self.site, own, given, LABEL, options, self.handles
-        verdict, end = measure(*about, choice=choice)
+        request = RunRequest(self.suite, self.site, given, LABEL, options, self.handles)
+        verdict, end = measure(request, own, choice=choice)
         if end.stopped:
             raise SystemExit(128 + end.stopped)
         try:

@@ -15,6 +15,7 @@ from assay import AssayError
 from assay.results.cases import Case, Run, is_no_evidence, what_counts
 from assay.results.failures import (
     files,
+    findings,
     is_good,
     left_in_good_cases,
     not_run,
@@ -39,7 +40,7 @@ def write_junit(
     """Write a test case for each case of the run, and one for the run as a whole.
 
     That one has an error exactly when the verdict is not good, whatever became of the cases; its
-    output tells what was left in the environment of cases that passed.
+    output tells what was found in cases that passed, and was left in their environment.
 
     :param run: None if it left no report.
     :param log: the lines of ReFrame's log file, which tells why cases were skipped.
@@ -62,8 +63,8 @@ def write_junit(
     elif verdict.disturbed:
         words = f'{verdict.disturbed} case(s) were disturbed by others: nothing is known of them'
         SubElement(whole, 'error', type='disturbed', message=words)
-    if run and (left := left_in_good_cases(run)):
-        SubElement(whole, 'system-out').text = left
+    if run and (notes := _notes(run)):
+        SubElement(whole, 'system-out').text = '\n'.join(notes)
     totals = {
         'tests': str(len(suite)),
         'failures': str(len(suite.findall('testcase/failure'))),
@@ -97,6 +98,12 @@ def write_of_run(
             report = read_report(own.report)
             seconds = report.seconds or 0.0
     write_junit(path, report, verdict, log, seconds, left_out)
+
+
+def _notes(run: Run) -> list[str]:
+    """What people are to know of cases that passed."""
+    left = left_in_good_cases(run)
+    return [*([left] if left else []), *(f'finding: {one}' for one, _ in findings(run))]
 
 
 def _add_cases(suite: Element, run: Run, log: list[str]) -> None:

@@ -44,7 +44,7 @@ class Progress:
         self.log = own.log
         self.hears_all = not TO_BE_READ.isdisjoint(given.names_of_options)
         self._total = 0
-        self._ended: set[str] = set()
+        self._ended: dict[str, str] = {}
         self._left: TimeLeft | None = None
 
     def hear(self, event: dict[str, Any]) -> bool:
@@ -62,7 +62,7 @@ class Progress:
         return True
 
     def _tell_round(self, out: Console, cases: list[CaseName], number: int, now: float) -> None:
-        self._total, self._ended = len(cases), set()
+        self._total, self._ended = len(cases), {}
         self._left = TimeLeft([case.title for case in cases], earlier_seconds())
         words = many(self._total, 'case')
         if left := time_left_in_words(self._left.seconds(now)):
@@ -82,7 +82,11 @@ class Progress:
             return word in ('pass', 'FAIL')
         if case.result == 'abort':  # many at once, of which the end tells
             return False
-        self._ended.add(case.title)  # one that passed may fail yet, as it is cleaned up
+        # One that passed may fail yet, as it is cleaned up. What is stopped just as a case ends has
+        # ReFrame report it again.
+        if self._ended.get(case.title) == word:
+            return False
+        self._ended[case.title] = word
         left = None
         if self._left:
             self._left.ends(case.title, word not in ('skip', 'not run'))

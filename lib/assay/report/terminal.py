@@ -123,7 +123,7 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
         f'figures were held to nothing'
         for case in unheld(run)
     ]
-    yield [f'finding: {one}' for one in findings(run)]
+    yield [f'finding: {one}' for one, _ in findings(run)]
     by_reason: dict[str, list[str]] = {}
     for name, reason in skipped(run, log):
         by_reason.setdefault(reason, []).append(name)

@@ -106,10 +106,13 @@ def unheld(run: Run) -> list[Case]:
     ]
 
 
-def findings(run: Run) -> list[str]:
-    """What people are to know of good cases, each once."""
-    said = (plain(case.finding) for case in run.own_cases if is_good(case) and case.finding)
-    return sorted({*said})
+def findings(run: Run) -> list[tuple[str, str]]:
+    """What people are to know of good cases: each once, and the title of the first that has it."""
+    said: dict[str, str] = {}
+    for case in run.own_cases:
+        if is_good(case) and case.finding:
+            said.setdefault(plain(case.finding), case.title)
+    return sorted(said.items())
 
 
 def left_in_good_cases(run: Run) -> str | None:

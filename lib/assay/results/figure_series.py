@@ -150,15 +150,17 @@ class Measured:
         Empty in runs that were stored before they told any.
         """
         found: dict[str, set[str]] = {}
-        for text in self.provenance.unique().to_list():
+        for text in dict.fromkeys(self.provenance.to_list()):
             for name, value in json.loads(text or '{}').items():
                 found.setdefault(name, set()).add(value)
-        if nodes := {one for one in self.nodes.unique().to_list() if one}:
+        if nodes := {one for one in self.nodes.to_list() if one}:
             found['nodes'] = nodes
         return {name: ' / '.join(sorted(values)) for name, values in found.items()}
 
     def newest(self, most: int) -> Measured:
         """The same in its newest runs: before it is a series, which takes longer to be made."""
+        if len(self.runs) <= most:
+            return self
         runs = self.runs.unique(maintain_order=True)
         return self if len(runs) <= most else self.of_runs(runs.tail(most))
 

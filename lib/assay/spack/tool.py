@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-import yaml
-
 from assay import AssayError, locks, paths, say
 from assay.machine.git import git
 
@@ -108,6 +106,8 @@ class Spack:
 
         :raises SpackError: if Spack does not tell that.
         """
+        import yaml  # which takes time to load
+
         programs = self._programs()
         draft = self.own.with_name('root.new')  # renamed when it is whole
         etc = draft / 'etc' / 'spack'
@@ -187,6 +187,8 @@ class Spack:
 
     def _site_has(self, section: str) -> dict[str, Any]:
         """A section of the configuration in ``$SPACK_ROOT``, its paths as they are in there."""
+        import yaml
+
         text = self._ask_site('config', 'get', section)
         # Only Spack knows this name, and with another one it means another folder.
         found: dict[str, Any] = yaml.safe_load(text.replace('$spack', str(self._programs())))

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from assay.report.terminal import ordinal
 from assay.results.cases import Case, Run, left_in
-from assay.results.failures import Failure, disturbed_cases, failures, retried, skipped, unheld
+from assay.results.failures import (
+    Failure,
+    disturbed_cases,
+    failures,
+    findings,
+    retried,
+    skipped,
+    unheld,
+)
 from assay.results.store import TriageCause
 from assay.text import visible_lines
 
@@ -72,6 +80,12 @@ def sections(
             'Disturbed: neither pass nor fail',
             'odd',
             _with_outputs(disturbed_cases(run), ()),
+        ),
+        _section(
+            'findings',
+            'Found in cases that passed',
+            'odd',
+            (Told(title, finding) for finding, title in findings(run)),
         ),
         _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped(run, lines))),
         _section('late', 'Passed, but not at once', 'odd', late),

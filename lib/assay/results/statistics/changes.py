@@ -20,9 +20,9 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from assay import AssayError
+from assay.results.statistics import special
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
 from assay.results.statistics.series import DAY, Floats, Series, location, ratio
 from assay.results.statistics.spread import FLOOR

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy import special
 
 from assay import AssayError
+from assay.results.statistics import special
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
 from assay.results.statistics.series import Series, location, ratio
 from assay.results.statistics.spread import (

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
-from scipy import special
 
+from assay.results.statistics import special
 from assay.results.statistics.comparison import Better, Comparison, compare, with_error
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
 from assay.results.statistics.series import Floats, Series, location, series

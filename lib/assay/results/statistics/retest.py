@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from assay import AssayError
+from assay.results.statistics import special
 from assay.results.statistics.comparison import MARGIN, Better, Comparison, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Floats, ratio

@@ -15,8 +15,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
-from scipy import special
 
+from assay.results.statistics import special
 from assay.results.statistics.series import Floats, Series, location
 
 #: A session's location is never taken to be surer than this, in logarithms: clocks, turbo and
