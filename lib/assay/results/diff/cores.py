@@ -69,7 +69,7 @@ def tell_distances(own: RunFolder, history: History, before: Sequence[StoredRun]
     table = history.figures(before)
     for (system, partition, environment, case, *_), cores in _cores_of(table).items():
         if not cores.is_moved:
-            name = on_nodes(case, f'{system}:{partition}+{environment}', cores.nodes)
+            name = on_nodes(str(case), f'{system}:{partition}+{environment}', cores.nodes)
             found[name] = min(cores.latency, found.get(name, cores.latency))
     own.distances.write_text(json.dumps(found))
 
