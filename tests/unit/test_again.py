@@ -477,7 +477,13 @@ def test_one_whose_cores_are_farther_apart_than_those_of_other_jobs_is_too(measu
 def test_so_it_is_if_only_earlier_runs_had_them_nearer(measure):
     name = measure(at(FAR, FAR)).display_name
     runs.this().distances.write_text(
-        json.dumps({f'{name} @golden:node+openmpi': 40.0, f'{name} @golden:node+mpich': 9.0})
+        json.dumps(
+            {
+                f'{name} @golden:node+openmpi on n1': 40.0,
+                f'{name} @golden:node+openmpi on n2': 9.0,
+                f'{name} @golden:node+mpich on n1': 9.0,
+            }
+        )
     )
     check = measure(at(FAR, FAR), at(1.1 * NEAR, 1.1 * NEAR))
     assert (check.started, check.no_evidence, len(check.replaced)) == (2, '', 1)

@@ -707,7 +707,9 @@ def test_a_run_is_told_how_near_cores_were_in_the_runs_before(site, tmp_path):
     tell_distances(own, history, history.runs)
     # One that was moved was only near at one of its ends.
     assert {*json.loads(own.distances.read_text()).values()} == {41}
-    assert {*told} == {one.figure.test_case for one in site.difference('last~3', 'last').figures}
+    cases = {one.figure.test_case for one in site.difference('last~3', 'last').figures}
+    assert {name.rpartition(' on ')[0] for name in told} == cases
+    assert {name.rpartition(' on ')[2] for name in told} == {'n1', 'n[1-2]'}
 
 
 def test_where_all_cores_were_moved_only_figures_of_kernels_are_compared(site, told):

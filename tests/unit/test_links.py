@@ -9,6 +9,8 @@ import pytest
 
 from assay import paths
 from assay.job.launch import LaunchError
+from assay.screening import outputs
+from assay.screening.measured import write
 from assay.screening.outputs import collect
 from assay.screening.verdict import judge
 from assay.screening.where import Where
@@ -110,6 +112,46 @@ def test_a_link_that_went_down_fails_a_job_whose_nodes_are_not_told_apart(tmp_pa
     launch.assert_as_asked(but_single_nodes=True)
     with pytest.raises(LaunchError, match=re.escape('of n2 (mlx5_0:1) went down 2 times')):
         launch.assert_as_asked()
+
+
+def on_infiniband(rate):
+    """Two ports of a node, the second of which runs at so many Gbit/s."""
+    about = {'kind': 'infiniband', 'sent': 10**9, 'received': 0, 'up': True, 'layer': 'InfiniBand'}
+    return [
+        {'name': f'mlx5_{n}:1', 'speed': speed * 10**9 // 8, **about}
+        for n, speed in enumerate((200, rate))
+    ]
+
+
+@pytest.mark.parametrize(
+    ('slow', 'ports', 'named'),
+    [
+        (['first/', ''], {}, [('node', ('n2',))]),
+        (['first/', ''], {'mlx5_0': 200, 'mlx5_1': 200}, [('node', ('n2',))]),
+        (['first/'], {}, []),  # what is wrong with a port is so in both tournaments
+        (['first/', ''], None, []),  # as of outputs that were kept before
+    ],
+)
+def test_a_screening_names_the_node_whose_port_is_slow(tmp_path, slow, ports, named):
+    shutil.copytree(SCREENED, tmp_path / 'job')
+    for moment in ('nodes/', 'first/', ''):
+        path = tmp_path / 'job' / moment / 'witness.json'
+        report = json.loads(path.read_text())
+        for host in report['hosts']:
+            is_slow = moment in slow and host['name'] == 'n2'
+            host['devices'] = on_infiniband(10 if is_slow else 200)
+        path.write_text(json.dumps(report))
+    begun = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    where = Where('a:b', 'slurm', False, 'mpich', 'ucx-ib', ports=ports)
+    now = collect(tmp_path / 'job', where, begun, ['n1', 'n2'], {})
+    found = judge(now).findings
+    assert [(one.kind, one.members) for one in found] == named
+    for one in found:
+        assert [evidence.figure for evidence in one.evidence] == ['ports']
+        assert re.match(r'mlx5_1(:1)? runs at 10 of 200 Gbit/s', one.evidence[0].text)
+    write(tmp_path / 'one.json', now)
+    outputs.keep(tmp_path / 'one.json', tmp_path / 'job', where, ['n1', 'n2'])
+    assert [*outputs.differences(tmp_path / 'one.json', now)] == []
 
 
 @pytest.mark.parametrize('moment', ['nodes/', 'first/', ''])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.witness.rails import verify_rails
+from assay.witness.rails import faults_of_ports, verify_rails
 from witnessed import entries, host, partner, process, validated
 
 GB = 10**9
@@ -79,6 +79,18 @@ def test_the_sentence_of_ports_that_carried_nothing():
     assert named == 'n2: cxi2 and cxi3 carried 0 B of 16.0 GB; ranks 12-15 sit beside them'
 
 
+def test_what_is_wrong_with_ports_by_host():
+    some = [hsn(0, 16 * GB), hsn(1, 16 * GB), hsn(2, 0, speed=12 * GB), hsn(3, 0)]
+    all_ = [hsn(number, 8 * GB) for number in range(4)]
+    report, named = job(all_, some, 8, 4, GB), {f'cxi{n}': 200 for n in range(4)}
+    words = 'cxi2 runs at 96 of 200 Gbit/s; cxi3 carried 0 B of 16.0 GB; ranks 12-15 sit beside'
+    assert faults_of_ports(report, 'cxi', named) == {'n2': f'{words} it'}
+    (words,) = faults_of_ports(report, 'cxi', {}).values()
+    assert words.endswith("name those that are in the partition's extras: ports)")
+    assert faults_of_ports(job(all_, all_, 8, 4, GB), 'cxi', named) == {}
+    assert faults_of_ports(report, 'memory', named) == {}
+
+
 def test_a_port_of_slingshot_has_a_link_if_its_interface_has():
     hosts = []
     for up in (True, False):
@@ -101,6 +113,18 @@ def two(first, second, **more):
 
 
 EVEN = two(8 * GB, 8 * GB)
+
+
+def of_a_card(first, second, speed, nic='', of='ab', bus='3b'):
+    """Two ports of 200 Gbit/s, by default of one card, in slots of 16 lanes.
+
+    :param speed: transfers per second of each lane, in 10^9.
+    """
+    slot = {'pcie': SLOT | {'speed': speed, 'fastest': speed}}
+    return [
+        port(f'{of[0]}:1', first, nic=f'0000:{bus}:00.0', **slot),
+        port(f'{of[1]}:1', second, nic=nic or f'0000:{bus}:00.1', **slot),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -129,6 +153,20 @@ EVEN = two(8 * GB, 8 * GB)
             'a:2 carried 0 B of 16.0 GB; ranks 0 and 1 sit beside it',
         ),
         ([port('a:1', 8 * GB), port('a:2', 0)], 1, None),
+        # A slot with room for one of them; for both; and two cards with as little room each.
+        (of_a_card(16 * GB, 0, 16.0), 2, None),
+        (of_a_card(16 * GB, 0, 32.0), 2, 'b:1 carried 0 B of 16.0 GB; ranks 0 and 1 sit beside it'),
+        (
+            of_a_card(16 * GB, 0, 16.0, '0000:5e:00.0'),
+            2,
+            'b:1 carried 0 B of 16.0 GB; ranks 0 and 1 sit beside it',
+        ),
+        # Two such cards, of which all ports of one carried nothing.
+        (
+            [*of_a_card(16 * GB, 0, 16.0), *of_a_card(0, 0, 16.0, of='cd', bus='5e')],
+            2,
+            'c:1+d:1 carried 0 B of 16.0 GB; ranks 0 and 1 sit beside it',
+        ),
         # Nobody knows where they sit.
         (
             [port('a:1', 16 * GB, None), port('b:1', 0, None)],
@@ -251,7 +289,7 @@ def test_a_port_that_is_so_on_all_hosts(everywhere, words):
         ({'mlx5_0': 400}, 'n1: mlx5_0 runs at 200 of 400 Gbit/s (4X HDR)'),
         (
             {'mlx5_0': 200, 'mlx5_7': 200},
-            'n1 has no port mlx5_7 with counters, which its partition has',
+            'n1: no port mlx5_7 with counters, which its partition has',
         ),
         ({'eno1': 1}, None),  # over which other fabrics go
     ],

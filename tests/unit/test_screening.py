@@ -193,6 +193,22 @@ def test_links_of_many_nodes_that_went_down_drain_none(n, numbers):
     )
 
 
+def test_ports_of_many_nodes_drain_none():
+    slow = {'ports': 'mlx5_1:1 runs at 100 of 200 Gbit/s'}
+    now = screening(8)
+    (found,) = judge(replace(now, faults=({}, slow, *[{}] * 6))).findings
+    assert (found.kind, found.members) == ('node', ('n1',))
+    down = {'link': 'its link (mlx5_0:1) went down once during the screening'}
+    faults = (slow | down, slow, slow, *[{}] * 5)
+    found = {one.kind: one for one in judge(replace(now, faults=faults)).findings}
+    assert found['node'].members == ('n0',) and found['node'].evidence[0].figure == 'link'
+    assert found['group'].members == ('n0', 'n1', 'n2')
+    assert found['group'].evidence[0].text == (
+        'network ports of 3 of 8 nodes are slow, down or idle; n0: mlx5_1:1 runs at 100 of 200 '
+        'Gbit/s'
+    )
+
+
 def test_links_of_all_nodes_of_a_switch_are_the_switchs():
     switches = {'s1': ('n1', 'n2'), 's2': ('n3', 'n4', 'n5'), 'spine': ('n1', 'n2', 'n6')}
     verdict = judge(went_down(16, 1, 2, 4, switches=switches))

@@ -35,6 +35,7 @@ from assay.results.failures import missed
 from assay.results.rows import is_beyond, is_number
 from assay.running import runs
 from assay.running.processes import Others
+from assay.text import fold_nodes
 from assay.witness.disturbance import (
     AS_FAR,
     FARTHER_APART,
@@ -96,7 +97,7 @@ def _patience() -> float:
 
 
 def _distances_before() -> dict[str, float] | None:
-    """Nanoseconds that the cores of cases were apart in earlier runs.
+    """Nanoseconds that the cores of cases were apart on their nodes in earlier runs.
 
     None where all jobs count, however they went: in an acceptance, or when settings are compared.
     """
@@ -259,13 +260,14 @@ class IsMeasuredAgain(RegressionTestPlugin):
         """How the cores of a good job were elsewhere than those of others; empty if they were not.
 
         Others are the jobs of this run with the same ranks on the same cores, and those of the case
-        in earlier runs.
+        on the same nodes in earlier runs.
         """
         distances = _distances_before()
         if distances is None:
             return ''
         place = f'{self.current_partition.fullname}+{self.current_environ.name}'
-        before = 1e-9 * distances.get(f'{self.display_name} @{place}', math.inf)
+        nodes = fold_nodes(self.job.nodelist or [])
+        before = 1e-9 * distances.get(runs.on_nodes(self.display_name, place, nodes), math.inf)
         found = ''
         for report in reports:
             by_host = report.by_host()

@@ -28,6 +28,15 @@ LOCK = 'lock'
 VARIABLE = 'ASSAY_RUN'
 
 
+def on_nodes(case: str, place: str, nodes: str) -> str:
+    """What a case is called on some nodes: cores of others are elsewhere.
+
+    :param place: ``system:partition+environment``.
+    :param nodes: such as ``n[1-4]``; empty if they are not known.
+    """
+    return f'{case} @{place} on {nodes}'
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """The folder of a run of the suite.
@@ -58,7 +67,7 @@ class RunFolder:
     def distances(self) -> Path:
         """The file with the distances of cores in earlier runs, if any is known.
 
-        JSON: nanoseconds by full names of cases.
+        JSON: nanoseconds by what :func:`on_nodes` gives.
         """
         return self.folder / 'distances.json'
 

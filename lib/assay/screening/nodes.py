@@ -127,7 +127,8 @@ def find_nodes(
     """The nodes that are not like their peers, or not like before.
 
     :param earlier: older screenings of the same system, newest last.
-    :param together: nodes whose links went down together, which is none's own fault.
+    :param together: nodes whose links went down together, or which have the same to say of their
+        ports, which is none's own fault.
     """
     found = Nodes(defaultdict(list), defaultdict(list), defaultdict(list), _without_peers(now))
     peers = _peers(now)
@@ -143,11 +144,9 @@ def find_nodes(
             found.disturbed[name].append(Evidence(evidence.figure, text))
         else:
             (found.bad if is_sure else found.suspect)[name].append(evidence)
-    shared = {name for group in together for name in group.members}
+    shared = {(group.evidence[0].figure, name) for group in together for name in group.members}
     for name, faults in zip(now.nodes, now.faults, strict=True):
-        if counted := [
-            one for one in _counted(faults) if one.figure != 'link' or name not in shared
-        ]:
+        if counted := [one for one in _counted(faults) if (one.figure, name) not in shared]:
             found.bad[name] += counted
     _add_lapses(now, earlier, peers, found)
     return found
@@ -382,6 +381,8 @@ def _counted(faults: Mapping[str, str | int]) -> Iterator[Evidence]:
         yield Evidence('placement', str(where))
     if links := faults.get('link'):
         yield Evidence('link', str(links))
+    if ports := faults.get('ports'):
+        yield Evidence('ports', str(ports))
     if count := faults.get('uncorrected'):
         yield Evidence('memory', f'its memory had {count} uncorrected errors since it was started')
     if count := faults.get('new'):

@@ -26,6 +26,7 @@ from assay.screening.measured import MEASURES, MODES, Links, Screening
 from assay.screening.where import Where
 from assay.text import plain
 from assay.witness import HOSTS, names_in
+from assay.witness.rails import faults_of_ports
 from assay.witness.report import Machine
 from assay.witness.settings import OF_MEMORY, by_host, label, setting_in_words
 from assay.witness.traffic import links_down, times
@@ -64,13 +65,20 @@ def collect(
         misplaced = {
             known.get(host, host): why for host, why in _read_json(folder / MISPLACED).items()
         }
+        carrier = load_catalogue().fabrics[where.fabric].carrier
+        of_ports: list[dict[str, str]] = []
+
+        def seen(one: witness.Report) -> witness.Report:
+            if where.ports is not None:
+                of_ports.append(faults_of_ports(one, carrier, where.ports))
+            return one
+
         # One after the other: of a large machine each is large.
         more = (
             witness.with_host_names(witness.read_witness(folder / one), known)
             for one in WITNESSES_OF_TOURNAMENTS
         )
-        carrier = load_catalogue().fabrics[where.fabric].carrier
-        down = links_down(chain([report], more), carrier)
+        down = links_down(map(seen, chain([report], more)), carrier)
         apart = _share_no_cpus(report) if where.on_this_machine else _any_two
         have_their_own = apart is _any_two or all(apart(*two) for two in combinations(names, 2))
         return Screening(
@@ -86,7 +94,7 @@ def collect(
             },
             taken={mode: np.array([entry[mode]['taken'] for entry in results]) for mode in MODES},
             facts=_facts(results, report),
-            faults=_faults(results, misplaced, down),
+            faults=_faults(results, misplaced, down, _of_tournaments(of_ports)),
             links=_links([_read_json(folder / one) for one in TOURNAMENTS], name_of, apart),
             switches=switches,
         )
@@ -139,18 +147,32 @@ def _setting(key: str, value: str | None) -> str | int:
     )
 
 
+def _of_tournaments(faults: list[dict[str, str]]) -> dict[str, str]:
+    """What is wrong with ports of nodes that is so in both tournaments, as the second shows it.
+
+    :param faults: by node, in each of the job's programs: none of them if nobody looked.
+    """
+    first, second = faults[1:] or ({}, {})
+    return {node: words for node, words in second.items() if node in first}
+
+
 def _faults(
-    results: list[dict[str, Any]], misplaced: dict[str, str], down: dict[str, dict[str, int]]
+    results: list[dict[str, Any]],
+    misplaced: dict[str, str],
+    down: dict[str, dict[str, int]],
+    ports: dict[str, str],
 ) -> tuple[dict[str, str | int], ...]:
     """What nobody need compare with other nodes.
 
     :param down: how often links went down, by node and device.
+    :param ports: what is wrong with network ports, by node.
     """
     return tuple(
         entry.get('memory_errors', {})
         | ({'wrong': entry['wrong']} if 'wrong' in entry else {})
         | ({'placement': misplaced[entry['node']]} if entry['node'] in misplaced else {})
         | ({'link': _told(down[entry['node']])} if entry['node'] in down else {})
+        | ({'ports': ports[entry['node']]} if entry['node'] in ports else {})
         for entry in results
     )
 
@@ -232,6 +254,7 @@ def keep(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> Non
         'form': FORM,
         'screening': path.name,
         'shares_cpus': where.on_this_machine,
+        'ports': where.ports,
         'nodes': [*nodelist],
         'hosts': names_in(folder),
         'files': {name: (folder / name).read_text() for name in FILES},
@@ -336,7 +359,10 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _computed(record: dict[str, Any], told: Screening) -> Screening:
     """What the outputs say. Which nodes are behind which switch is none of it: Slurm said that."""
-    where = Where(told.system, '', bool(record['shares_cpus']), told.environment, told.fabric)
+    where = Where(
+        *(told.system, '', bool(record['shares_cpus']), told.environment, told.fabric),
+        ports=record.get('ports'),  # of older screenings nobody looked at them
+    )
     try:
         with tempfile.TemporaryDirectory(prefix='assay-verify-') as scratch:
             for name in FILES:

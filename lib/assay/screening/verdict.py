@@ -71,7 +71,7 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> ScreeningVerdict
 
     :param earlier: screenings of the same system and environment, oldest first.
     """
-    together = [*went_down_together(now)]
+    together = [one for fault in SHARED for one in faults_of_many(now, fault)]
     nodes, links = find_nodes(now, earlier, together), find_links(now, earlier)
     bad = {
         name: (*nodes.bad.get(name, ()), *links.nodes.get(name, ()))
@@ -271,32 +271,35 @@ def _text(fact: str, value: str | int | None) -> str:
     return binary_size(value) if isinstance(value, int) and fact in MEMORY else str(value)
 
 
-#: The part of the nodes beyond which it is not each one's own link.
-MOST_OWN_LINKS = 0.25
+#: The part of the nodes beyond which it is not each one's own fault, and what of many nodes is so,
+#: in words.
+MOST_OWN = 0.25
+SHARED = {
+    'link': 'links of {} of {} nodes went down',
+    'ports': 'network ports of {} of {} nodes are slow, down or idle',
+}
 
 
-def went_down_together(now: Screening) -> Iterator[ScreeningFinding]:
-    """The switches whose nodes all lost their links, and the other nodes if many did.
+def faults_of_many(now: Screening, fault: str) -> Iterator[ScreeningFinding]:
+    """The switches whose nodes all have a fault, and the other nodes if many have it.
 
-    A single node's link is the node's own, however few nodes there are.
+    A single node's fault is the node's own, however few nodes there are.
     """
-    left = {name for name, faults in zip(now.nodes, now.faults, strict=True) if 'link' in faults}
+    left = {name for name, faults in zip(now.nodes, now.faults, strict=True) if fault in faults}
     # The largest first: where a switch stands above others it is all of them.
     switches = sorted(now.switches.items(), key=lambda one: (-len(one[1]), one[0]))
     for switch, names in switches:
         members = {*names} & {*now.nodes}
         if len(members) > 1 and members <= left:
             left -= members
-            yield _group(now, members, switch)
-    if len(left) > max(1, MOST_OWN_LINKS * len(now.nodes)):
-        yield _group(now, left)
+            yield _group(now, fault, members, switch)
+    if len(left) > max(1, MOST_OWN * len(now.nodes)):
+        yield _group(now, fault, left)
 
 
-def _group(now: Screening, names: set[str], switch: str = '') -> ScreeningFinding:
+def _group(now: Screening, fault: str, names: set[str], switch: str = '') -> ScreeningFinding:
     members = tuple(sorted(names))
     first = now.number[members[0]]
-    text = (
-        f'links of {len(members)} of {len(now.nodes)} nodes went down; {members[0]}: '
-        f'{now.faults[first]["link"]}'
-    )
-    return ScreeningFinding('group', members, (Evidence('link', text),), switch)
+    said = SHARED[fault].format(len(members), len(now.nodes))
+    text = f'{said}; {members[0]}: {now.faults[first][fault]}'
+    return ScreeningFinding('group', members, (Evidence(fault, text),), switch)

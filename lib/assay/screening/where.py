@@ -24,6 +24,8 @@ class Where:
     :param scheduler: ReFrame's name of it.
     :param on_this_machine: whether the nodes share this machine's CPUs, as in a virtual cluster.
     :param access: options of the scheduler with which its jobs are submitted.
+    :param ports: of the network of each node with their rates in Gbit/s, those that the partition
+        names; None if nobody looks at any.
     """
 
     partition: str
@@ -32,6 +34,7 @@ class Where:
     environment: str
     fabric: str
     access: tuple[str, ...] = ()
+    ports: Mapping[str, float] | None = None
 
     @property
     def options(self) -> list[str]:
@@ -80,9 +83,11 @@ def choose(
             f'{name}:{partition["name"]} does not offer {asked} between nodes: it has the '
             f'environments {known}, and the fabrics {ways}'
         )
-    is_here = bool(partition.get('extras', {}).get('on_this_machine'))
+    extras = partition.get('extras', {})
+    is_here = bool(extras.get('on_this_machine'))
     full_name, access = f'{name}:{partition["name"]}', tuple(partition.get('access', []))
-    return Where(full_name, partition['scheduler'], is_here, *fit[0], access)
+    about = partition['scheduler'], is_here, *fit[0], access
+    return Where(full_name, *about, extras.get('ports', {}))
 
 
 def _fabrics(partition: Mapping[str, Any]) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.witness.placement import numbered
-from assay.witness.report import Device, Host, Process, Report
+from assay.witness.report import Device, Host, Pcie, Process, Report
 from assay.witness.traffic import between_hosts, decimal_size
 
 #: Messages from so many bytes on are sent in parts, where an MPI takes several ports for one.
@@ -46,6 +46,10 @@ MOST_FAULTS = 4
 _NARROW = {'1X SDR', '1X DDR', '1X QDR', '1X FDR10', '1X FDR', '1X EDR', '1X HDR'}
 
 
+#: The name of a host, and what is wrong with a port of it.
+_Fault = tuple[str, str]
+
+
 @dataclass(frozen=True)
 class Rails:
     """The ports of a host that messages of a fabric go over.
@@ -65,8 +69,34 @@ def verify_rails(report: Report, carrier: str, ports: Mapping[str, float]) -> st
         them; empty where its file names none.
     :returns: a sentence with the faults; None if there are none, or nothing can be known.
     """
-    if len(report.hosts) == 1 or carrier == 'memory':
+    slow, idle = _faults(report, carrier, ports)
+    faults = [f'{host}: {words}' for host, words in slow + idle]
+    if not faults:
         return None
+    more = f' (and {len(faults) - MOST_FAULTS} more like it)' if len(faults) > MOST_FAULTS else ''
+    is_named = bool(_of_carrier(report, carrier, ports))
+    return '; '.join(faults[:MOST_FAULTS]) + more + (_REMEDY if idle and not is_named else '')
+
+
+def faults_of_ports(report: Report, carrier: str, ports: Mapping[str, float]) -> dict[str, str]:
+    """The same by host, of those where something is found."""
+    slow, idle = _faults(report, carrier, ports)
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for host, words in slow + idle:
+        found[host].append(words)
+    unnamed = set() if _of_carrier(report, carrier, ports) else {host for host, _ in idle}
+    return {
+        host: '; '.join(words[:MOST_FAULTS]) + (_REMEDY if host in unnamed else '')
+        for host, words in found.items()
+    }
+
+
+def _faults(
+    report: Report, carrier: str, ports: Mapping[str, float]
+) -> tuple[list[_Fault], list[_Fault]]:
+    """The ports that are below their rate, and those that carried too little."""
+    if len(report.hosts) == 1 or carrier == 'memory':
+        return [], []
     named = _of_carrier(report, carrier, ports)
     rails = _named(report, carrier, named) if named else _made_for_messages(report, carrier)
     idle = [*_down(rails, named)]
@@ -76,11 +106,7 @@ def verify_rails(report: Report, carrier: str, ports: Mapping[str, float]) -> st
     slow = [*_below_rate(rails, named), *_narrow_slots(rails)]
     if carrier == 'sockets':
         slow += _slow_sockets(report, rails, named)
-    faults = slow + idle
-    if not faults:
-        return None
-    more = f' (and {len(faults) - MOST_FAULTS} more like it)' if len(faults) > MOST_FAULTS else ''
-    return '; '.join(faults[:MOST_FAULTS]) + more + (_REMEDY if idle and not named else '')
+    return slow, idle
 
 
 _REMEDY = (
@@ -202,7 +228,7 @@ def _of_one_rate(ports: dict[str, Device]) -> dict[str, Device]:
 # What is wrong with a port ----------------------------------------------------------------------
 
 
-def _down(rails: Sequence[Rails], named: Iterable[str]) -> Iterator[str]:
+def _down(rails: Sequence[Rails], named: Iterable[str]) -> Iterator[_Fault]:
     """Ports that are not there or have no link, of those that are named or have it on others."""
     up = {name for one in rails for name, port in one.by_name.items() if port.up is not False}
     # Hosts may be cabled at different ports.
@@ -210,13 +236,13 @@ def _down(rails: Sequence[Rails], named: Iterable[str]) -> Iterator[str]:
     for one, count in zip(rails, counts, strict=True):
         for name in named:
             if name not in one.by_name:
-                yield f'{one.host.name} has no port {name} with counters, which its partition has'
+                yield one.host.name, f'no port {name} with counters, which its partition has'
         for name, port in one.by_name.items():
             if port.up is False and (name in named or (name in up and count < max(counts))):
-                yield f'{one.host.name}: the link of {name} is down'
+                yield one.host.name, f'the link of {name} is down'
 
 
-def _below_rate(rails: Sequence[Rails], named: Mapping[str, float]) -> Iterator[str]:
+def _below_rate(rails: Sequence[Rails], named: Mapping[str, float]) -> Iterator[_Fault]:
     """Ports slower than the partition says, or than the same port of other hosts."""
     fastest: defaultdict[tuple[str, str], float] = defaultdict(float)
     for one in rails:
@@ -227,7 +253,7 @@ def _below_rate(rails: Sequence[Rails], named: Mapping[str, float]) -> Iterator[
             ought = named[name] * 1e9 / 8 if name in named else fastest[name, port.layer]
             if port.up is False or not port.speed:
                 continue
-            where = f'{one.host.name}: {name} runs at'
+            where = f'{name} runs at'
             link = f' ({port.link})' if port.link else ''
             if port.speed < LEAST_RATE * ought:
                 of = f'{where} {_gigabits(port.speed)} of {_gigabits(ought)} Gbit/s'
@@ -237,12 +263,10 @@ def _below_rate(rails: Sequence[Rails], named: Mapping[str, float]) -> Iterator[
                         ' that it has on others; if that is right, give the lower rate in the '
                         "partition's extras: ports"
                     )
-                yield f'{of}{link}{on}'
+                yield one.host.name, f'{of}{link}{on}'
             elif name not in named and _is_degraded(port):
-                yield (
-                    f'{where} {_gigabits(port.speed)} Gbit/s{link}, to which links fall back when '
-                    f'they fail to train'
-                )
+                words = 'to which links fall back when they fail to train'
+                yield one.host.name, f'{where} {_gigabits(port.speed)} Gbit/s{link}, {words}'
 
 
 def _gigabits(rate: float) -> str:
@@ -258,24 +282,27 @@ def _is_degraded(device: Device) -> bool:
     return device.layer == 'InfiniBand' and (device.link in _NARROW or device.link.endswith(' SDR'))
 
 
-def _narrow_slots(rails: Iterable[Rails]) -> Iterator[str]:
+def _bandwidth(slot: Pcie) -> float:
+    """Bytes per second, without what the encoding takes."""
+    return slot.width * slot.speed * 1e9 / 8
+
+
+def _narrow_slots(rails: Iterable[Rails]) -> Iterator[_Fault]:
     for one in rails:
         for name, device in one.by_name.items():
             slot = device.pcie
-            if not slot or slot.width * slot.speed * 1e9 / 8 >= ROOMY_SLOT * (device.speed or 1e99):
+            if not slot or _bandwidth(slot) >= ROOMY_SLOT * (device.speed or 1e99):
                 continue
             if slot.width < slot.widest:
-                yield f'{one.host.name}: {name} has {slot.width} of {slot.widest} PCIe lanes'
+                yield one.host.name, f'{name} has {slot.width} of {slot.widest} PCIe lanes'
             elif slot.speed < LEAST_RATE * slot.fastest:
-                yield (
-                    f'{one.host.name}: the PCIe lanes of {name} run at {slot.speed:g} of '
-                    f'{slot.fastest:g} GT/s'
-                )
+                rates = f'{slot.speed:g} of {slot.fastest:g} GT/s'
+                yield one.host.name, f'the PCIe lanes of {name} run at {rates}'
 
 
 def _slow_sockets(
     report: Report, rails: Iterable[Rails], named: Mapping[str, float]
-) -> Iterator[str]:
+) -> Iterator[_Fault]:
     """Ports over which connections went far slower than their rate, though nothing else held.
 
     Of the connections over a port some may have no rate: those count with the mean of the others.
@@ -290,10 +317,8 @@ def _slow_sockets(
             known = [rate for rate in rates if rate is not None]
             rate = len(rates) * sum(known) / len(known) if known else ONE_SOCKET
             if rate < LEAST_OF_SOCKETS * min(ought * 1e9 / 8, ONE_SOCKET):
-                yield (
-                    f'{one.host.name}: connections over {name} sent {decimal_size(rate)} in a '
-                    f'second, of {ought:g} Gbit/s'
-                )
+                words = f'sent {decimal_size(rate)} in a second, of {ought:g} Gbit/s'
+                yield one.host.name, f'connections over {name} {words}'
 
 
 # What each carried ------------------------------------------------------------------------------
@@ -320,7 +345,7 @@ def _large_bytes(report: Report) -> dict[int, float]:
     return {rank: size for rank, size in found.items() if size >= ENOUGH}
 
 
-def _idle(report: Report, rails: Iterable[Rails]) -> Iterator[str]:
+def _idle(report: Report, rails: Iterable[Rails]) -> Iterator[_Fault]:
     """Of each host the ports that carried too little of what ranks beside them moved."""
     moved, by_host = _large_bytes(report), report.by_host()
     for one in rails:
@@ -328,14 +353,38 @@ def _idle(report: Report, rails: Iterable[Rails]) -> Iterator[str]:
         ports = {
             name: port for name, port in _of_one_rate(one.by_name).items() if port.up is not False
         }
-        if len(ports) > 1 and movers:
-            yield from _idle_of(one.host, ports, movers, moved)
+        ports = _by_slot(ports)
+        if len(ports) > 1 and movers and (words := _idle_of(ports, movers, moved)):
+            yield one.host.name, words
+
+
+def _by_slot(ports: Mapping[str, Device]) -> dict[str, Device]:
+    """Those of a card as one port if its slot is too narrow for all of them at once.
+
+    An MPI that leaves some of them out loses nothing then.
+    """
+    cards: defaultdict[str, dict[str, Device]] = defaultdict(dict)
+    for name, port in ports.items():
+        cards[port.nic.rpartition('.')[0] or name][name] = port  # 0000:3b:00.0 and 0000:3b:00.1
+    found: dict[str, Device] = {}
+    for card in cards.values():
+        first = next(iter(card.values()))
+        if len(card) == 1 or not first.pcie or _bandwidth(first.pcie) >= _sum_of(card, 'speed'):
+            found |= card
+            continue
+        both = {name: _sum_of(card, name) for name in ('sent', 'received', 'speed')}
+        found['+'.join(sorted(card))] = first.model_copy(update=both)
+    return found
+
+
+def _sum_of(card: Mapping[str, Device], name: str) -> int:
+    return sum(getattr(one, name) for one in card.values())
 
 
 def _idle_of(
-    host: Host, ports: Mapping[str, Device], movers: Sequence[Process], moved: Mapping[int, float]
-) -> Iterator[str]:
-    """The ports of a host, if any, that carried too little.
+    ports: Mapping[str, Device], movers: Sequence[Process], moved: Mapping[int, float]
+) -> str | None:
+    """The ports of a host that carried too little, in words; None if there are none.
 
     A rank needs no more than one port: of those beside some ranks, only as many are asked for as
     there are ranks. A part is the lesser of two: what those ranks sent over the ports beside them
@@ -360,13 +409,13 @@ def _idle_of(
             idle.update(less)
             waiting += [one.rank for one in ranks]
             far |= {name for name in ports if name not in beside and carried[name] >= part}
-    if idle:
-        yield (
-            f'{host.name}: {_listed(idle)} carried {_sum(carried, idle)} of '
-            f'{decimal_size(all_of_host)}; {numbered("rank", waiting)} '
-            f'{"sits" if len(waiting) == 1 else "sit"} beside {"it" if len(idle) == 1 else "them"}'
-            + _elsewhere(ports, far, carried)
-        )
+    if not idle:
+        return None
+    return (
+        f'{_listed(idle)} carried {_sum(carried, idle)} of {decimal_size(all_of_host)}; '
+        f'{numbered("rank", waiting)} {"sits" if len(waiting) == 1 else "sit"} beside '
+        f'{"it" if len(idle) == 1 else "them"}' + _elsewhere(ports, far, carried)
+    )
 
 
 def _elsewhere(ports: Mapping[str, Device], far: set[str], carried: Mapping[str, int]) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 from assay.results.diff.families import is_without_messages
 from assay.results.diff.sides import CASE, JOB, Tables
 from assay.results.history import History, StoredRun
-from assay.running.runs import RunFolder
+from assay.running.runs import RunFolder, on_nodes
 from assay.witness.disturbance import AS_FAR, CORE_LATENCY, CORE_MOVE, MOVED
 
 #: The columns of a table that tell jobs apart.
@@ -25,10 +25,12 @@ class _Cores:
     """What is known of a job's cores.
 
     :param latency: nanoseconds from core to core.
+    :param nodes: of the job; empty if they are not known.
     """
 
     is_moved: bool
     latency: float
+    nodes: str = ''
 
     def differs(self, usual: _Cores) -> str | None:
         """How from those of most jobs, in words; None if they are alike."""
@@ -58,7 +60,8 @@ def on_alike_cores(tables: Tables) -> Tables:
 def tell_distances(own: RunFolder, history: History, before: Sequence[StoredRun]) -> None:
     """Leave in the folder of a run how far apart cores were in the runs it is compared with.
 
-    The run measures those jobs again whose cores are farther apart than the nearest of these.
+    The run measures those jobs again whose cores are farther apart than the nearest of these, of
+    the same case on the same nodes.
 
     :raises AssayError: if the report of one can no longer be read.
     """
@@ -66,7 +69,7 @@ def tell_distances(own: RunFolder, history: History, before: Sequence[StoredRun]
     table = history.figures(before)
     for (system, partition, environment, case, *_), cores in _cores_of(table).items():
         if not cores.is_moved:
-            name = f'{case} @{system}:{partition}+{environment}'
+            name = on_nodes(str(case), f'{system}:{partition}+{environment}', cores.nodes)
             found[name] = min(cores.latency, found.get(name, cores.latency))
     own.distances.write_text(json.dumps(found))
 
@@ -80,11 +83,12 @@ def _cores_of(table: pl.DataFrame) -> dict[Job, _Cores]:
     found = (
         table.filter(pl.col('disturbances').is_null() & (pl.col('figure') != '-'))
         .group_by(JOB)
-        .agg(told(CORE_MOVE), told(CORE_LATENCY))
+        .agg(told(CORE_MOVE), told(CORE_LATENCY), pl.col('nodes').cast(pl.String).first())
         .drop_nulls(CORE_LATENCY)
     )
     return {
-        tuple(job): _Cores((move or 1) >= AS_FAR, latency) for *job, move, latency in found.rows()
+        tuple(job): _Cores((move or 1) >= AS_FAR, latency, nodes or '')
+        for *job, move, latency, nodes in found.rows()
     }
 
 
