@@ -3,9 +3,9 @@
     ./assay run --with mpich --with intelmpi -l   # once: IMB comes with Intel MPI
     .venv/bin/python measurements/imb_accuracy.py
 
-The table is that of pt2pt_accuracy.py. All ranks take part in a collective (-npmin). Operations with a
-root are left out: IMB's root changes from call to call. IMB-RMA completes each put and get by a flush,
-but for its tables of the mode AGGREGATE, which are left out.
+The table is that of pt2pt_accuracy.py. All ranks take part in a collective (-npmin). Operations
+with a root are left out: IMB's root changes from call to call. IMB-RMA completes each put and get
+by a flush, but for its tables of the mode AGGREGATE, which are left out.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ AGGREGATE = re.compile(
 )
 
 
-def compare(
-    kind: Kind, mpi: Mpi, fabric: str, arguments: argparse.Namespace, folder: Path
-) -> bool:
+def compare(kind: Kind, mpi: Mpi, fabric: str, arguments: argparse.Namespace, folder: Path) -> bool:
     """Measure and print a table; returns whether every ratio of which a claim is made is within.
 
     :param arguments: the script's: ``runs``, ``ranks`` and ``budget``.

@@ -127,7 +127,7 @@ CALLED = ('barrier', 'bcast', 'allreduce', 'alltoall')
 
 @rfm.simple_test
 class CollectivesMore(MpiBenchmark):
-    """Scans, operations with a v, of neighbours, and that make communicators; all ways to call them.
+    """Scans, operations with a v, of neighbours, that make communicators; and all ways to call.
 
     A scan and an operation with a v may be a chain of all ranks, and are held against as many
     ping-pongs. A nonblocking or persistent call does the same as the blocking one, and is held

@@ -71,7 +71,5 @@ class OneSided(MpiBenchmark):
                 for op, syncs in SYNCS.items()
                 for sync in syncs
             },
-            **{
-                f'{op}_bandwidth_of_ping_pong': large / self.best(op, LARGE) for op in OPERATIONS
-            },
+            **{f'{op}_bandwidth_of_ping_pong': large / self.best(op, LARGE) for op in OPERATIONS},
         )

@@ -786,8 +786,9 @@ MUTANTS = [
         'threads',
         'time until the first thread is done',
         'mpi/threads.c',
-        'pthread_barrier_wait(&end);\n    count_windows();\n    double seconds = sample_since(start);',
-        'count_windows();\n    double seconds = sample_since(start);\n    pthread_barrier_wait(&end);',
+        'pthread_barrier_wait(&end);\n    count_windows();\n    double seconds = sample_since',
+        'count_windows();\n    double seconds = sample_since(start);\n'
+        '    pthread_barrier_wait(&end);\n    if (0) sample_since',
         why='the others may still send',
     ),
 ]

@@ -191,19 +191,19 @@ static const bool has_persistent = true;
 #define PREPARE(name, ...) MPI_##name##_init(__VA_ARGS__)
 #else
 static const bool has_persistent = false;
-#define PREPARE(name, ...)                                                                         \
+#define PREPARE(name, ...) \
     bench_abort(EXIT_BROKEN, "this MPI has no MPI_" #name "_init") /* list_points leaves it out */
 #endif
 
 /* The blocking call; or the nonblocking one; or what makes a persistent request. */
-#define POST(name, small_name, ...)                                                                \
-    do {                                                                                           \
-        if (point->how == BLOCKING)                                                                \
-            MPI_##name(__VA_ARGS__);                                                               \
-        else if (point->how == NONBLOCKING)                                                        \
-            MPI_I##small_name(__VA_ARGS__, request);                                               \
-        else                                                                                       \
-            PREPARE(name, __VA_ARGS__, MPI_INFO_NULL, request);                                    \
+#define POST(name, small_name, ...)                             \
+    do {                                                        \
+        if (point->how == BLOCKING)                             \
+            MPI_##name(__VA_ARGS__);                            \
+        else if (point->how == NONBLOCKING)                     \
+            MPI_I##small_name(__VA_ARGS__, request);            \
+        else                                                    \
+            PREPARE(name, __VA_ARGS__, MPI_INFO_NULL, request); \
     } while (0)
 
 /* The even ranks, and the odd ones; in the other order if it is split. */
@@ -519,7 +519,8 @@ static struct point *list_points(int *count)
             continue;
         size_t size = has_size(op) ? smallest : 0, last = has_size(op) ? largest : 0;
         for (; size <= last; size = has_size(op) ? sizes_next(size, last) : 1) {
-            points[*count] = (struct point){ .op = op, .how = how, .size = size, .message = *count };
+            points[*count] =
+                (struct point){ .op = op, .how = how, .size = size, .message = *count };
             points[(*count)++].sample =
                 sample_start(sample_plan_for(plan, &focus, size), SAMPLE_ROUNDS);
         }

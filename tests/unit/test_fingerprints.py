@@ -303,7 +303,10 @@ MICROSECOND = {'time': dict.fromkeys(('min', 'best', 'median', 'p95'), 1e-6)}
     [
         ({'bandwidth': 9e6}, 'the bandwidth of put by flush of 8 bytes is 9e'),
         ({'size': 16}, 'the bandwidth of put by flush of 16 bytes'),
-        ({'clocks': {'own': 2.0, 'slowest': 2.0, 'least': 0.9, 'most': 1.1}}, 'put by flush of 8 b'),
+        (
+            {'clocks': {'own': 2.0, 'slowest': 2.0, 'least': 0.9, 'most': 1.1}},
+            'put by flush of 8 b',
+        ),
     ],
 )
 def test_one_sided_operations_that_do_not_follow(change, sentence):

@@ -52,8 +52,8 @@ def _ofi(provider: str) -> dict[str, str]:
     }
 
 
-# One-sided operations by ob1's BTLs, and not by UCX. Version 4.1 takes its `rdma` first, which fails where no
-# BTL has RDMA (open-mpi/ompi issues 9871 and 11466), and has `pt2pt`, which sends messages.
+# One-sided operations by ob1's BTLs, and not by UCX. Version 4.1 takes its `rdma` first, which
+# fails where no BTL has RDMA (open-mpi/ompi issues 9871 and 11466); its `pt2pt` sends messages.
 _ONE_SIDED = {'OMPI_MCA_osc': '^ucx', 'OMPI_MCA_osc_rdma_priority': '1'}
 
 _OFF_HOST_NOT_OFI = 'off-host: +(?! |all connections are (?:ofi|n/a))'

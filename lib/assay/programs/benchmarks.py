@@ -286,8 +286,8 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
         fastest = _CHAIN_ADDITIONS / rates[2]
         if not shortest <= fastest * (1 + _DIGITS) <= longest * (1 + 2 * _DIGITS):
             raise WrongAnswerError(
-                f'calls of the chain took {shortest} to {longest} s, but one of the fastest slice of '
-                f'the {what} {fastest} s'
+                f'calls of the chain took {shortest} to {longest} s, but one of the fastest slice '
+                f'of the {what} {fastest} s'
             )
     mean = (1 - rank['lost_share']) * rates[2]
     _equal(f'mean of the slices, {what}', mean, chain['made'] / chain['seconds'])

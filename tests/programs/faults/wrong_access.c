@@ -46,7 +46,8 @@ int MPI_Fetch_and_op(const void *buffer, void *result, MPI_Datatype type, int ta
                      MPI_Aint place, MPI_Op op, MPI_Win window)
 {
     static long unseen[1];
-    return PMPI_Fetch_and_op(buffer, is("fetch") ? unseen : result, type, target, place, op, window);
+    return PMPI_Fetch_and_op(buffer, is("fetch") ? unseen : result, type, target, place, op,
+                             window);
 }
 
 int MPI_Win_flush(int target, MPI_Win window)
