@@ -27,7 +27,7 @@ from assay.machine.mpi import Mpi, find_mpis
 from assay.programs.guidelines import FACTOR, guidelines
 
 #: As checks/mpi/collectives.py has it.
-ARGUMENTS = ('--limits', '--max', '1M', '--ci', '0.01', '--budget', '0.03')
+ARGUMENTS = ('--limits', '--max', '1M', '--ci', '0.01', '--budget', '0.04')
 FOCUS = ('--focus', '0,8,8192,65536,1048576')
 
 TUNED = 'OMPI_MCA_coll_tuned'
@@ -81,8 +81,10 @@ def measure(mpi: Mpi, program: Path, ranks: int, more: Mapping[str, str]) -> dic
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, 'report.json')
         subprocess.run(
-            [mpi.launcher, '-n', str(ranks), *' '.join(options).split()]
-            + [program, *ARGUMENTS, *FOCUS, '--json', report],
+            [
+                *(mpi.launcher, '-n', str(ranks), *' '.join(options).split()),
+                *(program, *ARGUMENTS, *FOCUS, '--json', report),
+            ],
             env={**environment(mpi, 'shm'), **env, **more},
             check=True,
             stdout=subprocess.DEVNULL,
@@ -123,7 +125,9 @@ def main() -> None:
             program = built / 'collectives'
             about = f'{mpi.name} {mpi.version}, {asked.ranks} ranks'
             alarms, own = null(mpi, program, asked.ranks, asked.runs)
-            print(f'{about}: {alarms} false alarms in {asked.runs} runs; as a rule: {own or "none"}')
+            print(
+                f'{about}: {alarms} false alarms in {asked.runs} runs; as a rule: {own or "none"}'
+            )
             if asked.kind == 'null':
                 continue
             for name, (operation, env) in INJECTED.get(mpi.family or '', {}).items():

@@ -1,6 +1,6 @@
 """`assay tune` where nothing can be gained: Open MPI's default under four names.
 
-    .venv/bin/python measurements/tuning_null.py --runs 5 -p '^openmpi-system$' -n '%fabric=shm%layout=packed'
+    .venv/bin/python measurements/tuning_null.py --runs 5 -p '^openmpi-system$' -n '%fabric=shm'
 
 The choice 0 of Open MPI is its default. It is offered four times for each operation, and takes the
 place of all algorithms: a rule that is proved is a false alarm. Other options are those of

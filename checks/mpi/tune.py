@@ -44,11 +44,14 @@ class Tune(MpiBenchmark):
     scale = parameter(scales(), type=str, loggable=True)
     #: A file of starts; none but the job's own if it is empty.
     plan = variable(str, value='')
-    # Whoever disturbs a job disturbs the default and the algorithms alike.
+    # What disturbs a job disturbs the default and the algorithms alike.
     wait_for_quiet = '0s'
     time_limit = '60m'
 
-    measures = {'allreduce_time': Quantity('us', 'lower', headline=True)}
+    measures = {
+        'allreduce_time': Quantity('us', 'lower', headline=True),
+        'points': Quantity('1', 'higher', must_be_held=True),
+    }
 
     @run_after('init')
     def select_modes(self):
@@ -61,17 +64,19 @@ class Tune(MpiBenchmark):
             return found
         raise ReframeError(
             f'how algorithms of {FAMILIES[self.family].name} are chosen is not known here: '
-            f'docs/tune.md says of which it is'
+            f'docs/tune.md has those that are'
         )
 
     @run_before('run')
     def start_all(self):
         self.starts = read_plan(Path(self.plan)) if self.plan else []
-        self.arguments = ['--ci 0.01', '--budget 0.01', '--algorithms']
+        self.arguments = ['--ci 0.01', '--budget 0.003', '--algorithms']
         self.executable_opts = [*self.arguments, '--json', RESULT]
         self.executable = self.build.product(self.program)
         own = shlex.quote(self.executable)
-        asked = [f'{one.replace("{program}", own)} >>{ANSWERS} 2>&1' for one in self.words.questions]
+        asked = [
+            f'{one.replace("{program}", own)} >>{ANSWERS} 2>&1' for one in self.words.questions
+        ]
         self.prerun_cmds = [*self.prerun_cmds, *asked, *map(self.line_of, self.starts)]
         self.keep_files = [*self.keep_files, OUTCOMES, ANSWERS, *(one.name for one in self.starts)]
 
@@ -138,15 +143,14 @@ class Tune(MpiBenchmark):
         return self.good(start.name, report, start.env, ''.join(launch.output))
 
     def good(self, name, report, env, said):
-        """A good start: its times, and what of its variables the MPI did not heed."""
+        """A good start: its times, and which of its variables the MPI ignored."""
         times = tuple((one['op'], one['size'], one['time']['best']) for one in report['results'])
-        return Outcome(
-            name, 'good', '', times, self.words.ignored(env, variables_of(report), said)
-        )
+        return Outcome(name, 'good', '', times, self.words.ignored(env, variables_of(report), said))
 
     def figures(self):
         small = self.select(op='allreduce', size=8)['time']
-        return self.named(allreduce_time=small['best'] * 1e6)
+        points = len(self.report['results'])
+        return self.named(allreduce_time=small['best'] * 1e6, points=points)
 
 
 def variables_of(report):

@@ -118,7 +118,7 @@ def start_of(place):
 
 
 def ring_is_better(operation, name, size):
-    """From 1 KiB to 64 KiB a ring of allreduce takes two thirds; all else takes half as long more."""
+    """From 1 KiB to 64 KiB a ring of allreduce takes two thirds; all else takes half more."""
     if (operation, name) == ('allreduce', 'ring') and 1 << 10 <= size <= 64 << 10:
         return 0.66
     return 1.5
@@ -208,7 +208,9 @@ def offered():
 
 
 def test_algorithms_of_several_operations_share_a_start():
-    names = [[(one.operation, one.name) for one in trial.algorithms] for trial in trials(offered(), [])]
+    names = [
+        [(one.operation, one.name) for one in trial.algorithms] for trial in trials(offered(), [])
+    ]
     assert names == [
         [('allreduce', 'basic'), ('bcast', 'linear')],
         [('allreduce', 'ring'), ('bcast', 'chain')],
@@ -320,7 +322,9 @@ def test_rules_of_mpich_that_follow_each_other_are_both_there():
 
 def test_an_mpich_without_a_selection_is_told():
     with pytest.raises(AssayError, match='holds no selection'):
-        MPICH.rules([Rule(Algorithm('bcast', 'smp', {}), 0, None)], 2, 'algorithm=MPIR_Bcast_intra_smp')
+        MPICH.rules(
+            [Rule(Algorithm('bcast', 'smp', {}), 0, None)], 2, 'algorithm=MPIR_Bcast_intra_smp'
+        )
 
 
 def test_intel_mpi_has_numbers_and_ranges():

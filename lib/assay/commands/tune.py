@@ -45,7 +45,7 @@ def tune(
 
     Each algorithm that the MPI says it has is measured in turn with the default, results checked,
     for the ranks of one case: the first that -n and -p leave. One that crashes, hangs, gives a
-    wrong answer or is ignored is told, and not offered. Where one looks better, the MPI's own rules
+    wrong answer or is ignored is reported and not offered. Where one looks better, the MPI's own rules
     are put in force and measured again, in pairs A B B A. Only what these prove is written, with
     the words to use it; otherwise the answer is to keep the defaults.
 

@@ -15,7 +15,9 @@ _OPERATIONS = (
     *('gather', 'reduce', 'reduce_scatter', 'scatter'),
 )
 
-_RANGE = re.compile(rf'^{_PREFIX}(\w+)(?:(?!^I_MPI_).)*?range: *\d+-(\d+)', re.MULTILINE | re.DOTALL)
+_RANGE = re.compile(
+    rf'^{_PREFIX}(\w+)(?:(?!^I_MPI_).)*?range: *\d+-(\d+)', re.MULTILINE | re.DOTALL
+)
 _REFUSED = re.compile(r'Incorrect algorithm: (\w+)=')
 
 

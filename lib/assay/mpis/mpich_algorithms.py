@@ -36,7 +36,8 @@ _HAS_PARAMETERS = re.compile(r'(?:^|_)(?:k|tree|recexch|pipelined|remexch)(?:_|$
 # A file replaces all that MPICH would select by: it is made from the selection that the library
 # holds. And it names the algorithms, which MPICH 4.0 lists in a text without separators.
 _QUESTION = (
-    "LC_ALL=C grep -aoE '[{]\"collective=[ -~]*\"algorithm=MPIR_[ -~]*|algorithm=MPIR_[A-Za-z0-9_]+' "
+    'LC_ALL=C grep -aoE '
+    '\'[{]"collective=[ -~]*"algorithm=MPIR_[ -~]*|algorithm=MPIR_[A-Za-z0-9_]+\' '
     "$(ldd {program} | grep -oE '/[^ ]*/lib(mpi|mpich)[.]so[^ ]*')"
 )
 _ALGORITHM = r'algorithm=(MPIR_{operation}_(?:intra|allcomm)_(\w+))'

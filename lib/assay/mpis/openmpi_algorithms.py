@@ -24,7 +24,7 @@ _NAMES = {'reduce_scatter': 'reduce_scatter_block'}
 _SWITCH, _FILE = 'coll_tuned_use_dynamic_rules', 'coll_tuned_dynamic_rules_filename'
 _PREFIX = 'OMPI_MCA_'
 
-#: The children of a node in chains and trees that a forced algorithm has by default: a rule says it.
+#: Children of a node in chains and trees that a forced algorithm has by default: a rule says it.
 _FANOUT = 4
 #: Of a rule: the MPI's own choice.
 _DEFAULT = 0
@@ -37,7 +37,9 @@ def _variable(operation: str) -> str:
 def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
     return [
         Algorithm(
-            operation, name, {f'{_PREFIX}{_SWITCH}': '1', f'{_PREFIX}{_variable(operation)}': number}
+            operation,
+            name,
+            {f'{_PREFIX}{_SWITCH}': '1', f'{_PREFIX}{_variable(operation)}': number},
         )
         for operation in _NUMBERS
         for number, name in variables.get(_variable(operation), {}).get('choices', {}).items()

@@ -41,7 +41,9 @@ OPERATIONS = (
     *('gather', 'reduce', 'reduce_scatter', 'scatter'),
 )
 
-#: A violation is at least this factor at each of two or more neighbouring sizes.
+#: A violation is at least this factor at each of two or more neighbouring sizes, one of which was
+#: measured in several bouts. All others are measured within a few milliseconds, and what others do
+#: meanwhile slows neighbouring sizes alike.
 FACTOR = 2.0
 
 
@@ -54,23 +56,30 @@ class Guideline:
     :param factors: by size in bytes, ascending, how many times as long the operation takes, by its
         best sample and the median of its parts: others who slow down some samples make it less.
         Where one of them was not measured, it is left out.
+    :param in_bouts: the sizes at which the operation was measured in several bouts.
     """
 
     operation: str
     parts: str
     factors: tuple[tuple[int, float], ...]
+    in_bouts: frozenset[int]
 
     @property
     def worst(self) -> float:
-        """The greatest factor that two neighbouring sizes have, both; 0 if there are none."""
-        return max((min(a, b) for (_, a), (_, b) in pairwise(self.factors)), default=0.0)
+        """The greatest factor that two neighbouring sizes have, both; 0 if there are none.
+
+        One of the two was measured in several bouts.
+        """
+        pairs = pairwise(self.factors)
+        counted = (min(a, b) for (m, a), (n, b) in pairs if {m, n} & self.in_bouts)
+        return max(counted, default=0.0)
 
     def violations(self) -> Iterator[str]:
         """Where it is violated, a sentence for each range of sizes."""
         for is_bad, run in groupby(self.factors, key=lambda one: one[1] >= FACTOR):
             bad = [*run]
-            if is_bad and len(bad) > 1:
-                sizes, factors = zip(*bad, strict=True)
+            sizes, factors = zip(*bad, strict=True)
+            if is_bad and len(bad) > 1 and {*sizes} & self.in_bouts:
                 yield (
                     f'{self.operation} takes {min(factors):.1f} times as long as {self.parts}, '
                     f'or longer, from {sizes[0]} to {sizes[-1]} bytes'
@@ -82,7 +91,9 @@ def guidelines(results: Iterable[Mapping[str, Any]], ranks: int) -> list[Guideli
 
     :param results: of the report of ``collectives``.
     """
+    results = [*results]
     times = {(one['op'], one['size']): one['time'] for one in results}
+    in_bouts = {(one['op'], one['size']) for one in results if len(one.get('bouts', ())) > 1}
     sizes = sorted({size for operation, size in times if operation in OPERATIONS})
 
     def median(operation: str, size: float) -> float:
@@ -96,7 +107,8 @@ def guidelines(results: Iterable[Mapping[str, Any]], ranks: int) -> list[Guideli
                 factors.append((size, times[operation, size]['best'] / least))
             except KeyError:  # not measured
                 continue
-        return Guideline(operation, parts, tuple(factors))
+        sure = frozenset(size for size in sizes if (operation, size) in in_bouts)
+        return Guideline(operation, parts, tuple(factors), sure)
 
     def larger(operation: str) -> Guideline:
         return held(operation, 'itself with twice the bytes', lambda t, n, p: t(operation, 2 * n))

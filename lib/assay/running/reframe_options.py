@@ -260,7 +260,7 @@ _REFUSED = {
 def read_for(
     purpose: Literal['a comparison', 'a screening', 'a night', 'a tuning'], arguments: list[str]
 ) -> Given:
-    """As :func:`read`, for sessions that are compared or tune, the one job of a screening, or a night.
+    """As :func:`read`, for sessions that are compared or tune, a screening's one job, or a night.
 
     :raises AssayError: also if an option is not for that, or nothing would be measured.
     """

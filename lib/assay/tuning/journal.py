@@ -53,8 +53,7 @@ class Journal:
     def add_round(self, starts: Starts, is_proof: bool) -> None:
         """:raises AssayError: if it cannot be written."""
         entries = [
-            {'trial': asdict(trial), 'outcome': asdict(outcome)}
-            for trial, outcome in starts
+            {'trial': asdict(trial), 'outcome': asdict(outcome)} for trial, outcome in starts
         ]
         (self.proofs if is_proof else self.chosen_by).append(starts)
         self._write({'kind': ROUND, 'is_proof': is_proof, 'starts': entries})

@@ -22,7 +22,7 @@ from assay.running.selection import Listed
 from assay.running.supervise import noted
 from assay.spelling import many
 from assay.tuning.choosing import FEWEST_ROUNDS, Candidate, Trial, candidates, judge, proved, ratios
-from assay.tuning.journal import Journal, Starts, open_journal
+from assay.tuning.journal import Starts, open_journal
 from assay.tuning.starts import OUTCOMES, Job, Outcome, Start, read_job, write_plan
 from assay.tuning.trials import Excluded, excluded, in_order, of_order, trials
 
