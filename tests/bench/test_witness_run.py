@@ -1,4 +1,4 @@
-"""A program that its user starts, under the witness: its lines, its phases, and nothing else changed."""
+"""A program that its user starts, under the witness: its lines and phases."""
 
 from __future__ import annotations
 
@@ -70,11 +70,13 @@ def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
 def test_another_tool_is_refused(mpi, started, compiled, tmp_path, monkeypatch):
     tool = tmp_path / 'libtool.so'
     source = tmp_path / 'tool.c'
-    source.write_text('#include <mpi.h>\nint MPI_Barrier(MPI_Comm c) { return PMPI_Barrier(c); }\n'
-                      'int MPI_Init(int *c, char ***v) { return PMPI_Init(c, v); }\n')
+    source.write_text(
+        '#include <mpi.h>\nint MPI_Barrier(MPI_Comm c) { return PMPI_Barrier(c); }\n'
+        'int MPI_Init(int *c, char ***v) { return PMPI_Init(c, v); }\n'
+    )
     subprocess.run([mpi.cc, '-shared', '-fPIC', source, '-o', tool], check=True)
     monkeypatch.setenv('LD_PRELOAD', str(tool))
-    with pytest.raises(program.AssayError, match='libtool.so wraps MPI calls too'):
+    with pytest.raises(program.AssayError, match=r'libtool\.so wraps MPI calls too'):
         program.prepare([mpi.launcher, '-n', '1', str(compiled('sites'))], tmp_path / 'r.json')
 
 
