@@ -41,8 +41,9 @@ void instance_add(struct instances **log, enum call call, uint16_t site, enum ar
         to->broken = true;
         return;
     }
-    to->kept[to->count++] =
-        (struct instance){ begin, end, sequence, site, (uint8_t)call, (uint8_t)arrival & 127, root };
+    to->kept[to->count++] = (struct instance){ begin, end,           sequence,
+                                               site,  (uint8_t)call, (uint8_t)arrival & 127,
+                                               root };
 }
 
 size_t instances_bytes(const struct instances *log)

@@ -242,16 +242,16 @@ struct arrived {
 static bool send_times(const struct arrived *times, int count, int rank)
 {
     MPI_Request request;
-    return PMPI_Isend(times, 2 * count, MPI_INT64_T, rank, TIMES_TAG, witness.waits_comm, &request) ==
-               MPI_SUCCESS &&
+    return PMPI_Isend(times, 2 * count, MPI_INT64_T, rank, TIMES_TAG, witness.waits_comm,
+                      &request) == MPI_SUCCESS &&
            finish(&request);
 }
 
 static bool receive_times(struct arrived *times, int count, int rank)
 {
     MPI_Request request;
-    return PMPI_Irecv(times, 2 * count, MPI_INT64_T, rank, TIMES_TAG, witness.waits_comm, &request) ==
-               MPI_SUCCESS &&
+    return PMPI_Irecv(times, 2 * count, MPI_INT64_T, rank, TIMES_TAG, witness.waits_comm,
+                      &request) == MPI_SUCCESS &&
            finish(&request);
 }
 

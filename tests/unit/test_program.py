@@ -53,7 +53,7 @@ def test_the_program_of_a_line(folder, line):
 
 
 def test_each_part_of_a_line_has_a_program(folder):
-    words = 'mpirun -n 1 ./app : -n 2 -x A ./app b : -n 1 app'.split()
+    words = shlex.split('mpirun -n 1 ./app : -n 2 -x A ./app b : -n 1 app')
     assert program.read_line(words).programs == [3, 9, 14]
     made = program.read_line(words).with_witness('/w.so', folder / 'r.json')
     assert made.count('/w.so') == 3 and made[-1] == './app'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from functools import cached_property
@@ -64,7 +65,7 @@ class SiteApplicationCheck(
     def stay_where_it_can_run(self) -> None:
         environment = self.current_environ.name
         self.skip_if(
-            not applications.search(self.entry.environments, environment),
+            not re.search(self.entry.environments, environment),
             f'{self.application} does not run in {environment}: its entry says so',
         )
         self.env_vars = {**self.env_vars, **self.entry.variables}
@@ -103,6 +104,8 @@ class SiteApplicationCheck(
         for name, one in self.entry.figures.items():
             value = one.value(self.launch.text)
             if value is None:
-                raise SanityError(f'{self.application}: its output has no figure {name}: {one.find}')
+                raise SanityError(
+                    f'{self.application}: its output has no figure {name}: {one.find}'
+                )
             found[name] = one.quantity.figure(value)
         return found

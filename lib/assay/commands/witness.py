@@ -159,8 +159,8 @@ def _tell(report: Path, unseen: str | None, picture: Path | None) -> None:
     except WitnessError as error:
         print_line(
             out,
-            'assay witness: nothing was recorded: no rank came out of MPI_Init, or the program calls '
-            f'MPI where it cannot be seen (docs/witness.md, "What it cannot see"): {error}',
+            'assay witness: nothing was recorded: no rank came out of MPI_Init, or the program '
+            f'calls MPI where it cannot be seen (docs/witness.md, "What it cannot see"): {error}',
         )
     except AssayError as error:
         print_line(out, f'assay witness: {error}')

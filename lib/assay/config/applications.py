@@ -122,9 +122,11 @@ class SiteApplication(Entry):
         for name, one in self.figures.items():
             if not re.compile(one.find).groups:
                 raise ValueError(f'figures.{name}.find: has no group, which has to be the number')
-        for one in self.answer:
-            if one.value is not None and not re.compile(one.find).groups:
-                raise ValueError(f'answer: {one.find!r} has no group, which has to be the number')
+        for answer in self.answer:
+            if answer.value is not None and not re.compile(answer.find).groups:
+                raise ValueError(
+                    f'answer: {answer.find!r} has no group, which has to be the number'
+                )
         return self
 
 

@@ -1,9 +1,9 @@
 """Any MPI program, started as its user starts it, with the witness preloaded into its ranks.
 
 Nothing else is changed: the launcher runs as it would, on the same terminal, and its exit code is
-that of the command. The program's word in the launcher's line gets a shell before it, which adds the
-witness to ``LD_PRELOAD`` and becomes the program: so the launcher and its helpers do not load it,
-whichever launcher it is, and what a user preloads is kept.
+that of the command. The program's word in the launcher's line gets a shell before it, which adds
+the witness to ``LD_PRELOAD`` and becomes the program: so the launcher and its helpers do not load
+it, whichever launcher it is, and what a user preloads is kept.
 """
 
 from __future__ import annotations
@@ -49,32 +49,34 @@ _BEFORE = {
 #: Options of launchers whose programs stand in a file.
 _IN_A_FILE = {'--multi-prog', '-configfile', '--app', '-app'}
 
-# Options with two values behind them, and with one; all others are taken for flags, and a word behind
-# a flag for the program only if it is one.
-_TWO = set('-genv -env -mca --mca --gmca -gmca --omca --prtemca --pmixmca'.split())
-_ONE = {
-    *'-np --np -wd -wdir --wdir -path --path -prefix --prefix -am --am -tune --tune -ppr'.split(),
-    *'-host --host -hosts --hosts -hostfile --hostfile -machinefile --machinefile'.split(),
-    *'-npernode --npernode -npersocket --npersocket -ppn --ppn -perhost -rankfile'.split(),
-    *'--rankfile -rf --map-by -map-by --bind-to -bind-to --rank-by -rank-by'.split(),
-    *'-genvlist -envlist -membind -iface -launcher -bootstrap -rmk -launcher-exec'.split(),
-    *'-bootstrap-exec -outfile-pattern -errfile-pattern -usize -timeout --timeout'.split(),
-    *'-output-filename --output-filename --output --stdin -stdin --display --dvm'.split(),
-    *'--cpu-set --cpu-list --pset --personality --runtime-options --add-hostfile'.split(),
-    *'--add-host --default-hostfile --launch-agent --report-uri'.split(),
-    *'--ntasks --nodes --cpus-per-task --partition --time --job-name --error --input'.split(),
-    *'--nodelist --exclude --account --constraint --chdir --distribution --relative'.split(),
-    *'--mpi --mem --mem-per-cpu --gres --gpus --qos --reservation --cluster --export'.split(),
-    *'--ntasks-per-node --cpu-bind --mem-bind --het-group --jobid --threads-per-core'.split(),
-    *'--setopt --setattr --env --env-remove --cores-per-task --gpus-per-task --queue'.split(),
-    *'--bank --requires --cores --gpus-per-node --tasks-per-node --rlimit --cwd'.split(),
-    *'--nrs --rs_per_host --cpu_per_rs --gpu_per_rs --tasks_per_rs --launch_distribution'.split(),
-}
+# Options with two values behind them, and with one; all others are taken for flags, and a word
+# behind a flag for the program only if it is one.
+_TWO_VALUES = '-genv -env -mca --mca --gmca -gmca --omca --prtemca --pmixmca'
+_ONE_VALUE = """
+    -np --np -wd -wdir --wdir -path --path -prefix --prefix -am --am -tune --tune -ppr
+    -host --host -hosts --hosts -hostfile --hostfile -machinefile --machinefile
+    -npernode --npernode -npersocket --npersocket -ppn --ppn -perhost -rankfile
+    --rankfile -rf --map-by -map-by --bind-to -bind-to --rank-by -rank-by
+    -genvlist -envlist -membind -iface -launcher -bootstrap -rmk -launcher-exec
+    -bootstrap-exec -outfile-pattern -errfile-pattern -usize -timeout --timeout
+    -output-filename --output-filename --output --stdin -stdin --display --dvm
+    --cpu-set --cpu-list --pset --personality --runtime-options --add-hostfile
+    --add-host --default-hostfile --launch-agent --report-uri
+    --ntasks --nodes --cpus-per-task --partition --time --job-name --error --input
+    --nodelist --exclude --account --constraint --chdir --distribution --relative
+    --mpi --mem --mem-per-cpu --gres --gpus --qos --reservation --cluster --export
+    --ntasks-per-node --cpu-bind --mem-bind --het-group --jobid --threads-per-core
+    --setopt --setattr --env --env-remove --cores-per-task --gpus-per-task --queue
+    --bank --requires --cores --gpus-per-node --tasks-per-node --rlimit --cwd
+    --nrs --rs_per_host --cpu_per_rs --gpu_per_rs --tasks_per_rs --launch_distribution
+"""
+_TWO = frozenset(_TWO_VALUES.split())
+_ONE = frozenset(_ONE_VALUE.split())
 #: Those whose value is the folder that the program starts in.
 _FOLDERS = {'-wd', '-wdir', '--wdir', '--chdir', '--cwd', '-D'}
 #: Of one letter, which mean something else to each launcher; the last of those that have no entry.
 _LETTERS = {
-    'mpirun': set('-n -c -N -H -f -x -s'.split()),
+    'mpirun': {f'-{letter}' for letter in 'ncNHfxs'},
     'srun': {f'-{letter}' for letter in 'nNcptJoeiwxACDdmrTWBSqMLG'},
     'flux': {f'-{letter}' for letter in 'nNcgtoqB'},
     '': {f'-{letter}' for letter in 'nNdSLjemprcaglbo'},
@@ -113,7 +115,7 @@ _SCRIPT = (
 
 
 def _as_started(word: str) -> str:
-    """A program in the working folder that launchers find without a stroke, and a shell does not."""
+    """A program in the working folder, which launchers find without a stroke."""
     return f'./{word}' if '/' not in word and not shutil.which(word) else word
 
 
@@ -192,7 +194,7 @@ def _executable(word: str, folder: Path = Path()) -> Path | None:
     return Path(found) if found else None
 
 
-# What the program is -------------------------------------------------------------------------------
+# What the program is ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,9 @@ class Program:
 
 
 #: Libraries of an MPI by which programs are linked with it; others are parts or bindings of them.
-_MPI_LIBRARY = re.compile(r'lib(mpi|mpich|pmpich|mpi_abi|mpi_cray|mpi_gnu\w*|mpi_ibm|mpi_mt)\.so[.\d]*')
+_MPI_LIBRARY = re.compile(
+    r'lib(mpi|mpich|pmpich|mpi_abi|mpi_cray|mpi_gnu\w*|mpi_ibm|mpi_mt)\.so[.\d]*'
+)
 #: A sanitizer's runtime, which has to be the first that is loaded.
 _SANITIZER = re.compile(r'lib(asan|tsan|lsan|ubsan|clang_rt\.[at]san)[-\w]*\.so[.\d]*')
 
@@ -245,7 +249,7 @@ def _look_at_part(line: Line, place: int) -> Program:
 
 
 def _libraries(file: Path) -> tuple[list[Path], bool]:
-    """What a program loads, by its loader; of Python what its mpi4py does. And whether it is static.
+    """What a program loads, or of Python what its mpi4py does; and whether it is static.
 
     :returns: none of what is no program.
     """
@@ -306,7 +310,7 @@ def other_tool(program: Program, files: Iterable[Path]) -> Path | None:
     return None
 
 
-# The witness for it --------------------------------------------------------------------------------
+# The witness for it -------------------------------------------------------------------------------
 
 
 def _kind(library: Path) -> str:
@@ -384,7 +388,7 @@ def build_witness(mpi: Mpi) -> Path:
     return library
 
 
-# Running it ----------------------------------------------------------------------------------------
+# Running it ---------------------------------------------------------------------------------------
 
 #: How the command keeps what it takes from the environment for itself, and the program gets back.
 GIVEN = 'ASSAY_GIVEN_'
@@ -410,8 +414,8 @@ def preloaded(words: Iterable[str]) -> Iterator[Path]:
             yield Path(name)
 
 
-#: Of what a terminal sends, all programs on it get theirs from it; what is sent to this process alone
-#: is passed on.
+#: All programs on a terminal get a signal that it sends; one that is sent to this process alone is
+#: passed on.
 _PASSED_ON = {
     *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
     *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH),
@@ -449,7 +453,7 @@ def prepare(words: Sequence[str], report: Path) -> tuple[list[str], str | None]:
     """What to run in place of a line, so that the witness sees its ranks.
 
     :param report: where the witness is to leave its report.
-    :returns: the words; and why it will see nothing, if that is known: then they are the line's own.
+    :returns: the words; and why it will see nothing, if that is known: then they are those given.
     :raises AssayError: if the line cannot be run with the witness.
     """
     line = read_line(words)

@@ -264,7 +264,7 @@ class SiteWait(Wait):
 
 
 class Site(_Record):
-    """What a rank did in one MPI call, called from one place, in one phase of the program (0: none).
+    """What a rank did in an MPI call from one place, in one phase of the program (0: none).
 
     ``offset`` is the address in the object file, of the call's instruction or just behind it.
     """

@@ -1,7 +1,7 @@
 """Which places of a program called MPI, as lines of its source, and which of them became slower.
 
-The report has a site as the build id of an object file and an offset in it. Its function and line are
-looked up when the job has ended, by ``addr2line``, which every compiler has beside it.
+The report has a site as the build id of an object file and an offset in it. Its function and line
+are looked up when the job has ended, by ``addr2line``, which every compiler has beside it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -43,7 +44,7 @@ class SiteSummary:
     time: float = 0.0
     bytes: int = 0
     waiting: float = 0.0
-    waited_for: Counter[int] = field(default_factory=Counter)
+    waited_for: dict[int, float] = field(default_factory=dict)
     ranks: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -102,7 +103,8 @@ def _add(to: SiteSummary, site: Site, rank: int) -> None:
     scale = site.time / wait.analysed
     to.waiting += scale * (wait.late_sender + wait.late_receiver + wait.imbalance)
     if wait.for_rank is not None:
-        to.waited_for[wait.for_rank] += scale * wait.for_time
+        known = to.waited_for.get(wait.for_rank, 0.0)
+        to.waited_for[wait.for_rank] = known + scale * wait.for_time
 
 
 # Phases -------------------------------------------------------------------------------------------
@@ -130,8 +132,8 @@ def summarise_phases(report: Report) -> list[PhaseSummary]:
         for one in process.phases:
             walls[one.phase].append(one.wall)
             begun[one.phase] = max(begun[one.phase], one.begun)
-    times: Counter[int] = Counter()
-    waits: Counter[int] = Counter()
+    times: defaultdict[int, float] = defaultdict(float)
+    waits: defaultdict[int, float] = defaultdict(float)
     for site in summarise_sites(report, phases=True):
         times[site.phase] += site.time
         waits[site.phase] += site.waiting
@@ -168,8 +170,8 @@ class SiteChange:
 def compare_sites(before: Report, after: Report) -> list[SiteChange]:
     """The places of two jobs side by side, those whose time changed most first.
 
-    The same object file is known by its build id. In another build of the program a place is known by
-    its call and function, and by which of these calls of the function it is: lines may have moved.
+    The same object file is known by its build id. In another build of the program a place is known
+    by its call and function, and by which of these calls it is: lines may have moved.
     """
     old, new = summarise_sites(before), summarise_sites(after)
     shared = {one.build_id for one in old} & {one.build_id for one in new} - {''}
@@ -178,15 +180,17 @@ def compare_sites(before: Report, after: Report) -> list[SiteChange]:
     return sorted(found, key=lambda one: -abs(one.times[1] - one.times[0]))
 
 
-def _by_name(sites: Iterable[SiteSummary], shared: set[str]) -> dict[tuple[object, ...], SiteSummary]:
-    named = {}
+def _by_name(
+    sites: Iterable[SiteSummary], shared: set[str]
+) -> dict[tuple[object, ...], SiteSummary]:
+    named: dict[tuple[object, ...], SiteSummary] = {}
     counted: Counter[tuple[str, str, str]] = Counter()
     for one in sorted(sites, key=lambda one: (one.file, one.line, int(one.offset, 16))):
         if one.build_id in shared:
-            named[one.build_id, one.offset, one.call, 0] = one
+            named[(one.build_id, one.offset, one.call, 0)] = one
             continue
         name = (Path(one.object).name, one.function, one.call)
-        named[*name, counted[name]] = one
+        named[(*name, counted[name])] = one
         counted[name] += 1
     return named
 
@@ -197,7 +201,7 @@ def _by_name(sites: Iterable[SiteSummary], shared: set[str]) -> dict[tuple[objec
 def find_lines(report: Report) -> tuple[Lines, list[str]]:
     """Functions and lines of a report's sites, and what could not be looked up, with a remedy each.
 
-    What the report has already is kept: a program may have been built anew since.
+    Lines that the report has already are kept: a program may have been built anew since.
     """
     offsets: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for process in report.processes:
@@ -245,19 +249,38 @@ def _look_up(tool: str, path: str, offsets: list[str]) -> dict[str, tuple[str, s
     command = [tool, '-f', '-C', '-e', path]
     try:
         said = subprocess.run(
-            command, input='\n'.join(offsets) + '\n', capture_output=True, text=True, timeout=PATIENCE
+            command,
+            input='\n'.join(offsets) + '\n',
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         ).stdout.splitlines()
     except (OSError, subprocess.TimeoutExpired):
         said = []
     if len(said) < 2 * len(offsets):
         return {}
+    ranges = _functions(path)
     found = {}
     for offset, function, place in zip(offsets, said[::2], said[1::2], strict=False):
         # A discriminator or a column may follow the line.
         match = re.match(r'(.*?):(\d+)', place)
         file, line = (match[1], int(match[2])) if match else ('', 0)
         name = '' if function.startswith('?') else _without_parameters(function)
+        # Of a stripped file the tools name the last function before it that others may call.
+        if not line and not any(begin <= int(offset, 16) < end for begin, end in ranges):
+            name = ''
         found[offset] = (name, '' if file.startswith('?') else file, line)
+    return found
+
+
+def _functions(path: str) -> list[tuple[int, int]]:
+    """Where the functions of a file begin and end that its tables of symbols know."""
+    found = []
+    for option in ('-S', '-DS'):
+        with suppress(OSError):
+            done = subprocess.run(['nm', option, path], capture_output=True, text=True)
+            for begin, size in re.findall(r'^([0-9a-f]+) ([0-9a-f]+) [tTwWiu] ', done.stdout, re.M):
+                found.append((int(begin, 16), int(begin, 16) + int(size, 16)))
     return found
 
 

@@ -1,4 +1,5 @@
 /* Calls MPI_Send and MPI_Recv from two places each, in two phases; in the second, rank 0 comes late. */
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <unistd.h>
 
