@@ -281,6 +281,9 @@ def one_program(job: Job, number: int, known: costs.Costs, ranks: int) -> dict[s
     words[2] = str(max(20, int(100 * 1.0 / wall)))
     before = [walls(start)]
     report = read_witness(job.report)
+    kept = paths.STATE / 'placing' / f'{number}.json'
+    kept.parent.mkdir(exist_ok=True)
+    kept.write_bytes(job.report.read_bytes())
     made = plan(report, known)
     ranksfile = job.folder / 'ranks'
     ranksfile.write_text(files.rankfile(made))
