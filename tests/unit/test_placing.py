@@ -140,7 +140,7 @@ def ring(hosts, per_host, dealt, transfer=0.5, waits=0.0, pairs_only=False, **mo
             wall=10.0,
             mpi_time=10 * in_mpi,
             calls={'MPI_Sendrecv': witnessed.call(1000, 10 * in_mpi, 8000)},
-            waits={'MPI_Sendrecv': witnessed.wait(10 * in_mpi, 10 * waits)} if in_mpi else {},
+            waits={'MPI_Sendrecv': witnessed.wait(10 * in_mpi, 10 * waits)} if waits else {},
             partners=[witnessed.partner((rank + step) % n, 500, 4000) for step in steps],
         )
         ranks.append(witnessed.process(rank, (core,), f'n{where}', **(entry | more)))
@@ -187,7 +187,7 @@ def test_costs_that_nobody_measured_widen_the_interval():
         (ring(4, 1, False), 'all seats are equally far apart: between nodes of a switch'),
         (ring(2, 4, False), 'no better way to seat the ranks was found'),
         (ring(2, 4, True, transfer=0.01), 'messages between ranks took 1.0% of the time'),
-        (ring(2, 4, True, calls={'MPI_Bcast': witnessed.call(5, 5.0, 80)}, waits={}), '0.0% of'),
+        (ring(2, 4, True, calls={'MPI_Bcast': witnessed.call(5, 5.0, 80)}), '0.0% of'),
     ],
 )
 def test_leave_it(entries, why):
@@ -264,7 +264,7 @@ def test_files_of_launchers():
     assert own['openmpi'] == (
         'rank 0=n0 slot=0\nrank 1=n0 slot=1\nrank 2=n1 slot=0\nrank 3=n1 slot=1\n'
     )
-    assert own['slurm'] == own['mpich'] == 'n0\nn0\nn1\nn1\n'
+    assert own['slurm'] == 'n0\nn0\nn1\nn1\n'
     # The seats of n0 are those of ranks 0 and 2 now: Cray fills a node before the next one.
     assert own['cray'] == '0,1,2,3\n' and own['split'] == '0\n2\n1\n3\n'
     told = {

@@ -1,6 +1,6 @@
 """Ranks divided among the groups of a machine, from the top down.
 
-Each time they are halved along the Fiedler vector of what they send (Pothen, Simon and Liou, SIAM J.
+Each time they are halved along the low eigenvectors of what they send (Pothen, Simon and Liou, SIAM J.
 Matrix Anal. Appl. 11, 1990), and the halves are improved by swaps as Kernighan and Lin do it (Bell
 Syst. Tech. J. 49, 1970).
 """
@@ -17,6 +17,13 @@ from assay.placing.seats import Numbers
 
 #: Ranks up to which eigenvectors are those of a dense matrix.
 DENSE = 400
+#: Of the ways to halve ranks so many, those that part least, are improved by swaps.
+TRIED = 2
+#: In which directions of three eigenvectors ranks are halved: round the first two, and beyond.
+_DIRECTIONS = np.array(
+    [(np.cos(angle), np.sin(angle), 0.0) for angle in np.arange(8) * np.pi / 8]
+    + [(x, y, z) for x in (-1.0, 0.0, 1.0) for y in (-1.0, 0.0, 1.0) for z in (0.5, 1.0)]
+)
 
 
 def divided(problem: Problem) -> Numbers:
@@ -64,9 +71,50 @@ def _extra(problem: Problem, level: int, ranks: Numbers) -> Any:
 
 
 def _halved(weights: Any, count: int) -> Truths:
-    """The half of so many ranks that costs least to part from the others: shape (m,)."""
-    half = np.zeros(weights.shape[0], dtype=np.bool_)
-    half[np.argsort(_fiedler(weights), kind='stable')[:count]] = True
+    """So many ranks that cost little to part from the others: shape (m,).
+
+    Those that do not talk to each other are parted first; at most one group of others is cut.
+    """
+    from scipy.sparse.csgraph import connected_components
+
+    _, part = connected_components(weights, directed=False)
+    sizes = np.bincount(part)
+    taken, left, last = np.zeros(len(sizes), dtype=np.bool_), count, 0
+    for one in np.argsort(-sizes, kind='stable').tolist():
+        if sizes[one] <= left:
+            taken[one] = True
+            left -= int(sizes[one])
+        else:
+            last = one
+    half = np.asarray(taken[part])
+    if left:
+        members = np.flatnonzero(part == last)
+        half[members[_cut(weights[members][:, members], left)]] = True
+    return half
+
+
+def _cut(weights: Any, count: int) -> Truths:
+    """So many of ranks that all talk to each other by some way: shape (m,).
+
+    Where a graph is as long as it is wide, its eigenvectors are of no certain direction: several
+    are tried, and the order of the ranks, which often follows their problem.
+    """
+    m = weights.shape[0]
+    vectors = _low_eigenvectors(weights)
+    ways = [np.arange(m), *(vectors @ direction for direction in _DIRECTIONS[:, : vectors.shape[1]])]
+    halves = []
+    for way in ways:
+        half = np.zeros(m, dtype=np.bool_)
+        half[np.argsort(way, kind='stable')[:count]] = True
+        halves.append((float(half @ (weights @ ~half)), half))
+    halves.sort(key=lambda one: one[0])
+    swapped = [_swapped(weights, half) for _, half in halves[:TRIED]]
+    return min(swapped, key=lambda half: float(half @ (weights @ ~half)))
+
+
+def _swapped(weights: Any, half: Truths) -> Truths:
+    """A half after all swaps with the other one that save."""
+    half = half.copy()
     sign = np.where(half, 1.0, -1.0)
     pull = weights @ sign
     least = ROUNDING * float(weights.sum())
@@ -89,8 +137,11 @@ def _halved(weights: Any, count: int) -> Truths:
     return half
 
 
-def _fiedler(weights: Any) -> Floats:
-    """The eigenvector of the Laplacian's second smallest eigenvalue, or one near to it."""
+def _low_eigenvectors(weights: Any) -> Floats:
+    """The eigenvectors of the Laplacian's smallest eigenvalues but the first, or near to them.
+
+    :returns: shape (m, 3), or fewer columns of few ranks.
+    """
     from scipy.sparse import diags_array
     from scipy.sparse.linalg import lobpcg
 
@@ -98,7 +149,7 @@ def _fiedler(weights: Any) -> Floats:
     m = len(degree)
     if m <= DENSE:
         laplacian = np.diag(degree) - weights.toarray()
-        return np.asarray(np.linalg.eigh(laplacian)[1][:, 1 if m > 1 else 0])
+        return np.asarray(np.linalg.eigh(laplacian)[1][:, 1:4])
     scale = float(degree.mean()) or 1.0
     laplacian = (diags_array(degree) - weights) / scale
     precondition = diags_array(1 / np.maximum(degree / scale, 1e-3))
@@ -111,4 +162,4 @@ def _fiedler(weights: Any) -> Floats:
             maxiter=60,
             tol=1e-4,
         )
-    return np.asarray(found[:, 0] if np.isfinite(found).all() else start[:, 0])
+    return np.asarray(found if np.isfinite(found).all() else start)

@@ -73,7 +73,6 @@ def _rankfile_option(name: str, library: str) -> list[str]:
 #: By the words of the option that chooses one.
 LAUNCHERS: Final = {
     'openmpi': Launcher(rankfile, _rankfile_option),
-    'mpich': Launcher(hosts, lambda name, _: ['-f', name], by_node=True),
     'slurm': Launcher(
         hosts,
         lambda _, __: ['--distribution=arbitrary'],
@@ -95,7 +94,7 @@ def in_words(launcher: str, name: str, library: str) -> str:
     """How the file of a launcher is used."""
     if launcher == SPLIT:
         return f'MPI_Comm_split(MPI_COMM_WORLD, 0, KEY, ...), KEY being line rank + 1 of {name}'
-    command = {'openmpi': 'mpirun', 'mpich': 'mpiexec'}.get(launcher, 'srun')
+    command = 'mpirun' if launcher == 'openmpi' else 'srun'
     variables, words = with_plan(launcher, name, library, [command, '...'])
     return ' '.join([*(f'{key}={value}' for key, value in variables.items()), *words])
 

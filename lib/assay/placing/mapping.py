@@ -15,7 +15,7 @@ from assay.placing.division import divided
 from assay.placing.exact import search
 from assay.placing.problem import ROUNDING, Problem
 from assay.placing.seats import Numbers
-from assay.placing.swaps import improved
+from assay.placing.swaps import ANY, improved
 
 #: Ranks up to which all ways are searched.
 FEW = 10
@@ -42,10 +42,16 @@ def best_seats(whole: Problem) -> Numbers:
 
 
 def _starts(problem: Problem) -> Iterator[Numbers]:
-    """The leaf group of each rank, to begin with: as they sit now, and divided anew."""
-    yield problem.groups[0]
-    if len({*problem.kinds.tolist()}) == 1:
-        yield divided(problem)
+    """The leaf group of each rank, to begin with: as they sit now, and divided anew.
+
+    Of many ranks only the better of the two.
+    """
+    now = problem.groups[0]
+    anew = divided(problem) if len({*problem.kinds.tolist()}) == 1 else now
+    if problem.ranks <= ANY:
+        yield from (now, anew)
+    else:
+        yield min(now, anew, key=lambda start: problem.cost(_seated(problem, start)))
 
 
 def _seated(problem: Problem, group: Numbers) -> Numbers:

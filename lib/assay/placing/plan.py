@@ -101,7 +101,7 @@ def plan(report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool =
     seats = seats_of(report, costs.switches)
     problem = problem_of(report, seats, costs, stay)
     if by_node:
-        seat = _in_order(_of_nodes(problem), seats, problem)
+        seat = _in_order(_of_nodes(problem), problem)
     else:
         seat = best_seats(problem)
     if problem.cost(seat) >= problem.cost(np.arange(report.ranks)):
@@ -149,14 +149,16 @@ def _of_nodes(problem: Problem) -> Numbers:
     )
 
 
-def _in_order(seat: Numbers, seats: Seats, problem: Problem) -> Numbers:
-    """The seats that ranks get whose launcher chooses nodes alone: each node's in their order."""
+def _in_order(seat: Numbers, problem: Problem) -> Numbers:
+    """The seats that ranks get whose launcher chooses nodes alone.
+
+    It deals those of a node to the node's ranks in their order, as it did before.
+    """
     node = problem.groups[NODE]
     found = np.empty_like(seat)
     for one in np.unique(node):
         ranks = np.flatnonzero(node[seat] == one)
-        its = sorted(np.flatnonzero(node == one), key=lambda i: (sorted(seats.cores[i]), i))
-        found[ranks] = its
+        found[ranks] = np.flatnonzero(node == one)
     return found
 
 

@@ -43,8 +43,10 @@ class _Swaps:
         least = ROUNDING * float(self.cost[np.arange(len(self.group)), self.group].sum())
         for _ in range(ROUNDS):
             own = self.cost[np.arange(len(self.group)), self.group]
-            order = np.argsort(self.cost.min(axis=1) - own, kind='stable')
-            if not sum(self._improve(int(rank), least) for rank in order):
+            saved = own - self.cost.min(axis=1)
+            # Of two that save time together one saves it for itself.
+            ranks = [rank for rank in np.argsort(-saved, kind='stable') if saved[rank] > least]
+            if not sum(self._improve(int(rank), least) for rank in ranks):
                 return
 
     def _improve(self, rank: int, least: float) -> bool:
@@ -52,10 +54,10 @@ class _Swaps:
         if self.problem.fixed[rank]:
             return False
         own = self.group[rank]
-        groups = np.arange(len(self.members))
+        groups = np.flatnonzero(self.cost[rank] < self.cost[rank, own])
         if self.problem.ranks > ANY and len(groups) > BEST_GROUPS:
-            groups = np.argpartition(self.cost[rank], BEST_GROUPS)[: BEST_GROUPS + 1]
-        others = np.array([i for one in groups if one != own for i in sorted(self.members[one])])
+            groups = groups[np.argpartition(self.cost[rank, groups], BEST_GROUPS)[:BEST_GROUPS]]
+        others = np.array([i for one in groups for i in sorted(self.members[one])], dtype=np.int64)
         if not others.size:
             return False
         its = self.group[others]
