@@ -8,7 +8,10 @@ import pytest
 from assay import paths
 from untouched import Watch
 
-LEFT = ('RUNS', 'INIT', 'LOGS', 'PERFLOGS', 'RESULTS_DATABASE', 'SCREENINGS', 'NIGHTS')
+LEFT = (
+    *('RUNS', 'INIT', 'LOGS', 'PERFLOGS', 'RESULTS_DATABASE', 'SCREENINGS', 'NIGHTS'),
+    'CULPRITS',
+)
 SHARED = ('BUILDS', 'MPI_PREFIXES', 'SPACK', 'BUNDLE', 'CHECKS', 'REFERENCES')
 
 

@@ -27,6 +27,7 @@ from assay.commands.baseline import baseline
 from assay.commands.campaign import campaign
 from assay.commands.compare_runs import compare_runs
 from assay.commands.compare_settings import compare_settings
+from assay.commands.culprit import culprit
 from assay.commands.doctor import doctor
 from assay.commands.export import export
 from assay.commands.forget import forget
@@ -125,6 +126,7 @@ app.command()(history)
 app.command()(forget)
 app.command()(compare_runs)
 app.command(context_settings=PASS_ON)(compare_settings)
+app.command()(culprit)
 app.command(context_settings=PASS_ON)(screen)
 app.command(context_settings=PASS_ON)(tune)
 app.command()(trend)

@@ -107,9 +107,14 @@ def _effective_flags(command: str) -> dict[str, str]:
         if word in ('-o', '-c', '-include', '-iquote', '-isystem', '-I', '-MF', '-MT', '-MQ'):
             next(words, None)
         elif word.startswith('-') and not word.startswith(('-W', '-I', '-M', '-std=')):
-            kind = '-O' if word.startswith('-O') else word.partition('=')[0]
-            found[re.sub('^-([fm])no-', r'-\1', kind)] = word
+            found[flag_kind(word)] = word
     return found
+
+
+def flag_kind(flag: str) -> str:
+    """Of flags of one kind the compiler obeys the last."""
+    kind = '-O' if flag.startswith('-O') else flag.partition('=')[0]
+    return re.sub('^-([fm])no-', r'-\1', kind)
 
 
 @functools.cache

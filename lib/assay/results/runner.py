@@ -107,14 +107,15 @@ class Runner:
         own: RunFolder,
         label: str | None,
         options: Sequence[str],
-        exports: Mapping[str, str] = MappingProxyType({}),
+        exports: Mapping[str, str | None] = MappingProxyType({}),
         audience: Audience | None = None,
     ) -> Concluded:
         """Run a session to its end.
 
         :param own: its folder.
         :param options: of ReFrame.
-        :param exports: variables for ReFrame, beside those of the suite.
+        :param exports: variables for ReFrame, beside those of the suite; None of those that it is
+            to lack.
         :param audience: it hears what goes on.
         """
         end = self.suite.run(own, label, options, self.handles, audience, self.purpose, exports)

@@ -142,7 +142,7 @@ class Suite:
         handles: Sequence[int],
         audience: Audience | None = None,
         purpose: str | None = None,
-        exports: Mapping[str, str] = MappingProxyType({}),
+        exports: Mapping[str, str | None] = MappingProxyType({}),
     ) -> Ended:
         """Run ReFrame once, to its end.
 
@@ -151,13 +151,15 @@ class Suite:
         :param audience: it hears what goes on.
         :param purpose: the command that makes the run, if not to show how the machine is
             (:mod:`assay.results.unchanged`).
-        :param exports: variables for ReFrame, beside those of the suite.
+        :param exports: variables for ReFrame, beside those of the suite; None of those that it is
+            to lack.
         """
         runs.starts_jobs(own)
         asked = session_extras.options(label, self.mode, purpose)
         last = [f'--report-file={own.report}', '--report-junit=', '--nocolor']
         command = [*self.command, *asked, '-r', *options, *last]
-        environment = {**self.environment, **own.exports, **exports}
+        all_of_them = {**self.environment, **own.exports, **exports}
+        environment = {name: value for name, value in all_of_them.items() if value is not None}
         return supervise.supervise(command, environment, own, [own.handle, *handles], audience)
 
 

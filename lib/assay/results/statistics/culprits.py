@@ -154,7 +154,8 @@ class Search:
         :param second: shape (n,), those of its second.
         :param value: the change from the second session to the first, in units of the effect.
         """
-        levels = self._levels(first[None], second[None])[0]
+        everything = np.arange(len(self._members))
+        levels = self._levels(first[None], second[None], everything)[0]
         effects, scales = (one.ravel() for one in np.meshgrid(EFFECTS, SCALES, indexing='ij'))
         table = _log_density(value - effects * _LEVELS[:, None], scales)
         self._logs += table[levels]
@@ -252,9 +253,7 @@ class Search:
             self._found = found / found.sum()
         return self._found
 
-    def _levels(
-        self, first: Flags, second: Flags, which: NDArray[np.int_] | slice = slice(None)
-    ) -> NDArray[np.int_]:
+    def _levels(self, first: Flags, second: Flags, which: NDArray[np.int_]) -> NDArray[np.int_]:
         """What causes predict of splits: positions in the levels, shape (splits, causes)."""
         members, effects = self._members[which], self._effects[which]
 
@@ -265,7 +264,11 @@ class Search:
             )
             return found
 
-        return np.rint(4 * (effect(first) - effect(second)) + 4).astype(int)
+        values = effect(first) - effect(second)
+        # Several small ones: the nearest to what they predict in the middle.
+        several = which == len(self._members) - 2
+        values[:, several] = (first @ self.weights - second @ self.weights)[:, None]
+        return np.rint(4 * values + 4).astype(int)
 
     def _of_several(self, first: Flags, second: Flags) -> tuple[float, float]:
         """What several small ones predict: the middle, and a standard deviation of the effect."""

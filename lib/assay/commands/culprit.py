@@ -1,0 +1,84 @@
+"""The command ``culprit``: which change made figures worse."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from assay import AssayError
+from assay.commands.options import (
+    TIME,
+    CasesOption,
+    ExtraOption,
+    FiguresOption,
+    JsonOption,
+    ModeOption,
+    StoredSystemOption,
+)
+
+
+def culprit(
+    before: Annotated[str, typer.Argument(metavar='BEFORE', help='Runs of the old state.')],
+    after: Annotated[str, typer.Argument(metavar='AFTER', help='Runs of the new state.')],
+    system: StoredSystemOption = None,
+    cases: CasesOption = '',
+    figures: FiguresOption = '',
+    mode: ModeOption = 'smoke',
+    extra: ExtraOption = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            metavar='TIME',
+            parser=TIME,
+            help='Begin no pair of sessions that would end later than this, such as 30m.',
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Find which change made figures worse, by measuring with some of the changes.
+
+    BEFORE and AFTER are chosen as in `assay compare-runs`. What differs between them is taken
+    apart: variables of the jobs, flags, the MPI, the suite's sources, nodes. Pairs of sessions with
+    some of the changes and with the others are measured, each chosen to tell most, until a cause
+    has a probability of 95%: one change, two, several small ones, or none of these.
+
+    The same command goes on with a search that was stopped. The exit code is 0 if there is an
+    answer, and 3 if the time was over before.
+
+    Examples:
+
+    \b
+      assay culprit before-upgrade after-upgrade
+      assay culprit last~1 last --figure bandwidth --budget 30m
+      assay culprit 2026-11-01..2026-11-10 2026-11-12 -n '^Ring' --json
+    """
+    from assay.comparing.culprit import CulpritSearch, question
+    from assay.report.culprit import culprits_json, show_culprits
+    from assay.results.diff.difference import difference
+    from assay.results.history import load
+    from assay.results.run_selectors import choose
+    from assay.results.runner import make_ready
+    from assay.running import reframe_options, session
+
+    history = load()
+    old, new = (choose(history, words, system) for words in (before, after))
+    if any(run.file for run in (*old, *new)):
+        raise AssayError('runs of files may be of another machine: choose runs of this one.')
+    given = reframe_options.read_for('a comparison', [])
+    suite = session.suite(system or new[-1].summary.system, mode, extra or [], given)
+    if (code := suite.on_head()) is not None:
+        raise typer.Exit(code)
+    site = suite.load()
+    asked = question(difference(history, old, new), site, cases, figures)
+    options = asked.options
+    given = reframe_options.read_for('a comparison', options)
+    handles = make_ready(suite, site, given.environments)
+    found = CulpritSearch(suite, asked, given, options, handles, budget).run()
+    if as_json:
+        print(culprits_json(found))
+    else:
+        show_culprits(found)
+    if found.signal:
+        raise typer.Exit(128 + found.signal)
+    raise typer.Exit(0 if found.is_sure else 3)

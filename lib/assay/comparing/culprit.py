@@ -1,0 +1,550 @@
+"""Which change made figures worse: sessions with some of the changes, until one is found.
+
+Each measurement is a pair of neighbouring sessions, with some of the changes and with the remaining
+ones; the order alternates, A B and then B A, so that drift meets both alike. Each pair is kept in a
+journal in the folder of results, so that a search that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+import statistics
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import special
+
+from assay import AssayError, paths, say
+from assay.comparing.factors import Factor, Untried, differs_from, factors_of, state
+from assay.comparing.interleaved import AGAIN, NoGoodError, StoppedError
+from assay.files import explained, write_whole
+from assay.results.diff.compared import Compared, worst_first
+from assay.results.diff.difference import Difference
+from assay.results.figure_series import FigureKey, Measured, measured
+from assay.results.history import load
+from assay.results.run_selectors import of_cases
+from assay.results.runner import Runner
+from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
+from assay.results.statistics.series import Floats
+from assay.running.reframe_options import Given
+from assay.running.session import Suite
+from assay.running.setting import ENVIRONMENT
+from assay.running.supervise import noted
+from assay.spelling import many
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+#: Pairs of a search at most, and those in a row that may give no value.
+MOST, NO_VALUES = 60, 3
+#: Seconds that a build is taken to need, and a session before the first was measured.
+BUILD, SESSION = 90.0, 30.0
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is to be explained.
+
+    :param before: identifiers of the runs before.
+    :param after: of those after.
+    :param figures: what got worse, the one that changed most first.
+    :param factors: the changes that can be switched.
+    :param untried: the other differences.
+    :param left: how many other figures got worse that are not looked at.
+    """
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    figures: tuple[Compared, ...]
+    factors: tuple[Factor, ...]
+    untried: tuple[Untried, ...]
+    left: int = 0
+
+    @property
+    def name(self) -> str:
+        """The same question has the same name."""
+        told = [*self.before, '-', *self.after, '-', *(str(one.figure) for one in self.figures)]
+        return hashlib.sha256('\n'.join(map(str, [*told, *self.factors])).encode()).hexdigest()[:12]
+
+    @property
+    def spread(self) -> float | None:
+        """A guess at how much a pair varies, in units of the change; None without one."""
+        found = []
+        for one in self.figures:
+            comparison = one.verdict.comparison if one.verdict else None
+            if comparison and comparison.is_seen and 0 < comparison.error < math.inf:
+                single = comparison.error / math.sqrt(sum(1 / size for size in comparison.sizes))
+                found.append(math.sqrt(2) * single / abs(one.change))
+        return statistics.median(found) if found else None
+
+    @property
+    def options(self) -> list[str]:
+        """ReFrame's, that run the cases of the figures alone."""
+        names = dict.fromkeys(one.figure.case.replace(' ', '') for one in self.figures)
+        found = [word for name in names for word in ('-n', f'^{re.escape(name)}$')]
+        if not self.has_environments:
+            some = dict.fromkeys(re.escape(one.figure.environment) for one in self.figures)
+            found += ['-p', f'^(?:{"|".join(some)})$']
+        return found
+
+    @property
+    def has_environments(self) -> bool:
+        """Whether the environment is one of the changes."""
+        return any(ENVIRONMENT in one.needs[1] for one in self.factors)
+
+
+def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str = '') -> Question:
+    """What a comparison leaves to be explained.
+
+    :param site: the configuration of the system, loaded, in which changes are switched.
+    :param cases: only figures of cases in whose names this is found.
+    :param figures: only those in whose names this is found.
+    :raises AssayError: if nothing got worse.
+    """
+    is_case, pattern = of_cases(cases), re.compile(figures)
+
+    def is_chosen(one: Compared) -> bool:
+        return is_case(one.figure.test_case) and bool(pattern.search(one.figure.figure))
+
+    worse = [one for one in found.figures if one.word == 'worse' and one.change]
+    worse = [*filter(is_chosen, worse or found.suspects)]
+    if not worse:
+        raise AssayError(
+            'no figure is worse after: there is nothing to explain. `assay compare-runs` shows all.'
+        )
+    groups = [one for cause in found.causes if cause.word == 'worse' for one in [cause.figures]]
+    together = next((one for one in groups if not {*one}.isdisjoint(worse)), worse)
+    if not (cases or figures):
+        worse = [one for one in worse if one in together] or worse
+    first = worst_first(worse)[0]
+    # A partition at a time: its cases are the same as those of another.
+    alike = [one for one in worse if one.figure.partition == first.figure.partition]
+    positions = {number: one.figure for number, one in enumerate(found.figures) if one in alike}
+    switched, untried = factors_of(found.facts, positions, site)
+    if any(ENVIRONMENT in one.needs[1] for one in switched):
+        alike = [one for one in alike if one.figure.environment == first.figure.environment]
+    return Question(
+        tuple(run.uuid for run in found.before),
+        tuple(run.uuid for run in found.after),
+        worst_first(alike),
+        tuple(switched),
+        tuple(untried),
+        sum(one.word == 'worse' for one in found.figures) - len(alike),
+    )
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair that was measured, a line of the journal.
+
+    :param first: names of the changes of its first session, whichever came first.
+    :param second: likewise.
+    :param figures: the values in both, by the names of the figures; empty if there are none.
+    :param runs: identifiers.
+    :param seconds: that it took.
+    :param why: why it has no value.
+    """
+
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    figures: Mapping[str, tuple[float, float]]
+    runs: tuple[str, ...]
+    seconds: float
+    why: str = ''
+
+    def value(self, figures: Iterable[Compared]) -> float | None:
+        """The change from its second session to the first: 1 is that which was seen.
+
+        The median of the figures; None if there are none.
+        """
+        values = [
+            math.log(both[0] / both[1]) / one.change
+            for one in figures
+            if (both := self.figures.get(str(one.figure)))
+        ]
+        return statistics.median(values) if values else None
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a change does, in units of the change that was seen.
+
+    :param share: 1 is all of it.
+    :param low: of its 95% interval.
+    :param high: likewise.
+    :param pairs: that tell it.
+    """
+
+    share: float
+    low: float
+    high: float
+    pairs: int
+
+
+@dataclass(frozen=True, eq=False)
+class Culprits:
+    """What a search has found.
+
+    :param question: with the changes that could be switched.
+    :param answers: the possible causes, the most likely first.
+    :param guilt: shape (changes,), how likely each has a part in it.
+    :param effect: of the most likely answer; of all changes where that is no change. None before
+        two pairs tell it.
+    :param pairs: all that were measured.
+    :param stopped: why it ended before it was sure; empty if it did not.
+    :param signal: by which it was stopped; 0 for none.
+    """
+
+    question: Question
+    answers: tuple[Answer, ...]
+    guilt: Floats
+    effect: Effect | None
+    pairs: tuple[Pair, ...]
+    stopped: str = ''
+    signal: int = 0
+
+    @property
+    def answer(self) -> Answer:
+        return self.answers[0]
+
+    @property
+    def is_sure(self) -> bool:
+        return self.answer.probability >= SURE
+
+    @property
+    def changes(self) -> list[Factor]:
+        """Those of the most likely answer."""
+        return [self.question.factors[one] for one in self.answer.changes]
+
+
+class CulpritSearch:
+    """A search under way.
+
+    :param suite: what its sessions are started with.
+    :param given: what is asked of ReFrame.
+    :param options: of ReFrame, for all sessions.
+    :param handles: locks that are held all the while.
+    :param seconds: after which no pair begins that would end later; None for no such bound.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        asked: Question,
+        given: Given,
+        options: Sequence[str],
+        handles: Sequence[int],
+        seconds: float | None,
+    ) -> None:
+        self.asked, self.options, self.seconds = asked, options, seconds
+        self.runner = Runner(suite, given, handles, 'culprit', suite.own)
+        self.journal = Journal(asked.name)
+        self.pairs = self.journal.pairs
+        self.began = time.monotonic()
+        self._begin()
+
+    def _begin(self) -> None:
+        """A search among the changes that can be switched, with all pairs so far."""
+        gone = self.journal.untried
+        self.factors = [one for one in self.asked.factors if one.name not in gone]
+        self.names = [one.name for one in self.factors]
+        if not self.factors:
+            raise AssayError(
+                'no change can be switched here: ' + '; '.join(map(str, self._question().untried))
+            )
+        self.search = Search([one.weight for one in self.factors], self.asked.spread)
+        for pair in self.pairs:
+            self._learn(pair)
+
+    def _learn(self, pair: Pair) -> None:
+        value = pair.value(self.asked.figures)
+        if value is not None:
+            self.search.record(*self._sets(pair), value)
+
+    def _sets(self, pair: Pair) -> tuple[Flags, Flags]:
+        return self._set(pair.first), self._set(pair.second)
+
+    def _set(self, names: Iterable[str]) -> Flags:
+        return np.isin(self.names, [*names])
+
+    def run(self) -> Culprits:
+        """Measure until a cause is sure, or the time is over, or somebody stops it."""
+        if self.pairs:
+            say(f'goes on after {many(len(self.pairs), "pair")}: {self.journal.path}')
+        stopped = ''
+        with noted() as self.runner.signals:
+            try:
+                while (split := self._next()) is not None:
+                    self._assert_time_is_left()
+                    self._measure(split)
+            except StoppedError as error:
+                stopped = str(error)
+            signals = self.runner.signals
+        found = self.search.answers()
+        return Culprits(
+            self._question(),
+            tuple(found),
+            self.search.guilt(),
+            effect_of(found[0], self.factors, self.pairs, self.asked.figures),
+            tuple(self.pairs),
+            stopped,
+            signals[0] if signals else 0,
+        )
+
+    def _question(self) -> Question:
+        """Without the changes that turned out not to be switched."""
+        gone = self.journal.untried
+        asked = self.asked
+        more = [
+            Untried(one.name, one.before, one.after, gone[one.name])
+            for one in asked.factors
+            if one.name in gone
+        ]
+        kept = tuple(one for one in asked.factors if one.name not in gone)
+        about = asked.before, asked.after, asked.figures, kept, (*asked.untried, *more), asked.left
+        return Question(*about)
+
+    def _next(self) -> Split | None:
+        """What to measure; None if the answer is known."""
+        everything = np.ones(len(self.factors), dtype=bool)
+        if not any(pair.figures for pair in self.pairs):
+            say(f'first: does it come back with {self._told(everything)}?')
+            return Split(everything, ~everything, 0.0)
+        top = self.search.answers()[0]
+        if top.probability >= SURE:
+            alone = np.zeros(len(self.factors), dtype=bool)
+            alone[[*top.changes]] = True
+            for split in ((alone, ~everything), (everything, everything & ~alone)):
+                if top.changes and not self._has(*split):
+                    say(f'{self._name(top)}: {top.probability:.0%}; to confirm it, alone')
+                    return Split(*split, 0.0)
+            return None
+        split = self.search.next(self._cost)
+        guilt = self.search.guilt()
+        say(
+            f'pair {len(self.pairs) + 1}: {self._told(split.first)}, with '
+            f'{guilt @ split.first / guilt.sum():.0%} of the suspicion, against the other '
+            f'{int(split.second.sum())}: it tells {split.bits:.1f} bits; likeliest by now is '
+            f'{self._name(top)} ({top.probability:.0%})'
+        )
+        return split
+
+    def _has(self, first: Flags, second: Flags) -> bool:
+        """Whether such a pair has a value."""
+        return any(
+            pair.figures
+            and np.array_equal(self._set(pair.first), first)
+            and np.array_equal(self._set(pair.second), second)
+            for pair in self.pairs
+        )
+
+    def _told(self, those: Flags) -> str:
+        names = [name for name, is_in in zip(self.names, those, strict=True) if is_in]
+        return ' and '.join(names) if len(names) < 3 else f'{len(names)} of {len(those)} changes'
+
+    def _name(self, answer: Answer) -> str:
+        names = ' and '.join(self.names[one] for one in answer.changes)
+        return names or {'none': 'none of these'}.get(answer.kind, 'several small ones')
+
+    def _cost(self, splits: Flags) -> Floats:
+        """Seconds that pairs take; endless for one that failed."""
+        build = [number for number, one in enumerate(self.factors) if one.is_built]
+        sets = [one for pair in self.pairs for one in self._sets(pair)]
+        there = {tuple(one[build]) for one in sets}
+        failed = {tuple(self._set(pair.first)) for pair in self.pairs if not pair.figures}
+        took = [pair.seconds for pair in self.pairs if pair.figures]
+        session = min(took) if took else 2 * SESSION
+        found = []
+        for first in splits:
+            builds = len({tuple(side[build]) for side in (first, ~first)} - there)
+            found.append(math.inf if tuple(first) in failed else session + BUILD * builds)
+        return np.array(found)
+
+    def _assert_time_is_left(self) -> None:
+        """:raises StoppedError: if another pair would end too late, or there were too many."""
+        if len(self.pairs) >= MOST:
+            raise StoppedError(f'{MOST} pairs were not enough')
+        last = self.pairs[-NO_VALUES:]
+        if len(last) == NO_VALUES and not any(pair.figures for pair in last):
+            raise StoppedError(f'{NO_VALUES} pairs had no value: {last[-1].why}')
+        took = max((pair.seconds for pair in self.pairs), default=0.0)
+        if self.seconds is not None and time.monotonic() - self.began + took > self.seconds:
+            raise StoppedError(f'the time of {self.seconds / 60:g} min was over')
+
+    def _measure(self, split: Split) -> None:
+        """Measure a pair, and keep it.
+
+        :raises StoppedError: if somebody stops it, or a session is no good as a whole.
+        """
+        began = time.monotonic()
+        sides = [
+            [name for name, is_in in zip(self.names, those, strict=True) if is_in]
+            for those in (split.first, split.second)
+        ]
+        values: list[dict[str, float]] = [{}, {}]
+        runs: list[str] = []
+        why = ''
+        order = (0, 1) if len(self.pairs) % 2 == 0 else (1, 0)
+        for side in order:
+            values[side], why = self._session(sides[side], runs)
+            if not values[side]:
+                break
+        both = {name: (values[0][name], values[1][name]) for name in values[0].keys() & values[1]}
+        why = '' if both else why or 'no figure is in both of its sessions'
+        seconds = time.monotonic() - began
+        pair = Pair(tuple(sides[0]), tuple(sides[1]), both, tuple(runs), seconds, why)
+        self.journal.keep(pair)
+        self._learn(pair)
+        value = pair.value(self.asked.figures)
+        say(f'no value: {why}' if value is None else f'{value:+.0%} of the change')
+
+    def _session(self, switched: list[str], runs: list[str]) -> tuple[dict[str, float], str]:
+        """The values of a session with some of the changes, and why there are none.
+
+        What others disturbed is measured again.
+
+        :param runs: gets their identifiers.
+        """
+        asked = state(self.factors, switched)
+        label = f'culprit {self.asked.name}: {len(switched)} of {len(self.factors)} changes'
+        options = [*asked.options, *self.options]
+        why = ''
+        for _ in range(1 + AGAIN):
+            if self.runner.signals:
+                raise StoppedError(f'stopped by {self.runner.signals[0].name}')
+            own = self.runner.begin()
+            ended = self.runner.run(own, label, options, asked.exports)
+            if ended.stopped:
+                raise StoppedError(f'stopped by {ended.stopped.name}')
+            if ended.problems:
+                raise NoGoodError(f'a session is no good: {"; ".join(ended.problems)}')
+            assert ended.run
+            self.runner.release(own, not ended.verdict.problems)
+            runs.append(ended.run.uuid)
+            found = self._figures(ended.run.uuid)
+            self._look_at(found.values(), switched)
+            values = {
+                name: one.middle
+                for name, one in found.items()
+                if one.middle is not None and one.middle > 0
+            }
+            if values:
+                return values, ''
+            ended.tell_failures()
+            why = '; '.join(ended.verdict.problems) or 'others disturbed it each time'
+            if ended.verdict.problems:
+                break
+        return {}, why
+
+    def _figures(self, uuid: str) -> dict[str, Measured]:
+        """The figures in question that a session gave, by their names in the question."""
+        history = load()
+        table = history.figures([run for run in history.runs if run.uuid == uuid])
+        found = {self._key(figure): one for figure, one in measured(table).items()}
+        wanted = {str(one.figure): self._key(one.figure) for one in self.asked.figures}
+        return {name: found[key] for name, key in wanted.items() if key in found}
+
+    def _key(self, figure: FigureKey) -> tuple[str, ...]:
+        environment = '' if self.asked.has_environments else figure.environment
+        return figure.partition, environment, figure.case, figure.figure, figure.unit
+
+    def _look_at(self, figures: Iterable[Measured], switched: Iterable[str]) -> None:
+        """See that jobs had what was asked for; a change that they had not is tried no more.
+
+        :raises StoppedError: if none is left.
+        """
+        wrong = {}
+        for one in figures:
+            for factor in self.factors:
+                is_made = factor.name in switched
+                if (found := differs_from(factor, one.facts, is_made)) is not None:
+                    wanted = factor.after if is_made else factor.before
+                    wrong[factor.name] = f'jobs had {found} in place of {wanted}'
+        for name, why in wrong.items():
+            say(f'{name} is not switched: {why}')
+            self.journal.give_up(name, why)
+        if wrong:
+            self._begin()
+
+
+class Journal:
+    """The pairs of a search, in the folder of results.
+
+    :param name: of the question.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.path = paths.CULPRITS / f'{name}.jsonl'
+        #: What was measured, and the changes that could not be switched, with the reason.
+        self.pairs: list[Pair] = []
+        self.untried: dict[str, str] = {}
+        if self.path.exists():
+            with explained(self.path, 'read'):
+                lines = self.path.read_text().split('\n')
+            *whole, torn = lines
+            for line in whole:
+                self._read(line)
+            if torn:
+                with explained(self.path, 'written'):
+                    write_whole(self.path, ''.join(f'{line}\n' for line in whole))
+
+    def _read(self, line: str) -> None:
+        try:
+            told = json.loads(line)
+            if 'untried' in told:
+                self.untried |= told['untried']
+            else:
+                figures = {name: (a, b) for name, (a, b) in told.pop('figures').items()}
+                lists = {name: tuple(told.pop(name)) for name in ('first', 'second', 'runs')}
+                self.pairs.append(Pair(**lists, figures=figures, **told))
+        except (ValueError, TypeError, AttributeError, KeyError):
+            raise AssayError(f'{self.path} is damaged: remove it to begin anew.') from None
+
+    def keep(self, pair: Pair) -> None:
+        self.pairs.append(pair)
+        self._write(asdict(pair))
+
+    def give_up(self, name: str, why: str) -> None:
+        self.untried[name] = why
+        self._write({'untried': {name: why}})
+
+    def _write(self, told: Mapping[str, Any]) -> None:
+        with explained(self.path, 'written'):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open('a') as file:
+                file.write(json.dumps(told) + '\n')
+                file.flush()
+                os.fsync(file.fileno())
+
+
+def effect_of(
+    answer: Answer, factors: Sequence[Factor], pairs: Iterable[Pair], figures: Iterable[Compared]
+) -> Effect | None:
+    """The effect of the changes of an answer, of all of them where it has none.
+
+    By pairs that have all of these changes in one session, or none in either.
+    """
+    names = {factors[one].name for one in answer.changes} or {one.name for one in factors}
+    figures = [*figures]
+    xs, ys = [], []
+    for pair in pairs:
+        shares = [len(names.intersection(side)) / len(names) for side in (pair.first, pair.second)]
+        value = pair.value(figures)
+        if value is not None and {*shares} <= {0.0, 1.0}:
+            xs.append(shares[0] - shares[1])
+            ys.append(value)
+    x, y = np.array(xs), np.array(ys)
+    weight = float(x @ x)
+    if len(x) < 2 or not weight:
+        return None
+    share = float(x @ y) / weight
+    error = math.sqrt(float(((y - share * x) ** 2).sum()) / (len(x) - 1) / weight)
+    reach = float(special.stdtrit(len(x) - 1, 0.975)) * error
+    return Effect(share, share - reach, share + reach, len(x))

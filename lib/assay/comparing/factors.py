@@ -1,0 +1,394 @@
+"""What changed between two states, as changes that can be made and undone one by one.
+
+Facts of the figures say what differs. A change that can be switched has a value before and one
+after, and what a session needs for each. The other differences are told with the reason why
+nothing is tried.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tarfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay import AssayError, paths
+from assay.files import explained
+from assay.machine.git import git
+from assay.machine.provenance import flag_kind, suite_commit
+from assay.machine.slurm import SCHEDULERS
+from assay.mpis import FAMILIES
+from assay.results.diff.causes import Fact
+from assay.results.figure_series import FigureKey
+from assay.results.provenance import OF_SETTINGS
+from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
+from assay.witness.variables import OF_THE_START
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+#: How much likelier a change of a kind is to be the cause than a variable.
+_MPI, _MODULE, _FLAG, _SOURCES, _NODES = 4.0, 2.0, 2.0, 2.0, 1.5
+#: A variable of the transport that the figures are of; of another one; of another MPI, or of the
+#: start of ranks alone.
+_OF_THE_FABRIC, _OF_ANOTHER, _OF_NOTHING = 3.0, 0.3, 0.1
+_TRANSPORTS = {'UCX_': 'ucx', 'FI_': 'ofi', 'OMPI_MCA_btl_tcp': 'tcp'}
+
+#: Facts that only follow from others.
+_FOLLOW = {'hash', 'by', 'spec'}
+#: Why nothing is tried, by the beginning of a fact's name.
+_NOT_TRIED = {
+    f'{OF_SETTINGS}limit of ': 'limits are not switched',
+    f'{OF_SETTINGS}preloaded ': 'no variable preloads it',
+    OF_SETTINGS: 'files and settings of the machine are not switched',
+    'ran_on_': 'it is of the machine',
+    'spec of ': 'what Spack builds is not built anew',
+    'compiler': 'compilers are not switched',
+    'blas': 'it is not built with another one',
+    'target': 'it is not built for another one',
+}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A change that can be switched.
+
+    :param before: its value before, as it is told; - for none.
+    :param after: likewise.
+    :param weight: how likely it is to be a cause, against a variable.
+    :param needs: what a session needs for the value before, and for that after: values of a
+        setting, None for a variable that the jobs are not to have; and modules, None for one that
+        is not to be loaded.
+    """
+
+    name: str
+    before: str
+    after: str
+    weight: float
+    needs: tuple[Mapping[str, str | None], Mapping[str, str | None]]
+
+    def __str__(self) -> str:
+        return f'{self.name}: {self.before} -> {self.after}'
+
+    @property
+    def is_built(self) -> bool:
+        """Whether another value is another build."""
+        return not {ENVIRONMENT, FLAGS, SOURCES}.isdisjoint({*self.needs[0], *self.needs[1]})
+
+
+@dataclass(frozen=True)
+class Untried:
+    """A difference that is not switched.
+
+    :param why: the reason.
+    """
+
+    name: str
+    before: str
+    after: str
+    why: str
+
+    def __str__(self) -> str:
+        return f'{self.name}: {self.before} -> {self.after} ({self.why})'
+
+
+@dataclass(frozen=True)
+class State:
+    """What a session is started with.
+
+    :param unset: variables that its jobs are not to have.
+    :param unload: modules that are not to be loaded.
+    :param load: those that are.
+    """
+
+    setting: Setting
+    unset: frozenset[str]
+    unload: tuple[str, ...] = ()
+    load: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> list[str]:
+        """ReFrame's, that run cases in this state alone."""
+        unload = (word for name in self.unload for word in ('-u', name))
+        return [
+            *self.setting.options,
+            *unload,
+            *(word for name in self.load for word in ('-m', name)),
+        ]
+
+    @property
+    def exports(self) -> dict[str, str | None]:
+        """Variables for ReFrame; None of those that it is to lack."""
+        return {**dict.fromkeys(self.unset), **self.setting.exports}
+
+
+def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
+    """The state with some changes made, and all others undone.
+
+    :param switched: names of those that are made.
+    """
+    values: dict[str, str] = {}
+    unset, unload, load = set(), [], []
+    for one in factors:
+        is_made = one.name in switched
+        for name, value in one.needs[is_made].items():
+            if name.startswith(_MODULE_NAME):
+                unload += filter(None, [one.needs[not is_made][name]])
+                load += filter(None, [value])
+            elif value is None:
+                unset.add(name)
+            elif name == FLAGS and name in values:
+                values[name] += f' {value}'
+            else:
+                values[name] = value
+    return State(Setting(values), frozenset(unset), tuple(unload), tuple(load))
+
+
+def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | None:
+    """What figures of a session tell of a change instead of what was asked for; None if nothing.
+
+    :param facts: of a figure.
+    """
+    wanted = one.after if is_made else one.before
+    if Setting(dict.fromkeys(one.needs[1], '')).variables and facts:
+        found = facts.get(one.name) or '-'
+        return None if found == wanted else found
+    if one.name.startswith(_MODULE_NAME) and 'ran_modules' in facts:
+        kept = _modules_of(facts['ran_modules']).get(one.name.removeprefix(_MODULE_NAME), '-')
+        return None if kept == wanted else kept
+    if one.name.startswith(_FLAG_NAME) and 'flags' in facts:
+        kind = one.name.removeprefix(_FLAG_NAME)
+        found = next(iter(_by_kind(facts['flags']).get(kind, {'-'})))
+        return None if found == wanted else found
+    return None
+
+
+def factors_of(
+    facts: Sequence[Fact], figures: Mapping[int, FigureKey], site: _SiteConfig
+) -> tuple[list[Factor], list[Untried]]:
+    """The differences that figures were measured with: those that are switched, and the others.
+
+    :param figures: those to be explained, by their positions in the facts.
+    :param site: the configuration of the system, loaded.
+    """
+    made = _Maker(figures, site)
+    by_name: dict[str, list[Fact]] = {}
+    for fact in facts:
+        if not fact.figures.isdisjoint(figures):
+            by_name.setdefault(fact.name, []).append(fact)
+    switched: list[Factor] = []
+    untried: list[Untried] = []
+    for name, those in sorted(by_name.items()):
+        if name in _FOLLOW and len(by_name) > 1:
+            continue
+        if len({(one.before, one.after) for one in those}) > 1 or any(
+            ' / ' in text for one in those for text in (one.before, one.after)
+        ):
+            several = ' / '.join(sorted({one.after for one in those}))
+            untried.append(Untried(name, '-', several, 'it has several values'))
+            continue
+        (fact, *_) = those
+        try:
+            switched += made.factors(fact, by_name)
+        except AssayError as error:
+            untried.append(Untried(name, fact.before, fact.after, str(error)))
+    return switched, untried
+
+
+class _Maker:
+    """Makes changes of facts; their methods raise the reason if there is no way."""
+
+    def __init__(self, figures: Mapping[int, FigureKey], site: _SiteConfig) -> None:
+        self.figures, self.site = figures, site
+        self.environments = {one['name']: one for one in site['environments']}
+        self.families = {
+            str(self.environments.get(one.environment, {}).get('extras', {}).get('family', ''))
+            for one in figures.values()
+        }
+        self.cases = ' '.join({one.case for one in figures.values()})
+
+    def factors(self, fact: Fact, facts: Collection[str]) -> Iterator[Factor]:
+        if Setting({fact.name: ''}).variables:
+            yield self._variable(fact)
+        elif fact.name == 'flags':
+            yield from _flags(fact)
+        elif fact.name == 'ran_modules':
+            yield from self._modules(fact)
+        elif fact.name == 'ran_mpi' or (fact.name == 'mpi' and 'ran_mpi' not in facts):
+            yield self._mpi(fact)
+        elif fact.name == 'suite_commit':
+            yield from _sources(fact)
+        elif fact.name == 'nodes':
+            yield self._nodes(fact)
+        elif fact.name != 'mpi' and not _follows(fact, facts):
+            reason = (why for name, why in _NOT_TRIED.items() if fact.name.startswith(name))
+            raise AssayError(next(reason, 'there is no way to switch it'))
+
+    def _variable(self, fact: Fact) -> Factor:
+        sides = (None if told == '-' else told for told in (fact.before, fact.after))
+        before, after = ({fact.name: side} for side in sides)
+        return Factor(fact.name, fact.before, fact.after, self._weight(fact.name), (before, after))
+
+    def _weight(self, name: str) -> float:
+        """Of a variable."""
+        own = {key for key, one in FAMILIES.items() if name.startswith(one.own_variables or '\0')}
+        if name.startswith(OF_THE_START) or (own and own.isdisjoint(self.families)):
+            return _OF_NOTHING
+        for prefix, transport in _TRANSPORTS.items():
+            if name.startswith(prefix):
+                return _OF_THE_FABRIC if f'%fabric={transport}' in self.cases else _OF_ANOTHER
+        return 1.0
+
+    def _mpi(self, fact: Fact) -> Factor:
+        names = [self._environment(told) for told in (fact.before, fact.after)]
+        if names[0] == names[1]:
+            raise AssayError(f'{names[0]} is both')
+        before, after = ({ENVIRONMENT: name} for name in names)
+        return Factor('MPI', fact.before, fact.after, _MPI, (before, after))
+
+    def _environment(self, told: str) -> str:
+        """The environment that has an MPI."""
+        library = re.search(r'\((/.*)\)', told)
+        versions = {}
+        for name, one in self.environments.items():
+            places = [value for key, value in one.get('env_vars', ()) if key == 'PATH']
+            prefix = places[0].partition(':')[0].removesuffix('/bin') if places else ''
+            if library and prefix and library[1].startswith(f'{prefix}/'):
+                return str(name)
+            extras = one.get('extras', {})
+            versions[f'{extras.get("family")}@{extras.get("version")}'] = str(name)
+        if told in versions:
+            return versions[told]
+        raise AssayError(f'no environment of this system has {told}')
+
+    def _modules(self, fact: Fact) -> Iterator[Factor]:
+        """A change for each module; modules load what they need themselves."""
+        if self.site.get('systems/0/modules_system') == 'nomod':
+            raise AssayError('the system has no modules_system')
+        old, new = _modules_of(fact.before), _modules_of(fact.after)
+        for name in sorted(old.keys() | new.keys()):
+            key, sides = f'{_MODULE_NAME}{name}', (old.get(name), new.get(name))
+            if sides[0] != sides[1]:
+                told = [side or '-' for side in sides]
+                needs = {key: sides[0]}, {key: sides[1]}
+                yield Factor(key, told[0], told[1], _MODULE, needs)
+
+    def _nodes(self, fact: Fact) -> Factor:
+        schedulers = {one['scheduler'] for one in self.site.get('systems/0/partitions')}
+        if not schedulers <= {*SCHEDULERS}:
+            raise AssayError('jobs on other nodes are for systems whose jobs Slurm starts')
+        before, after = ({NODES: told} for told in (fact.before, fact.after))
+        return Factor('nodes', fact.before, fact.after, _NODES, (before, after))
+
+
+def _follows(fact: Fact, facts: Collection[str]) -> bool:
+    """Whether it is another that changed it: what a variable preloads."""
+    return fact.name.startswith(f'{OF_SETTINGS}preloaded ') and 'LD_PRELOAD' in facts
+
+
+#: What the names of changes begin with.
+_MODULE_NAME, _FLAG_NAME = 'module ', 'flag '
+
+
+def _modules_of(loaded: str) -> dict[str, str]:
+    """Modules by their names without versions."""
+    names = (one for one in loaded.split(':') if one and one != '-')
+    return {one.rpartition('/')[0] or one: one for one in names}
+
+
+# Flags --------------------------------------------------------------------------------------------
+
+
+def _flags(fact: Fact) -> Iterator[Factor]:
+    """A change for each kind of flag."""
+    old, new = _by_kind(fact.before), _by_kind(fact.after)
+    for kind in sorted(old.keys() | new.keys()):
+        sides = old.get(kind, {'-'}), new.get(kind, {'-'})
+        if sides[0] == sides[1]:
+            continue
+        if any(len(side) > 1 for side in sides):
+            raise AssayError('languages have other flags')
+        before, after = (next(iter(side)) for side in sides)
+        needs = (
+            {FLAGS: _negated(after) if before == '-' else before},
+            {FLAGS: _negated(before) if after == '-' else after},
+        )
+        yield Factor(f'{_FLAG_NAME}{kind}', before, after, _FLAG, needs)
+
+
+def _by_kind(flags: str) -> dict[str, set[str]]:
+    """The flags of a build by their kinds; several where its languages have not the same."""
+    found: dict[str, set[str]] = {}
+    languages = re.split(r'; (?=C\+\+: )', flags)
+    for words in languages:
+        for flag in words.removeprefix('C: ').removeprefix('C++: ').split():
+            found.setdefault(flag_kind(flag), set()).add(flag)
+    for kind, some in found.items():
+        if sum(any(one in words.split() for one in some) for words in languages) < len(languages):
+            found[kind] = {*some, '-'}
+    return found
+
+
+def _negated(flag: str) -> str:
+    """The flag that undoes another.
+
+    :raises AssayError: if there is none.
+    """
+    if re.match('-O', flag):
+        return '-O0'
+    if '=' not in flag and (match := re.match('-([fm])(no-)?', flag)):
+        return f'-{match[1]}{"" if match[2] else "no-"}{flag[match.end() :]}'
+    if match := re.match(r'-D(\w+)', flag):
+        return f'-U{match[1]}'
+    raise AssayError(f'no flag undoes {flag}')
+
+
+# Sources ------------------------------------------------------------------------------------------
+
+
+def _sources(fact: Fact) -> Iterator[Factor]:
+    """Programs of another commit; nothing if both have the same."""
+    here = suite_commit()
+    if fact.before != here and fact.after != here:
+        raise AssayError('neither is what is checked out now')
+    old, new = (None if told == here else told for told in (fact.before, fact.after))
+    other = old or new or ''
+    if other.endswith('-dirty'):
+        raise AssayError(f'files were changed since {other.removesuffix("-dirty")[:12]}')
+    ended = _git('diff', '--quiet', other, '--', paths.SOURCES.name)
+    if ended.returncode == 0:
+        return
+    if ended.returncode != 1:
+        raise AssayError(f'{other[:12]} is not in this repository')
+    folder = _checked_out(other)
+    sides = [str(paths.SOURCES) if told is None else folder for told in (old, new)]
+    before, after = ({SOURCES: side} for side in sides)
+    yield Factor('sources', fact.before, fact.after, _SOURCES, (before, after))
+
+
+def _checked_out(commit: str) -> str:
+    """The sources of a commit, in a folder of their own.
+
+    :raises AssayError: if they cannot be had.
+    """
+    folder = paths.STATE / 'sources' / commit
+    if not (folder / paths.SOURCES.name).is_dir():
+        packed = folder.with_suffix('.tar')
+        with explained(folder, 'made'):
+            folder.mkdir(parents=True, exist_ok=True)
+            ended = _git('archive', '--output', str(packed), commit, paths.SOURCES.name)
+            if ended.returncode:
+                raise AssayError(f'git archive {commit[:12]} failed: {ended.stderr.strip()}')
+            with tarfile.open(packed) as archive:
+                archive.extractall(folder, filter='data')
+            packed.unlink()
+    return str(folder / paths.SOURCES.name)
+
+
+def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Git in this checkout, whoever owns it."""
+    root = str(paths.ROOT)
+    where = ['-C', root, f'--git-dir={root}/.git', f'--work-tree={root}']
+    return git('assay culprit', *where, *arguments)

@@ -1,0 +1,191 @@
+"""Which change made figures worse, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+from assay.comparing.culprit import Culprits, effect_of
+from assay.comparing.factors import Factor, state
+from assay.report.console import as_change, as_interval, console, print_line, print_table
+from assay.results.diff.compared import Compared
+from assay.results.statistics.culprits import Answer
+from assay.results.statistics.series import ratio
+from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES
+from assay.spelling import many
+from assay.text import visible
+
+#: Answers and figures that are shown, and how likely an answer is at least.
+MOST, LEAST = 8, 0.01
+
+
+def show_culprits(found: Culprits) -> None:
+    """The answer first; then the evidence, what was not tried, and what to do."""
+    out = console()
+    print_line(out, visible(culprit_conclusion(found)))
+    asked = found.question
+    print_line(out, f'measured: {many(len(found.pairs), "pair")} of sessions, {_tells(found)}')
+    made = 'made here' if found.answer.changes else 'made by all'
+    print_table(out, 'explained', f'<figure|<case|<environment|change|{made}|95%', _figures(found))
+    print_line(out, '\npossible causes:')
+    for one in found.answers[:MOST]:
+        if one.probability >= LEAST:
+            print_line(out, visible(f'  {_probability(one)}  {answer_in_words(found, one)}'))
+    for untried in asked.untried:
+        print_line(out, visible(f'not tried: {untried}'))
+    if asked.left:
+        more = many(asked.left, 'more figure')
+        print_line(out, f'{more} got worse: -n and --figure choose which are explained')
+    if found.changes and found.is_sure:
+        for command in reproducer(found):
+            print_line(out, visible(f'to reproduce: {command}'))
+        for told in remedies(found.changes):
+            print_line(out, visible(f'to live without it: {told}'))
+    if found.stopped:
+        print_line(out, 'the same command goes on where it ended')
+
+
+def culprit_conclusion(found: Culprits) -> str:
+    """The answer, in a line."""
+    top = found.answer
+    sure = f'probability {_probability(top)}'
+    count = many(len(found.question.factors), 'change')
+    if not found.is_sure:
+        likely = ', '.join(
+            f'{answer_in_words(found, one)} ({one.probability:.0%})' for one in found.answers[:3]
+        )
+        return f'UNDECIDED among {count}: likeliest is {likely}; {found.stopped}'
+    match top.kind:
+        case 'none':
+            return f'NONE OF THESE: none of {count} that can be switched here did it, {sure}'
+        case 'several':
+            order = sorted(range(len(found.guilt)), key=lambda one: -found.guilt[one])
+            names = ', '.join(found.question.factors[one].name for one in order[:3])
+            return f'SEVERAL of {count} did it, none of them alone, {sure}; likeliest: {names}'
+        case _:
+            return f'FOUND: {answer_in_words(found, top)} did it, {sure}, of {count}'
+
+
+def _probability(one: Answer) -> str:
+    """Nothing is certain."""
+    return 'over 99.9%' if one.probability > 0.999 else f'{one.probability:.1%}'
+
+
+def answer_in_words(found: Culprits, one: Answer) -> str:
+    names = ' and '.join(str(found.question.factors[number]) for number in one.changes)
+    return names or {'none': 'none of these'}.get(one.kind, 'several small ones')
+
+
+def _tells(found: Culprits) -> str:
+    whose = 'it alone' if len(found.answer.changes) == 1 else 'these'
+    if not found.answer.changes:
+        whose = 'all changes'
+    if found.effect is None:
+        return 'which do not tell the effect yet'
+    one = found.effect
+    return (
+        f'of which {one.pairs} tell the effect: {whose} made {one.share:.0%} of the change '
+        f'({one.low:.0%} to {one.high:.0%}, 95% interval)'
+    )
+
+
+def _figures(found: Culprits) -> Iterator[tuple[str, ...]]:
+    """A row for each figure: what was seen, and what the answer makes of it here."""
+    for one in found.question.figures:
+        change, made = as_change(ratio(one.change)), ('-', '-')
+        if ends := _made(found, one):
+            made = as_change(ends[0]), as_interval(*ends[1:])
+        yield one.figure.figure, one.figure.case, one.figure.environment, change, *made
+
+
+def _made(found: Culprits, one: Compared) -> list[float] | None:
+    """The ratio that the answer makes of a figure here, and its 95% interval."""
+    effect = effect_of(found.answer, found.question.factors, found.pairs, [one])
+    if effect is None:
+        return None
+    ends = sorted(ratio(share * one.change) for share in (effect.low, effect.high))
+    return [ratio(effect.share * one.change), *ends]
+
+
+def reproducer(found: Culprits) -> list[str]:
+    """Two commands: without the changes, and with them."""
+    names = [one.name for one in found.changes]
+    return [_command(found, switched) for switched in ((), names)]
+
+
+def _command(found: Culprits, switched: tuple[str, ...] | list[str]) -> str:
+    asked = state(found.changes, switched)
+    words = []
+    for name, value in asked.exports.items():
+        words += ['-u', name] if value is None else [f'{name}={value}']
+    options = [*asked.options, *found.question.options]
+    return shlex.join([*(['env', *words] if words else []), './assay', 'run', *options])
+
+
+def remedies(changes: list[Factor]) -> Iterator[str]:
+    """How to live without changes, a sentence each."""
+    for change in changes:
+        for name, value in change.needs[0].items():
+            match name:
+                case _ if name == FLAGS:
+                    yield f'build with {value}'
+                case _ if name == ENVIRONMENT:
+                    yield f'run with {value}, which has {change.before}'
+                case _ if name == SOURCES:
+                    yield f'take the sources of {change.before}'
+                case _ if name == NODES:
+                    yield f'run on {value}; `assay screen` looks at the others'
+                case _ if name.startswith('module '):
+                    yield f'load {value}' if value else f'unload {change.after}'
+                case _ if value is None:
+                    yield f'unset {name}'
+                case _:
+                    yield f'export {name}={shlex.quote(value)}'
+
+
+def culprits_json(found: Culprits) -> str:
+    """JSON, for a ticket."""
+    asked = found.question
+    told: dict[str, Any] = {
+        'verdict': found.answer.kind if found.is_sure else 'undecided',
+        'conclusion': culprit_conclusion(found),
+        'probability': found.answer.probability,
+        'changes': [_change(one) for one in found.changes],
+        'answers': [
+            {
+                'kind': one.kind,
+                'changes': [asked.factors[number].name for number in one.changes],
+                'probability': one.probability,
+            }
+            for one in found.answers[:MOST]
+        ],
+        'effect': vars(found.effect) if found.effect else None,
+        'figures': [_figure(found, one) for one in asked.figures],
+        'pairs': [
+            {**vars(pair), 'value': pair.value(asked.figures), 'why': pair.why or None}
+            for pair in found.pairs
+        ],
+        'looked_at': [_change(one) for one in asked.factors],
+        'not_tried': [vars(one) for one in asked.untried],
+        'runs_before': asked.before,
+        'runs_after': asked.after,
+        'reproduce': reproducer(found) if found.changes else [],
+        'without_it': [*remedies(found.changes)],
+        'stopped': found.stopped or None,
+    }
+    return json.dumps(told, indent=2, allow_nan=False)
+
+
+def _change(one: Factor) -> dict[str, Any]:
+    return {'name': one.name, 'before': one.before, 'after': one.after}
+
+
+def _figure(found: Culprits, one: Compared) -> dict[str, Any]:
+    return {
+        'figure': one.figure.figure,
+        'case': one.figure.test_case,
+        'ratio': ratio(one.change),
+        'made_here': _made(found, one),
+    }

@@ -1,0 +1,593 @@
+"""Which change made figures worse: the search by itself, the changes, and a search in sessions."""
+
+import json
+import math
+import re
+import signal
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+
+from assay import AssayError, paths
+from assay.comparing import culprit, factors
+from assay.comparing.culprit import CulpritSearch, Journal, Pair, effect_of, question
+from assay.comparing.factors import Untried, differs_from, factors_of, state
+from assay.report.culprit import culprit_conclusion, culprits_json, show_culprits
+from assay.results import runner
+from assay.results.diff.causes import Fact
+from assay.results.diff.difference import difference
+from assay.results.figure_series import FigureKey
+from assay.results.history import load
+from assay.results.reframe_report import read_report
+from assay.results.runner import Concluded
+from assay.results.statistics.culprits import EFFECTS, PRIOR, SCALES, SURE, Search
+from assay.results.verdict import Verdict
+from assay.running import reframe_options, runs
+from assay.running.supervise import Ended
+from sessions import Machine
+from stored import put
+
+# The search ---------------------------------------------------------------------------------------
+
+
+def searched(count, effect, spread=0.4, seed=1, most=60, weights=None):
+    """A search, and how many pairs it had; the effect is of a set of changes."""
+    random = np.random.default_rng(seed)
+    search = Search(weights or [1.0] * count, spread)
+    pairs = 0
+    while search.answers()[0].probability < SURE and pairs < most:
+        split = search.next()
+        value = effect(split.first) - effect(split.second) + random.normal(0, spread)
+        search.record(split.first, split.second, value)
+        pairs += 1
+    return search, pairs
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_one_of_many_is_found_in_some_pairs(seed):
+    search, pairs = searched(40, lambda made: float(made[17]), seed=seed)
+    assert (search.answers()[0].kind, search.answers()[0].changes) == ('one', (17,))
+    # One by one it would take 40 of them, and each more than once.
+    assert pairs < 20
+    assert search.guilt().argmax() == 17
+
+
+@pytest.mark.parametrize('seed', range(3))
+def test_none_of_these_is_an_answer(seed):
+    search, _ = searched(20, lambda made: 0.0, seed=seed)
+    assert search.answers()[0].kind == 'none'
+
+
+@pytest.mark.parametrize(
+    'effect',
+    [
+        lambda made: float(made[3] and made[8]),
+        lambda made: (float(made[3]) + float(made[8])) / 2,
+        lambda made: float(made[3] or made[8]),
+    ],
+    ids=['both', 'sum', 'either'],
+)
+def test_two_changes_together_are_found(effect):
+    search, _ = searched(10, effect, spread=0.2)
+    assert search.answers()[0].changes == (3, 8)
+
+
+def test_several_small_ones_are_told_from_one():
+    search, _ = searched(12, lambda made: float(made.mean()), spread=0.1)
+    assert search.answers()[0].kind == 'several'
+
+
+def test_one_value_that_others_disturbed_accuses_nobody():
+    search = Search([1.0] * 4, 0.2)
+    first = np.array([True, True, False, False])
+    search.record(first, ~first, 25.0)
+    assert max(search.guilt()) < 0.9
+    for _ in range(4):
+        for change in range(4):
+            alone = np.arange(4) == change
+            search.record(alone, ~alone, 1.0 if change == 2 else -1.0)
+    assert search.answers()[0].changes == (2,)
+
+
+def test_a_likelier_change_needs_less():
+    likely = searched(32, lambda made: float(made[5]), weights=[1.0] * 5 + [500.0] + [1.0] * 26)
+    even = searched(32, lambda made: float(made[5]))
+    assert likely[1] < even[1]
+
+
+def test_probabilities_are_those_of_bayes_rule():
+    """Against sums over all causes, effects and scales that are written out one by one."""
+    search = Search([1.0, 2.0, 3.0])
+    data = [((1, 0, 0), (0, 1, 1), 0.9), ((1, 1, 1), (0, 0, 0), 1.1)]
+    for first, second, value in data:
+        search.record(np.array(first, bool), np.array(second, bool), value)
+    weights = {0: 1 / 6, 1: 2 / 6, 2: 3 / 6}
+    twos = {(0, 1): 2 / 11, (0, 2): 3 / 11, (1, 2): 6 / 11}
+    causes = [('none', PRIOR['none'], lambda made: 0.0)]
+    causes += [((i,), PRIOR['one'] * w, lambda made, i=i: made[i]) for i, w in weights.items()]
+    for (i, j), w in twos.items():
+        causes += [
+            ((i, j), PRIOR['both'] * w, lambda made, i=i, j=j: made[i] * made[j]),
+            ((i, j), PRIOR['either'] * w, lambda made, i=i, j=j: max(made[i], made[j])),
+        ]
+        causes += [
+            (
+                (i, j),
+                PRIOR['sum'] / 3 * w,
+                lambda made, i=i, j=j, a=a: a * made[i] + (1 - a) * made[j],
+            )
+            for a in (0.25, 0.5, 0.75)
+        ]
+
+    def likelihood(mean, value, scale):
+        t = (value - mean) / (scale / math.sqrt(2))
+        return (1 + t * t / 4) ** -2.5 / (scale / math.sqrt(2))
+
+    def evidence(cause):
+        total = 0.0
+        for effect, scale in product(EFFECTS, SCALES):
+            here = math.exp(-((math.log(effect) / 0.35) ** 2) / 2)
+            for first, second, value in data:
+                here *= likelihood(effect * (cause(first) - cause(second)), value, scale)
+            total += here
+        return total
+
+    expected = {}
+    for name, prior, cause in causes:
+        expected[name] = expected.get(name, 0.0) + prior * evidence(cause)
+    found = {
+        one.changes or one.kind: one.probability
+        for one in search.answers()
+        if one.kind != 'several'
+    }
+    known = sum(found.values())
+    for name, value in expected.items():
+        assert found[name] / known == pytest.approx(value / sum(expected.values()), rel=1e-6)
+
+
+def test_what_costs_more_is_measured_later():
+    """A change that is built stays on one side as long as others can tell as much."""
+    search = Search([1.0] * 8, 0.3)
+    assert search.next(lambda splits: np.where(splits[:, 2], 1.0, math.inf)).first[2]
+
+
+def test_the_same_is_measured_after_the_same():
+    """A search that goes on does what it would have done."""
+    splits = []
+    for _ in range(2):
+        search = Search([1.0] * 12, 0.3)
+        search.record(np.arange(12) < 6, np.arange(12) >= 6, 1.0)
+        splits.append(search.next().first)
+    assert np.array_equal(*splits)
+
+
+# Changes ------------------------------------------------------------------------------------------
+
+FIGURE = FigureKey('toy', 'node', 'openmpi', 'Ring %fabric=ucx-shm', 'latency', 'us')
+
+
+class Site(dict):
+    """A configuration that is loaded."""
+
+    def __init__(self, scheduler='local'):
+        super().__init__(
+            environments=[
+                {
+                    'name': name,
+                    'extras': {'family': 'openmpi', 'version': version},
+                    'env_vars': [['PATH', f'/opt/{name}/bin:$PATH']],
+                }
+                for name, version in (('openmpi', '5.0.9'), ('openmpi-old', '5.0.3'))
+            ]
+        )
+        self.scheduler = scheduler
+
+    def get(self, name):
+        if name == 'systems/0/modules_system':
+            return 'nomod' if self.scheduler == 'local' else 'lmod'
+        return [{'name': 'node', 'scheduler': self.scheduler}]
+
+
+def changes(*facts, site=None):
+    found = [Fact(*one, frozenset([0])) for one in facts]
+    return factors_of(found, {0: FIGURE}, site or Site())
+
+
+def test_a_variable_is_set_and_unset():
+    (one, other), untried = changes(('UCX_TLS', '-', 'tcp'), ('OMPI_MCA_pml', 'ob1', 'ucx'))
+    assert untried == []
+    assert (one.name, one.needs) == (
+        'OMPI_MCA_pml',
+        ({'OMPI_MCA_pml': 'ob1'}, {'OMPI_MCA_pml': 'ucx'}),
+    )
+    assert other.needs == ({'UCX_TLS': None}, {'UCX_TLS': 'tcp'})
+    none, both = state([one, other], []), state([one, other], ['UCX_TLS', 'OMPI_MCA_pml'])
+    assert none.setting.variables == {'OMPI_MCA_pml': 'ob1'}
+    assert none.exports == {'UCX_TLS': None}
+    assert both.setting.variables == {'OMPI_MCA_pml': 'ucx', 'UCX_TLS': 'tcp'}
+    assert both.exports == {}
+
+
+def test_variables_of_the_fabric_come_first_and_those_of_other_mpis_last():
+    names = ('UCX_TLS', 'FI_PROVIDER', 'MPIR_CVAR_X', 'OMPI_MCA_x', 'PRTE_MCA_y')
+    found, _ = changes(*((name, '-', '1') for name in names))
+    weights = {one.name: one.weight for one in found}
+    assert sorted(weights, key=weights.get, reverse=True)[:2] == ['UCX_TLS', 'OMPI_MCA_x']
+    assert weights['MPIR_CVAR_X'] == weights['PRTE_MCA_y'] == min(weights.values())
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'needs'),
+    [
+        ('C: -O3; C++: -O3', 'C: -O1; C++: -O1', {'-O': ('-O3', '-O1')}),
+        ('-O2', '-O2 -ffast-math', {'-ffast-math': ('-fno-fast-math', '-ffast-math')}),
+        ('-O2 -fno-inline', '-O2', {'-finline': ('-fno-inline', '-finline')}),
+        ('-O2', '', {'-O': ('-O2', '-O0')}),
+        ('-mavx2 -DX=1', '-mavx2', {'-DX': ('-DX=1', '-UX')}),
+        (
+            '-O3 -mtune=a',
+            '-O1 -mtune=b',
+            {'-O': ('-O3', '-O1'), '-mtune': ('-mtune=a', '-mtune=b')},
+        ),
+    ],
+)
+def test_flags_are_switched_one_by_one(before, after, needs):
+    found, untried = changes(('flags', before, after), ('hash', 'a', 'b'))
+    assert untried == []
+    told = {one.name: tuple(side['flags'] for side in one.needs) for one in found}
+    assert told == {f'flag {kind}': sides for kind, sides in needs.items()}
+    assert all(one.is_built for one in found)
+    switched = state(found, [one.name for one in found])
+    assert switched.setting.values['flags'].split() == [after for _, after in needs.values()]
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'why'),
+    [
+        ('C: -O3; C++: -O3', 'C: -O1; C++: -O3', 'languages have other flags'),
+        ('-march=a', '', 'no flag undoes -march=a'),
+    ],
+)
+def test_flags_that_cannot_be_switched_are_told(before, after, why):
+    found, (one,) = changes(('flags', before, after))
+    assert (found, one.why) == ([], why)
+
+
+def test_an_mpi_is_an_environment_of_its_version_or_place():
+    (one,), untried = changes(('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9'))
+    assert one.needs == ({'env': 'openmpi-old'}, {'env': 'openmpi'})
+    assert untried == []
+    told = [f'Open MPI v5 (/opt/{name}/lib/libmpi.so)' for name in ('openmpi-old', 'openmpi')]
+    (one,), _ = changes(('ran_mpi', *told), ('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9'))
+    assert one.needs == ({'env': 'openmpi-old'}, {'env': 'openmpi'})
+    found, (gone,) = changes(('mpi', 'openmpi@4', 'openmpi@5.0.9'))
+    assert (found, gone.why) == ([], 'no environment of this system has openmpi@4')
+
+
+def test_nodes_are_switched_where_slurm_starts_jobs():
+    (one,), _ = changes(('nodes', 'n[1-2]', 'n[3-4]'), site=Site('squeue'))
+    assert one.needs == ({'nodes': 'n[1-2]'}, {'nodes': 'n[3-4]'})
+    found, (gone,) = changes(('nodes', 'n1', 'n2'))
+    assert not found and 'Slurm' in gone.why
+
+
+def test_modules_are_loaded_and_unloaded_one_by_one():
+    found, _ = changes(
+        ('ran_modules', 'gcc/12:ucx/1.14:tool', 'gcc/12:ucx/1.15:fabric/2'), site=Site('squeue')
+    )
+    names = {one.name: one for one in found}
+    assert {name: (one.before, one.after) for name, one in names.items()} == {
+        'module ucx': ('ucx/1.14', 'ucx/1.15'),
+        'module fabric': ('-', 'fabric/2'),
+        'module tool': ('tool', '-'),
+    }
+    assert state([names['module ucx']], []).options == ['-u', 'ucx/1.15', '-m', 'ucx/1.14']
+    assert state(found, [*names]).options == [
+        *('-u', 'tool', '-u', 'ucx/1.14', '-m', 'fabric/2', '-m', 'ucx/1.15')
+    ]
+    told = {'ran_modules': 'gcc/12:ucx/1.15'}
+    assert differs_from(names['module ucx'], told, True) is None
+    assert differs_from(names['module ucx'], told, False) == 'ucx/1.15'
+    assert differs_from(names['module tool'], told, True) is None
+    found, (gone,) = changes(('ran_modules', 'ucx/1.14', 'ucx/1.15'))
+    assert not found and gone.why == 'the system has no modules_system'
+
+
+def test_what_cannot_be_switched_is_told_with_the_reason():
+    found, untried = changes(
+        ('ran_on_kernel', '6.1', '6.5'),
+        ('setting limit of stack', '8 MiB', 'unlimited'),
+        ('setting preloaded library libslow.so', '-', '/x'),
+        ('UCX_TLS', 'a / b', 'c'),
+        ('compiler', 'gcc@12', 'gcc@13'),
+        ('something', 'a', 'b'),
+    )
+    assert found == []
+    assert {one.name for one in untried} == {
+        *('ran_on_kernel', 'setting limit of stack', 'setting preloaded library libslow.so'),
+        *('UCX_TLS', 'compiler', 'something'),
+    }
+    assert all(one.why for one in untried)
+    # What a variable preloads is that variable's.
+    found, untried = changes(
+        ('LD_PRELOAD', '-', '/x/libslow.so'), ('setting preloaded library libslow.so', '-', '/x')
+    )
+    assert [one.name for one in found] == ['LD_PRELOAD'] and untried == []
+
+
+def test_sources_of_another_commit_are_taken_from_git(monkeypatch, tmp_path):
+    answers = {'diff': 1}
+    asked = []
+
+    def git(*words):
+        asked.append(words)
+        return type('Ended', (), {'returncode': answers.get(words[0], 0), 'stderr': ''})
+
+    monkeypatch.setattr(factors, '_git', git)
+    monkeypatch.setattr(factors, 'suite_commit', lambda: 'b' * 40)
+    monkeypatch.setattr(factors, '_checked_out', lambda commit: f'/at/{commit[:4]}')
+    (one,), _ = changes(('suite_commit', 'a' * 40, 'b' * 40))
+    assert one.needs == ({'sources': '/at/aaaa'}, {'sources': str(paths.SOURCES)})
+    answers['diff'] = 0
+    assert changes(('suite_commit', 'a' * 40, 'b' * 40)) == ([], [])
+    answers['diff'] = 128
+    for before, why in (('a' * 40, 'not in this'), ('a' * 40 + '-dirty', 'files were changed')):
+        found, (gone,) = changes(('suite_commit', before, 'b' * 40))
+        assert not found and why in gone.why
+    _, (gone,) = changes(('suite_commit', 'a' * 40, 'c' * 40))
+    assert 'neither' in gone.why
+
+
+def test_what_jobs_had_is_held_against_what_was_asked_for():
+    (variable,), _ = changes(('UCX_TLS', '-', 'tcp'))
+    assert differs_from(variable, {'UCX_TLS': 'tcp', 'by': 'cmake'}, True) is None
+    assert differs_from(variable, {'by': 'cmake'}, False) is None
+    assert differs_from(variable, {'UCX_TLS': 'tcp'}, False) == 'tcp'
+    assert differs_from(variable, {'by': 'cmake'}, True) == '-'
+    assert differs_from(variable, {}, True) is None  # it tells nothing
+    (flag,), _ = changes(('flags', 'C: -O3; C++: -O3', 'C: -O1; C++: -O1'))
+    assert differs_from(flag, {'flags': 'C: -O1 -g; C++: -O1 -g'}, True) is None
+    assert differs_from(flag, {'flags': 'C: -O3; C++: -O3'}, True) == '-O3'
+
+
+# In sessions --------------------------------------------------------------------------------------
+
+NAMES = [f'OMPI_MCA_{letter}' for letter in 'abcdefgh']
+
+
+class Switched(Machine):
+    """A machine whose sessions have variables, some of which make figures worse."""
+
+    def __init__(self, *about):
+        super().__init__(*about)
+        self.guilty = {'OMPI_MCA_c'}
+        self.stuck = {}
+        self.environment = dict.fromkeys(NAMES, 'new')
+        self.asked = []
+        self.change = self._change
+
+    def _change(self, name, number, case, values):
+        had = {**self.variables, **self.stuck}
+        case['ran_variables'] = ' '.join(f'{key}={value}' for key, value in sorted(had.items()))
+        if self.guilty and all(had.get(one) == 'new' for one in self.guilty):
+            values['latency'] *= 1.2
+
+    def state(self, variables):
+        """A stored run of a state."""
+        self.variables = variables
+        report = self.report('openmpi')
+        put(self.database, report)
+        return report['session_info']['uuid']
+
+    def run(self, own, text, options, handles, audience, purpose, exports):
+        inherited = {
+            name: value
+            for name, value in {**self.environment, **exports}.items()
+            if name in NAMES and value is not None
+        }
+        given = [one.partition('=')[2] for one in options if one.startswith('env_vars=')]
+        self.variables = inherited | (json.loads(given[0]) if given else {})
+        self.asked.append(self.variables)
+        return super().run(own, text, ['-p', '^openmpi$'], handles, audience, purpose, {})
+
+
+@pytest.fixture
+def machine(tmp_path, golden_report, monkeypatch):
+    monkeypatch.setattr('assay.paths.RUNS', tmp_path / 'runs')
+    monkeypatch.setattr('assay.paths.CULPRITS', tmp_path / 'culprits')
+    monkeypatch.setenv('COLUMNS', '200')
+    one = Switched(tmp_path / 'results.db', golden_report)
+    monkeypatch.setattr(
+        runner,
+        'judge_session',
+        lambda own, end, given: Concluded(read_report(own.report), [], Verdict((), 0, ())),
+    )
+    monkeypatch.setattr(runner, 'store_verdict', lambda report, verdict: [])
+    monkeypatch.setattr(culprit, 'load', lambda: load(one.database))
+    return one
+
+
+def asked(machine, before=(), cases='', figures=''):
+    """The question that runs with no variables and with all of them leave."""
+    old = {machine.state(dict(before)) for _ in range(3)}
+    new = {machine.state(dict.fromkeys(NAMES, 'new')) for _ in range(3)}
+    history = load(machine.database)
+    sides = ([run for run in history.runs if run.uuid in some] for some in (old, new))
+    return question(difference(history, *sides), Site(), cases, figures)
+
+
+def search(machine, one, seconds=None):
+    given = reframe_options.read_for('a comparison', [])
+    machine.own = runs.begin()  # each command has another
+    return CulpritSearch(machine, one, given, one.options, [], seconds)
+
+
+def test_the_variable_that_did_it_is_found(machine, capsys):
+    one = asked(machine)
+    assert {factor.name for factor in one.factors} == {*NAMES}
+    assert {figure.figure.figure for figure in one.figures} == {'latency'}
+    found = search(machine, one).run()
+    assert [change.name for change in found.changes] == ['OMPI_MCA_c'] and found.is_sure
+    assert found.stopped == '' and found.effect.low < 1 < found.effect.high
+    # The first asks whether it comes back at all; the last two change the one alone.
+    assert len(found.pairs[0].first) == 8
+    assert [pair.first for pair in found.pairs][-2] == ('OMPI_MCA_c',)
+    assert {*found.pairs[-1].first} - {*found.pairs[-1].second} == {'OMPI_MCA_c'}
+    # A B and then B A.
+    sizes = [len(one) for one in machine.asked]
+    assert sizes[:2] == [8, 0]
+    assert sizes[2:4] == [len(found.pairs[1].second), len(found.pairs[1].first)]
+    assert {run.summary.purpose for run in load(machine.database).runs} == {None, 'culprit'}
+    show_culprits(found)
+    text = capsys.readouterr().out
+    assert text.startswith('FOUND: OMPI_MCA_c: - -> new did it, probability ')
+    assert "to reproduce: env -u OMPI_MCA_c ./assay run -n '^Ring" in text
+    assert """-S 'env_vars={"OMPI_MCA_c": "new"}'""" in text
+    assert 'to live without it: unset OMPI_MCA_c' in text
+    told = json.loads(culprits_json(found))
+    assert (told['verdict'], [one['name'] for one in told['changes']]) == ('one', ['OMPI_MCA_c'])
+    assert told['figures'][0]['made_here'][0] == pytest.approx(1.2, abs=0.03)
+
+
+def test_a_variable_that_is_gone_is_set_again(machine):
+    """What the state before had is given to its sessions."""
+    machine.guilty = {'OMPI_MCA_c'}
+    one = asked(machine, before={'OMPI_MCA_a': 'old'})
+    found = search(machine, one).run()
+    assert [change.name for change in found.changes] == ['OMPI_MCA_c']
+    assert {asked.get('OMPI_MCA_a') for asked in machine.asked} == {'old', 'new'}
+
+
+def test_what_no_change_brings_back_is_none_of_these(machine, capsys):
+    one = asked(machine)
+    machine.guilty = set()
+    found = search(machine, one).run()
+    assert found.answer.kind == 'none' and found.is_sure
+    show_culprits(found)
+    assert capsys.readouterr().out.startswith('NONE OF THESE: none of 8 changes that can be')
+
+
+def test_two_that_are_needed_both(machine):
+    machine.guilty = {'OMPI_MCA_b', 'OMPI_MCA_g'}
+    found = search(machine, asked(machine)).run()
+    assert {change.name for change in found.changes} == machine.guilty
+
+
+def test_a_search_that_was_stopped_goes_on(machine, capsys):
+    one = asked(machine)
+    first = search(machine, one, seconds=1e-9).run()
+    assert first.stopped.startswith('the time of') and not first.is_sure
+    show_culprits(first)
+    out = capsys.readouterr().out
+    assert out.startswith('UNDECIDED among 8 changes') and 'the same command goes on' in out
+    journal = Journal(one.name)
+    more = search(machine, one)
+    more._measure(more._next())
+    # What was being written when the machine stopped is forgotten.
+    with journal.path.open('a') as file:
+        file.write('{"first": [')
+    again = search(machine, one)
+    assert again.pairs == more.pairs and again.search.measured == 1
+    found = again.run()
+    assert [change.name for change in found.changes] == ['OMPI_MCA_c']
+    assert Journal(one.name).pairs == [*found.pairs]
+    done = len(machine.asked)
+    assert search(machine, one).run().is_sure and len(machine.asked) == done
+
+
+def test_a_damaged_journal_is_told(machine):
+    one = asked(machine)
+    paths.CULPRITS.mkdir()
+    (paths.CULPRITS / f'{one.name}.jsonl').write_text('{"what": 1}\n')
+    with pytest.raises(AssayError, match='is damaged: remove it'):
+        search(machine, one)
+
+
+def test_a_change_that_jobs_do_not_get_is_tried_no_more(machine):
+    """As where the file of the system sets a variable."""
+    one = asked(machine)
+    machine.stuck = {'OMPI_MCA_a': 'other'}
+    found = search(machine, one).run()
+    assert [change.name for change in found.changes] == ['OMPI_MCA_c']
+    (gone,) = found.question.untried
+    assert (gone.name, gone.why) == ('OMPI_MCA_a', 'jobs had other in place of new')
+    machine.stuck = dict.fromkeys(NAMES, 'other')
+    with pytest.raises(AssayError, match='no change can be switched here: OMPI_MCA_a'):
+        search(machine, replace(one, before=('another',))).run()
+
+
+def test_a_signal_ends_it_and_keeps_what_was_measured(machine):
+    one = asked(machine)
+    machine.ends[4] = Ended(stopped=signal.SIGTERM)
+    found = search(machine, one).run()
+    assert (found.stopped, found.signal, len(found.pairs)) == (
+        'stopped by SIGTERM',
+        signal.SIGTERM,
+        1,
+    )
+
+
+def test_sessions_without_values_end_it(machine):
+    one = asked(machine)
+    machine.change = lambda name, number, case, values: False
+    found = search(machine, one).run()
+    assert found.stopped.startswith('3 pairs had no value')
+    assert [pair.figures for pair in found.pairs] == [{}] * 3
+
+
+def test_nothing_worse_is_nothing_to_explain(machine):
+    machine.guilty = set()
+    with pytest.raises(AssayError, match='no figure is worse after'):
+        asked(machine)
+    machine.guilty = {'OMPI_MCA_c'}
+    with pytest.raises(AssayError, match='no figure is worse after'):
+        asked(machine, figures='bandwidth')
+
+
+def test_cases_and_figures_are_chosen(machine):
+    one = asked(machine, cases='%fabric=tcp')
+    assert {figure.figure.case for figure in one.figures} == {
+        'Ring %fabric=tcp %layout=packed %scale=1_node'
+    }
+    assert one.left == 2
+    assert one.options == [
+        *('-n', f'^{re.escape("Ring%fabric=tcp%layout=packed%scale=1_node")}$'),
+        *('-p', '^(?:openmpi)$'),
+    ]
+
+
+# What is said -------------------------------------------------------------------------------------
+
+
+def test_the_effect_is_told_by_pairs_that_separate_it(machine):
+    one = asked(machine)
+    factor = next(factor for factor in one.factors if factor.name == 'OMPI_MCA_c')
+    (figure, *_) = one.figures
+    name = str(figure.figure)
+
+    def pair(first, second, share):
+        values = {name: (math.exp(share * figure.change), 1.0)}
+        return Pair(first, second, values, (), 1.0)
+
+    pairs = [
+        pair(('OMPI_MCA_c',), (), 1.1),
+        pair(('OMPI_MCA_a',), ('OMPI_MCA_c',), -0.9),
+        pair(('OMPI_MCA_a',), (), 0.0),
+        Pair((), (), {}, (), 1.0, 'nothing'),
+    ]
+    answer = Search([1.0]).answers()[0]
+    told = effect_of(answer, [factor], pairs, [figure])
+    assert told.share == pytest.approx(1.0) and told.pairs == 3
+    assert told.low == pytest.approx(2 - told.high) and told.low < 0.8
+    assert effect_of(answer, [factor], pairs[:1], [figure]) is None
+
+
+def test_several_name_their_likeliest_parts(machine):
+    one = replace(asked(machine), untried=(Untried('kernel', 'a', 'b', 'it is of the machine'),))
+    found = search(machine, one, 1e-9).run()
+    kinds = {answer.kind: answer for answer in found.answers}
+    sure = replace(kinds['several'], probability=0.97)
+    told = culprit_conclusion(replace(found, answers=(sure,)))
+    assert told.startswith('SEVERAL of 8 changes did it, none of them alone, probability 97.0%')
