@@ -428,6 +428,17 @@ def test_communicators_made_and_freed_again_and_again(counted):
     counted('communicators', 'many', made_and_freed(300), ranks=2)
 
 
+def test_communicators_that_are_used_while_they_are_freed(counted):
+    expected = Expected()
+    for rank in RANKS:
+        expected.send(rank, 'MPI_Sendrecv', after(rank), 4 * 3, times=3)
+        expected.send(rank, 'MPI_Sendrecv', rank, 4, times=3)
+    for name in ('Comm_dup', 'Comm_idup', 'Wait'):
+        expected.call(RANKS, f'MPI_{name}', times=3)
+    expected.call(RANKS, 'MPI_Comm_free', times=6)
+    counted('communicators', 'callbacks', expected)
+
+
 def test_freed_communicators_take_no_memory(witnessed, compiled):
     """Without the logs of the section profile, which have bounds of their own."""
     env = {'ASSAY_WITNESS': 'matrix'}

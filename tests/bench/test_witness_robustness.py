@@ -258,7 +258,7 @@ def harmless(compiled) -> Path:
 
 def test_error_handlers_hear_of_the_program_alone(same, harmless):
     """With types, ranks, roots and communicators that are none, and buffers in place."""
-    parts = ['null-types', 'nobody', 'neighbours', 'sides', 'wrong']
+    parts = ['null-types', 'nobody', 'neighbours', 'sides', 'wrong', 'freed']
     check_complete(same(harmless, *parts, ranks=3), ranks=3)
 
 
@@ -269,7 +269,8 @@ def test_finalize_joins_no_collective_of_the_program(same, harmless, part):
 
 
 def test_cancelled_and_failed(same, harmless):
-    check_complete(same(harmless, 'cancelled', 'failed-waits', 'communicators', ranks=2))
+    parts = ['cancelled', 'failed-waits', 'communicators', 'ignored-statuses']
+    check_complete(same(harmless, *parts, ranks=2))
 
 
 def test_threads_that_end_leave_their_sums_alone(same, harmless):

@@ -228,6 +228,33 @@ static void make_and_free(int times)
     }
 }
 
+static int send_around(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)key, (void)value, (void)extra;
+    around(comm, 3);
+    return MPI_SUCCESS;
+}
+
+/* One that is used while it is freed, whose handle the next one of another size gets. */
+static void callbacks(void)
+{
+    int key, word = 7, got = 0;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, send_around, &key, NULL);
+    for (int i = 0; i < 3; i++) {
+        MPI_Comm copy, own;
+        MPI_Request request;
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        MPI_Comm_set_attr(copy, key, NULL);
+        MPI_Comm_free(&copy);
+        MPI_Comm_idup(MPI_COMM_SELF, &own, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&word, 1, MPI_INT, 0, 1, &got, 1, MPI_INT, 0, 1, own, MPI_STATUS_IGNORE);
+        check(got == word, "in its own");
+        MPI_Comm_free(&own);
+    }
+    MPI_Comm_free_keyval(&key);
+}
+
 static void few(void)
 {
     make_and_free(30);
@@ -243,7 +270,8 @@ int main(int argc, char **argv)
     static const struct part parts[] = {
         { "split", split }, { "groups", groups }, { "inter", inter },
         { "grid", grid },   { "graph", graph },   { "star", star },
-        { "few", few },     { "many", many },     { NULL, NULL },
+        { "few", few },     { "many", many },     { "callbacks", callbacks },
+        { NULL, NULL },
     };
     return run_parts(argc, argv, parts);
 }

@@ -208,6 +208,21 @@ static void wrong(void)
     tell("no such root", MPI_Bcast(data, 1, MPI_INT, size, MPI_COMM_WORLD));
 }
 
+/* With what was freed: where the handler returns, MPICH returns success all the same. */
+static void freed(void)
+{
+#ifndef OPEN_MPI /* which looks into it */
+    MPI_Comm copy, made;
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    made = copy;
+    MPI_Comm_free(&copy);
+    tell("send in a freed one", MPI_Send(data, 1, MPI_INT, 0, 1, made));
+    tell("barrier in a freed one", MPI_Barrier(made));
+    copy = made;
+    tell("dup of a freed one", MPI_Comm_dup(made, &copy));
+#endif
+}
+
 /* The root has less room than comes, in the only collective. */
 static void truncated(void)
 {
@@ -285,6 +300,24 @@ static void failed_waits(void)
         MPI_Waitall(2, requests, statuses);
     }
     say("got %d", *got);
+}
+
+/* As before, but the statuses are ignored; the one that comes last has an open source. */
+static void ignored_statuses(void)
+{
+    MPI_Request requests[4];
+    int next = (rank + 1) % size, before = (rank + size - 1) % size, class;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Irecv(got, 1, MPI_INT, before, 4, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(got, 8, MPI_INT, MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, &requests[1]);
+    for (int i = 0; i < 2; i++)
+        MPI_Isend(data, 8, MPI_INT, next, 4 + i, MPI_COMM_WORLD, &requests[2 + i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    int code = MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    MPI_Error_class(code, &class);
+    for (int i = 0; i < 4; i++)
+        say("class %d, %d done %d", class, i, requests[i] == MPI_REQUEST_NULL);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
 }
 
 /* Threads that come, send one message to this rank itself, and go. */
@@ -380,6 +413,8 @@ int main(int argc, char **argv)
         { "communicators", communicators },
         { "cancelled", cancelled },
         { "failed-waits", failed_waits },
+        { "ignored-statuses", ignored_statuses },
+        { "freed", freed },
         { "short-threads", short_threads },
         { "requests-freed", requests_freed },
         { "types-freed", types_freed },
