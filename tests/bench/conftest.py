@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
-import fasteners
 import pytest
 from wrong_kernels import Built, Mutant
 
@@ -20,6 +19,7 @@ from building import (
     PROGRAMS,
     SANITIZED,
     SOURCES,
+    build_once,
     check_command,
     configure,
     kept_builds,
@@ -57,22 +57,7 @@ def build(mpi: Mpi, surroundings: dict[str, str]) -> Callable[..., Path]:
 
     Workers that run tests beside each other share what one of them builds, and later tests too.
     """
-    kept = kept_builds(mpi, surroundings)
-
-    @cache
-    def build(target: str, sanitizers: str = '') -> Path:
-        folder = kept / (sanitizers or 'plain')
-        with fasteners.InterProcessLock(folder.with_suffix('.lock')):
-            try:
-                if not (folder / 'Makefile').exists():
-                    configure(mpi, surroundings, folder, f'-DASSAY_SANITIZE={sanitizers}')
-                make(folder, target, surroundings)
-            except BaseException:  # what has been compiled would warn no more
-                shutil.rmtree(folder, ignore_errors=True)
-                raise
-        return folder
-
-    return build
+    return cache(partial(build_once, kept_builds(mpi, surroundings), mpi, surroundings))
 
 
 @pytest.fixture(scope='session')

@@ -1,8 +1,6 @@
 """``collectives``: its report, and that every operation's wrong result is found."""
 
-import pytest
-
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 from measured import check_head, check_samples
 
 OPS = [
@@ -19,7 +17,7 @@ OPS = [
 AT_THE_ROOT = ('reduce', 'gather')
 
 
-@pytest.mark.parametrize('ranks', [2, 3])
+@dealt('ranks', [2, 3])
 def test_all_operations(run, ranks):
     arguments = ['--min', '8', '--max', '40', '--budget', '0.01', '--limits']
     done = run('collectives', *arguments, ranks=ranks)
@@ -104,7 +102,7 @@ def test_a_wrong_result_of_other_operations_is_found(run, fault, op, rank):
     assert 'arrived wrong' in done.err or 'gave a wrong sum' in done.err
 
 
-@pytest.mark.parametrize('op', OPS[1:])
+@dealt('op', OPS[1:])
 def test_a_wrong_result_is_found(run, fault, op):
     rank = 0 if op in AT_THE_ROOT else 1
     done = run(
@@ -119,6 +117,7 @@ def test_a_wrong_result_is_found(run, fault, op):
     assert not list(done.files.glob('report.json'))
 
 
+@on_one_mpi
 def test_sizes_that_hold_no_doubles_are_refused(run):
     done = run('collectives', '--min', '12')
     assert done.code == 2

@@ -11,7 +11,7 @@ import pytest
 
 from assay.machine.provenance import of_cmake
 from building import SANITIZED, SOURCES, configure
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 from measured import check_head
 
 PROGRAMS = ['pt2pt', 'ring', 'collectives', 'overlap', 'halo', 'limits', 'pairs']
@@ -98,7 +98,7 @@ def test_interval_of_few_values_is_their_range(stats):
     assert (s.ci_low, s.median, s.ci_high) == (1, 2, 4)
 
 
-@pytest.mark.parametrize('program', PROGRAMS)
+@dealt('program', PROGRAMS)
 def test_help_and_version(run, program):
     done = run(program, '--help', ranks=1)
     assert done.code == 0, done.err
@@ -139,7 +139,7 @@ def test_wrong_options(run, arguments, sentence):
     assert not list(done.files.iterdir())
 
 
-@pytest.mark.parametrize('program', ['pt2pt', 'ring', 'collectives', 'limits'])
+@dealt('program', ['pt2pt', 'ring', 'collectives', 'limits'])
 def test_one_rank_is_refused(run, program):
     done = run(program, ranks=1)
     assert done.code == 2
@@ -147,12 +147,14 @@ def test_one_rank_is_refused(run, program):
     assert not list(done.files.iterdir())
 
 
+@on_one_mpi
 def test_a_folder_that_does_not_exist_is_refused(run, tmp_path):
     done = run('pt2pt', report=tmp_path / 'none' / 'report.json')
     assert done.code == 2
     assert 'none/report.json: No such file or directory; give --json' in done.err
 
 
+@on_one_mpi
 def test_more_memory_than_there_is_is_refused(run):
     gibibytes = os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') >> 30
     ranks = 4

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 from measured import check_head, check_samples
 
 DIFFUSION_NUMBER = 0.125
@@ -19,7 +19,7 @@ def phases(points, boundary):
 
 
 @pytest.mark.parametrize('boundary', ['fixed', 'periodic'])
-@pytest.mark.parametrize('ranks', [1, 2, 3, 4])
+@dealt('ranks', [1, 2, 3, 4])
 def test_answer_and_figures(run, ranks, boundary):
     points, steps = (17, 23, 11), 6  # no number of ranks divides them
     mesh = ','.join(map(str, points))
@@ -63,13 +63,13 @@ def test_answer_and_figures(run, ranks, boundary):
         assert entry['efficiency'] == pytest.approx(ratio, rel=1e-6)
 
 
-@pytest.mark.parametrize('points', ['2,2,3', '3,9,2', '100,2,1'])
+@dealt('points', ['2,2,3', '3,9,2', '100,2,1'])
 def test_thin_meshes(run, points):
     done = run('halo', '--n', points, '--steps', '1', '--budget', '0.01', ranks=4)
     assert done.code == 0, done.err
 
 
-@pytest.mark.parametrize('method', ['blocking', 'overlapped'])
+@dealt('method', ['blocking', 'overlapped'])
 def test_one_method(run, method):
     done = run('halo', '--n', '8,8,8', '--steps', '2', '--method', method, '--budget', '0.01')
     assert done.code == 0, done.err
@@ -93,7 +93,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize('case', FAULTS)
+@dealt('case', FAULTS)
 def test_damaged_halos_are_found(run, fault, case):
     library, message, byte, sentence = FAULTS[case]
     done = run(
@@ -112,7 +112,7 @@ def test_damaged_halos_are_found(run, fault, case):
     assert not list(done.files.glob('report.json'))
 
 
-@pytest.mark.parametrize('message', [0, 1, 2, 3])
+@dealt('message', [0, 1, 2, 3])
 def test_damage_from_every_neighbour_is_found(run, fault, message):
     done = run(
         'halo',

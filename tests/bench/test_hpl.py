@@ -14,7 +14,7 @@ from assay.machine import provenance
 from assay.programs.application import WrongAnswerError
 from assay.programs.hpl import Hpl
 from building import configure, make
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 from running import Run
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests' / 'golden' / 'hpl' / 'upstream.yaml').read_text())
@@ -60,9 +60,7 @@ def write_input(folder, **changes):
     (folder / 'HPL.dat').write_text(''.join(f'{line}   what it is\n' for line in lines))
 
 
-@pytest.mark.parametrize(
-    'run', UPSTREAM['runs'], ids=lambda run: f'{run["n"]}-{run["p"]}x{run["q"]}'
-)
+@dealt('run', UPSTREAM['runs'], ids=lambda run: f'{run["n"]}-{run["p"]}x{run["q"]}')
 def test_same_problem_and_answer_as_upstream(launch, tmp_path, run):
     """Norms of matrix and solution to the last printed digit; the residual is rounding error."""
     write_input(
@@ -88,7 +86,7 @@ COMBINATIONS = {
 SMALL = {'n': [41], 'nb': [8]}
 
 
-@pytest.mark.parametrize('combination', COMBINATIONS)
+@dealt('combination', COMBINATIONS)
 def test_every_combination(launch, tmp_path, combination):
     ranks, threads, changes = COMBINATIONS[combination]
     lists = {**SMALL, **changes}
@@ -109,7 +107,7 @@ def test_every_combination(launch, tmp_path, combination):
     assert f'{len(expected)} tests completed and passed residual checks,' in done.out
 
 
-@pytest.mark.parametrize('ranks', [1, 2])
+@dealt('ranks', [1, 2])
 def test_report_is_read(launch, tmp_path, ranks):
     application = Hpl()
     problem = application.problem(8 * 300 * 300, ranks, 2)
@@ -131,6 +129,7 @@ def test_report_is_read(launch, tmp_path, ranks):
         application.read(done.out, tmp_path, problem, ranks + 1, 2)
 
 
+@on_one_mpi
 def test_output_file(launch, tmp_path):
     write_input(tmp_path, device=8)
     done = launch('hpl')
@@ -139,6 +138,7 @@ def test_output_file(launch, tmp_path):
     assert 'End of Tests.' not in done.out
 
 
+@on_one_mpi
 def test_more_ranks_than_the_grid(launch, tmp_path):
     write_input(tmp_path)
     done = launch('hpl', ranks=3)
@@ -146,6 +146,7 @@ def test_more_ranks_than_the_grid(launch, tmp_path):
     assert 'RANKS  : 3' in done.out
 
 
+@on_one_mpi
 def test_ranks_with_different_threads(launch, build, tmp_path):
     """All have to agree on how many products the limit is of."""
     write_input(tmp_path, n=[1200], nb=[128], grids=[(1, 2)])
@@ -170,7 +171,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize('damage', DAMAGE)
+@dealt('damage', DAMAGE)
 def test_damaged_panel(launch, fault, tmp_path, damage):
     name, offset, message, code, sentence = DAMAGE[damage]
     write_input(tmp_path, grids=[(1, 2)])
@@ -181,6 +182,7 @@ def test_damaged_panel(launch, fault, tmp_path, damage):
     assert sentence in done.out + done.err
 
 
+@on_one_mpi
 def test_no_product(launch, fault, tmp_path):
     write_input(tmp_path)
     done = launch('hpl', preload=fault('no_product'))

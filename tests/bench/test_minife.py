@@ -10,7 +10,7 @@ from wrong_kernels.minife import MUTANTS
 from assay import paths
 from assay.programs.application import WrongAnswerError
 from assay.programs.minife import MiniFE
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests/golden/minife/upstream.yaml').read_text())['runs']
 
@@ -29,8 +29,8 @@ def report_of(run):
     return yaml.safe_load(path.read_text())
 
 
-@pytest.mark.parametrize(('ranks', 'threads'), [(1, 3), (2, 2), (4, 1)])
 @pytest.mark.parametrize('upstream', UPSTREAM, ids=lambda run: run['arguments'])
+@dealt(('ranks', 'threads'), [(1, 3), (2, 2), (4, 1)])
 def test_residuals_of_upstream(launch, upstream, ranks, threads):
     done = launch(
         'minife', *upstream['arguments'].split(), ranks=ranks, threads=threads, env=PATIENT
@@ -70,6 +70,7 @@ KERNELS_IN_CACHES = {
 }
 
 
+@on_one_mpi
 def test_report_and_figures(launch, tmp_path):
     problem = MiniFE().problem(6e6, ranks=2, threads=2)
     done = launch('minife', *problem.arguments, 'name=mine', ranks=2, threads=2, env=PATIENT)
@@ -94,7 +95,7 @@ def test_report_and_figures(launch, tmp_path):
 
 
 # Boxes of one layer of elements, one row of nodes, fewer lines than threads.
-@pytest.mark.parametrize('mesh', ['nx=1 ny=1 nz=4', 'nx=9 ny=9 nz=2'])
+@dealt('mesh', ['nx=1 ny=1 nz=4', 'nx=9 ny=9 nz=2'])
 def test_thin_meshes_are_the_same_on_all_ranks(launch, mesh):
     alone = launch('minife', *mesh.split(), threads=4, env=PATIENT)
     shared = launch('minife', *mesh.split(), 'mv_overlap_comm_comp=1', ranks=2, env=PATIENT)
@@ -115,7 +116,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize('case', FAULTS)
+@dealt('case', FAULTS)
 def test_damaged_halos_are_found(launch, fault, case):
     library, message, overlap, oracle = FAULTS[case]
     done = launch(

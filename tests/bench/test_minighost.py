@@ -10,7 +10,7 @@ from wrong_kernels.minighost import MUTANTS
 
 from assay import paths
 from assay.programs.minighost import MiniGhost
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests/golden/minighost/upstream.yaml').read_text())[
     'cases'
@@ -41,7 +41,7 @@ def upstream(stencil, method, ranks):
     return next(c for c in UPSTREAM if c['ranks'] == ranks and words in c['arguments'])
 
 
-@pytest.mark.parametrize(
+@dealt(
     ('stencil', 'method', 'ranks', 'exchange', 'threads'),
     [
         (21, 10, 2, 'sendrecv', 1),
@@ -79,9 +79,7 @@ def test_equals_upstream(launch, stencil, method, ranks, exchange, threads):
         assert report[key] == case[key] or in_place
 
 
-@pytest.mark.parametrize(
-    ('mesh', 'ranks', 'grid'), [((7, 11, 5), 3, (1, 3, 1)), ((3, 2, 5), 4, (2, 2, 1))]
-)
+@dealt(('mesh', 'ranks', 'grid'), [((7, 11, 5), 3, (1, 3, 1)), ((3, 2, 5), 4, (2, 2, 1))])
 def test_ranks_that_do_not_divide_the_mesh(launch, mesh, ranks, grid):
     options = '--scaling 1 --nx {} --ny {} --nz {} --num_tsteps 9 --num_spikes 2 --stencil 24'
     arguments = options.format(*mesh).split()
@@ -92,6 +90,7 @@ def test_ranks_that_do_not_divide_the_mesh(launch, mesh, ranks, grid):
         assert ours == pytest.approx(theirs, rel=1e-12)
 
 
+@on_one_mpi
 def test_a_run_that_is_judged(launch):
     """The problem of a check, as its check reads it."""
     problem = MiniGhost().problem(1 << 20, 2, 1)
@@ -106,7 +105,7 @@ def test_a_run_that_is_judged(launch):
     assert done.out.startswith('miniGhost, Implementation: assay ')
 
 
-@pytest.mark.parametrize(
+@dealt(
     ('message', 'options'),
     [
         # Of rank 1 of 4 in a square, which has two neighbours: in the last step, and before.

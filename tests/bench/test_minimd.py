@@ -12,7 +12,7 @@ from wrong_kernels.minimd import MUTANTS
 from assay import paths
 from assay.programs.application import Problem
 from assay.programs.minimd import MiniMD
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 from minimd_inputs import INPUTS, potential
 
 UPSTREAM = yaml.safe_load((paths.ROOT / 'tests/golden/minimd/upstream.yaml').read_text())['runs']
@@ -41,7 +41,7 @@ def title(run):
     return f'{run["input"]} {run["arguments"]} on {run["ranks"]}x{run["threads"]}'
 
 
-@pytest.mark.parametrize('upstream', UPSTREAM, ids=title)
+@dealt('upstream', UPSTREAM, ids=title)
 def test_digits_of_upstream(launch, tmp_path, upstream):
     done = launch(
         'minimd',
@@ -75,6 +75,7 @@ def test_sanitized(launch, tmp_path, arguments, ranks, threads):
     assert done.err == ''
 
 
+@on_one_mpi
 def test_report_of_the_problem_that_is_asked_for(launch, tmp_path):
     problem = MiniMD().problem(2e6, ranks=2, threads=1)
     for name, text in problem.files.items():
@@ -120,6 +121,7 @@ def test_computed_copper(launch, tmp_path):
     assert printed == pytest.approx(energy, rel=1e-5)
 
 
+@on_one_mpi
 def test_ranks_with_different_threads(launch, build):
     program = str(build('minimd') / 'minimd')
     arguments = ['-s', '8', '--half_neigh', '0', '-t']
@@ -153,7 +155,7 @@ LOST = {
 }
 
 
-@pytest.mark.parametrize('which', LOST)
+@dealt('which', LOST)
 def test_lost_messages_are_found(launch, fault, which):
     message, code, sentence = LOST[which]
     done = launch(

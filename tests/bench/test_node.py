@@ -15,7 +15,7 @@ import pytest
 
 from assay import paths
 from building import SANITIZED, SOURCES, configure
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 from measured import check_head, check_samples
 
 OPERATIONS = {'copy': 16, 'scale': 16, 'add': 24, 'triad': 24}
@@ -36,7 +36,7 @@ def check_disturbance(report):
         assert seen[name] == host[name]
 
 
-@pytest.mark.parametrize(('ranks', 'threads'), TEAMS)
+@dealt(('ranks', 'threads'), TEAMS)
 def test_stream(run, ranks, threads):
     env = {'OMP_NUM_THREADS': str(threads)}
     done = run('stream', '--size', '1M', '--budget', '0.05', '--alone', ranks=ranks, env=env)
@@ -70,6 +70,7 @@ def test_stream(run, ranks, threads):
         assert bandwidth['best'] == pytest.approx(moved / entry['time']['best'], rel=1e-6)
 
 
+@on_one_mpi
 def test_every_thread_has_a_part_of_tiny_arrays(run):
     done = run('stream', '--size', '64', '--budget', '0.01', '--stores', 'normal', ranks=3, env=ONE)
     assert done.code == 0, done.err
@@ -94,6 +95,7 @@ def test_wrong_use(run, arguments, sentence):
     assert not list(done.files.iterdir())
 
 
+@on_one_mpi
 def test_a_flipped_bit_is_found(run, fault):
     arguments = ['stream', '--size', '64M', '--budget', '0.1']
     done = run(*arguments, preload=fault('flip_memory'), env={**ONE, 'FLIP_RANK': '1'})
@@ -107,7 +109,7 @@ def test_a_flipped_bit_is_found(run, fault):
     assert not list(done.files.glob('report.json'))
 
 
-@pytest.mark.parametrize(('ranks', 'threads'), TEAMS)
+@dealt(('ranks', 'threads'), TEAMS)
 def test_clock(run, ranks, threads):
     env = {'OMP_NUM_THREADS': str(threads)}
     done = run('clock', '--seconds', '0.2', ranks=ranks, env=env)
@@ -325,6 +327,7 @@ def test_limits_are_optimised_whatever_a_site_asks_for(mpi, surroundings, tmp_pa
     assert {levels[f'{name}/main.cpp'] for name in ('hpl', 'minife', 'minighost')} == {'-O1'}
 
 
+@on_one_mpi
 @pytest.mark.parametrize(('ranks', 'threads'), TEAMS)
 def test_limits(limits, ranks, threads):
     done = limits('10', '0', '1000', str(3 << 20), ranks=ranks, threads=threads)
@@ -335,6 +338,7 @@ def test_limits(limits, ranks, threads):
     assert all(1e8 < triad < 1e14 for triad in triads)
 
 
+@on_one_mpi
 def test_a_limit_that_does_not_fit_into_memory_ends_the_job(limits):
     done = limits('10', str(1 << 60), ranks=2, threads=1)
     assert done.returncode != 0

@@ -3,7 +3,7 @@
 import pytest
 
 from assay.programs.benchmarks import check_overlap
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 from measured import check_head, check_samples
 from quiet import measured
 
@@ -14,7 +14,7 @@ def median(point, series):
     return point[series]['time']['median']
 
 
-@pytest.mark.parametrize(('ranks', 'progress'), [(2, 'none'), (3, 'test'), (4, 'none')])
+@dealt(('ranks', 'progress'), [(2, 'none'), (3, 'test'), (4, 'none')])
 def test_report(run, ranks, progress):
     done = run(
         'overlap',
@@ -105,8 +105,7 @@ def test_thread_multiple(run):
     assert run('overlap', *few).report['mpi']['thread_level'] != 'multiple'
 
 
-@pytest.mark.parametrize('progress', ['none', 'test'])
-@pytest.mark.parametrize('message', [0, 7])
+@dealt(('message', 'progress'), [(0, 'none'), (7, 'none'), (7, 'test'), (0, 'test')])
 def test_a_flipped_byte_is_found(run, fault, message, progress):
     done = run(
         'overlap',
@@ -120,7 +119,7 @@ def test_a_flipped_byte_is_found(run, fault, message, progress):
     assert not list(done.files.glob('report.json'))
 
 
-@pytest.mark.parametrize('message', [0, 7])
+@dealt('message', [0, 7])
 def test_a_lost_message_is_found(run, fault, message):
     done = run(
         'overlap',
@@ -154,6 +153,7 @@ def test_wrong_use(run, arguments, sentence):
     assert not list(done.files.glob('report.json*'))
 
 
+@on_one_mpi
 def test_one_rank_is_too_few(run):
     done = run('overlap', ranks=1)
     assert done.code == 2

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import dijkstra
 
 from building import SOURCES
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 from measured import check_head
 
 SHORT = ('--group', '1', '--large', '64K', '--budget', '0.005')
@@ -77,7 +77,7 @@ def test_more_nodes_hang_together_by_few_meetings(rounds, nodes):
         assert max(gaps) <= 2 * nodes / powers + 2
 
 
-@pytest.mark.parametrize(('ranks', 'group', 'nodes', 'least'), [(9, 2, 5, 1), (4, 2, 2, 2)])
+@dealt(('ranks', 'group', 'nodes', 'least'), [(9, 2, 5, 1), (4, 2, 2, 2)])
 def test_report(run, ranks, group, nodes, least):
     done = run('pairs', *SHORT, '--group', str(group), ranks=ranks)
     assert done.code == 0, done.err
@@ -138,6 +138,7 @@ def test_a_slow_pair_is_named_and_measured_alone(run, fault):
     assert done.report['results'][0]['worst'] == worst['together']['latency']
 
 
+@on_one_mpi
 def test_a_slow_node_is_in_each_slow_pair(run, fault):
     slow = {'SLOW_FROM': '3', 'SLOW_TO': '-1'}
     done = run('pairs', *SHORT, ranks=5, preload=fault('slow_pair'), env=slow)
@@ -149,7 +150,7 @@ def test_a_slow_node_is_in_each_slow_pair(run, fault):
 
 
 # The first message of a rank tells it which payload to expect.
-@pytest.mark.parametrize(('size', 'offset'), [(8, 7), (65536, 1234)])
+@dealt(('size', 'offset'), [(8, 7), (65536, 1234)])
 def test_a_flipped_byte_is_found(run, fault, size, offset):
     where = {'FLIP_RANK': '2', 'FLIP_MESSAGE': '1', 'FLIP_OFFSET': str(offset)}
     done = run('pairs', *SHORT, ranks=3, preload=fault('flip_byte'), env=where)
@@ -166,7 +167,7 @@ def test_a_killed_rank_leaves_no_report(run, fault):
     assert not list(done.files.glob('report.json'))
 
 
-@pytest.mark.parametrize(
+@dealt(
     ('arguments', 'sentence'),
     [
         ((), 'all 2 ranks are on one node, and pairs need two: with --group 1'),

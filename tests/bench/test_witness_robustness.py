@@ -31,8 +31,8 @@ from pathlib import Path
 import pytest
 
 from assay.witness.reading import WitnessError, read_witness
-from building import PROGRAMS, check_command, configure, make
-from families import MPIS, on_one_mpi
+from building import PROGRAMS, build_once, check_command, kept_builds
+from families import MPIS, dealt, on_one_mpi
 from running import Run, kill_session, processes_of
 
 PASSES_SIGTERM_ON = {'openmpi'}  # when a rank has ended badly; the others send SIGKILL
@@ -168,7 +168,7 @@ STATIC = '#include <stdio.h>\nint main(void) { return puts("static") < 0; }\n'
 
 
 @pytest.mark.parametrize('now', [False, True], ids=['lazy', 'bind-now'])
-@pytest.mark.parametrize('program', ['true', 'python3', 'bash', 'static'])
+@dealt('program', ['true', 'python3', 'bash', 'static'])
 def test_a_program_without_mpi(build, tmp_path, program, now):
     commands = {
         'true': ['/bin/true'],
@@ -349,27 +349,16 @@ def test_mpi_that_is_loaded_later(same, compiled):
     check_complete(same(compiled('plugin', '-ldl'), str(plugin)))
 
 
-@pytest.fixture(scope='session')
-def witness_of(tmp_path_factory) -> Callable[[str], Path]:
+def witness_of(family: str) -> Path:
     """The witness built with the MPI of a family."""
-    done: dict[str, Path] = {}
-
-    def build(family: str) -> Path:
-        mpi = next((one for one in MPIS.values() if one.family == family), None)
-        if not mpi:
-            pytest.skip(f'no {family} on this machine')
-        if family not in done:
-            env = {**os.environ, **mpi.env}
-            folder = tmp_path_factory.mktemp(family)
-            configure(mpi, env, folder)
-            make(folder, 'assay_witness', env)
-            done[family] = folder / 'libassay_witness.so'
-        return done[family]
-
-    return build
+    mpi = next((one for one in MPIS.values() if one.family == family), None)
+    if not mpi:
+        pytest.skip(f'no {family} on this machine')
+    env = {**os.environ, **mpi.env}
+    return build_once(kept_builds(mpi, env), mpi, env, 'assay_witness') / 'libassay_witness.so'
 
 
-def test_the_witness_of_another_mpi_leaves(mpi, job, endings, witness_of, build):
+def test_the_witness_of_another_mpi_leaves(mpi, job, endings, build):
     """Handles have other types there. Other libraries stay preloaded."""
     other_witness = witness_of('mpich' if mpi.family == 'openmpi' else 'openmpi')
     actions = ['init', 'ring', 'errors', 'finalize', 'exit=7']
@@ -392,7 +381,7 @@ def test_the_witness_of_another_abi_leaves(job, endings, build, fault):
     assert sentence.endswith(", through MPI's standard ABI: it records nothing")
 
 
-def test_mpich_s_witness_under_intel_mpi(mpi, job, endings, witness_of):
+def test_mpich_s_witness_under_intel_mpi(mpi, job, endings):
     """They have one ABI."""
     if mpi.family != 'intelmpi':
         pytest.skip('for Intel MPI only')

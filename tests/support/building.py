@@ -9,6 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import fasteners
+
 from assay import paths
 from assay.machine.mpi import Mpi
 from assay.machine.provenance import checksum
@@ -67,3 +69,22 @@ def configure(
 def make(folder: Path, target: str, env: dict[str, str]) -> None:
     """Build a target in a build folder."""
     check_command([CMAKE, '--build', str(folder), '--target', target, '--parallel', '2'], env)
+
+
+def build_once(
+    kept: Path, mpi: Mpi, env: dict[str, str], target: str, sanitizers: str = ''
+) -> Path:
+    """Build a target where no other test has built it; returns the folder it is in.
+
+    :param kept: :func:`kept_builds` of that MPI.
+    """
+    folder = kept / (sanitizers or 'plain')
+    with fasteners.InterProcessLock(folder.with_suffix('.lock')):
+        try:
+            if not (folder / 'Makefile').exists():
+                configure(mpi, env, folder, f'-DASSAY_SANITIZE={sanitizers}')
+            make(folder, target, env)
+        except BaseException:  # what has been compiled would warn no more
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    return folder

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from itertools import cycle
+from typing import Any
+
 import pytest
 
 from assay.machine.mpi import Mpi, find_mpis
@@ -22,3 +26,26 @@ QUICKEST = 'mpich' if 'mpich' in MPIS else next(iter(MPIS), '')
 
 #: For tests whose outcome does not depend on the MPI.
 on_one_mpi = pytest.mark.parametrize('mpi', [QUICKEST] if QUICKEST else [], indirect=True)
+
+
+def dealt(
+    names: str | Sequence[str],
+    values: Iterable[Any],
+    ids: Callable[[Any], str] | None = None,
+) -> pytest.MarkDecorator:
+    """Parametrize a test by values, each on one MPI: they are dealt out to the MPIs in turn.
+
+    For programs of ours: what an MPI does in another way, it does with any of the values.
+
+    :param names: as pytest has them; several, if a value is several.
+    :param ids: names a value.
+    """
+    turns = cycle([name for name, mpi in MPIS.items() if mpi.family != 'intelmpi'] or ['none'])
+    is_one = isinstance(names, str)
+    both = zip(turns, values, strict=False)
+    return pytest.mark.parametrize(
+        ('mpi', names) if is_one else ('mpi', *names),
+        [(mpi, value) if is_one else (mpi, *value) for mpi, value in both],
+        indirect=['mpi'],
+        ids=ids and (lambda one: None if isinstance(one, str) else ids(one)),
+    )
