@@ -93,7 +93,7 @@ site_configuration = {
                     'launcher': 'mpirun',
                     # What does not begin with a hyphen becomes part of each chunk.
                     'access': ['-A staff', '-q workq', '-l place=scatter:exclhost', 'mem=500gb'],
-                    'environs': ['openmpi', 'mpich'],
+                    'environs': ['openmpi', 'mpich', 'contained'],
                     'features': [*SCALES, 'ucx-ib'],
                     'env_vars': [['UCX_NET_DEVICES', 'mlx5_0:1']],
                     'processor': processor(sockets=2, cores_per_socket=32, domains=2),
@@ -117,5 +117,15 @@ site_configuration = {
             *((name, 'openmpi', 'pmix') for name in BY_SRUN),
             *((name, 'mpich', 'pmi2') for name in BY_SRUN),
         ]
+    ]
+    + [
+        {
+            'name': 'contained',
+            'features': ['mpi', 'openmpi', 'ucx-ib'],
+            'extras': {
+                'family': 'openmpi',
+                'container': ['apptainer', 'exec', '--bind', '$PWD', '/images/mpi.sif'],
+            },
+        }
     ],
 }

@@ -54,6 +54,8 @@ SCRIPTS = {
     # The MPIs' own launchers inside a PBS job.
     'pbs-openmpi-PointToPoint': {'layout': 'packed', 'scale': '2_nodes'},
     'pbs-openmpi-MiniFE': SMALL | {'layout': 'hybrid'},
+    # Each rank in a container: of a program that the job starts before its own, and of that.
+    'pbs-contained-MiniFESweep': SMALL | {'layout': 'packed', 'sweep': 'strong'},
     'pbs-mpich-Ring': {'layout': 'spread', 'scale': '4_nodes'},
 }
 

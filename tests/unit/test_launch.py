@@ -188,6 +188,19 @@ def test_each_rank_the_only_one(tmp_path, launcher, remedy, exit_code):
     )
 
 
+def test_ranks_in_containers_that_lack_something(tmp_path):
+    launch = replace(launch_on(2, tmp_path), launcher='mpirun', is_contained=True)
+    content = halo(1)
+    content['mpi']['library'] = 'Open MPI v5.0.9'
+    (tmp_path / WITNESS).write_text(json.dumps(content))
+    with pytest.raises(LaunchError, match='not as 4 ranks; ranks in containers need what the'):
+        launch.assert_ended_well()
+    (tmp_path / WITNESS).unlink()
+    launch = replace(launch)
+    with pytest.raises(LaunchError, match=r'into the program\? The container has to have the var'):
+        launch.assert_as_asked()
+
+
 def test_the_only_rank_of_another_mpi(tmp_path):
     launch = launch_on(2, tmp_path)
     (tmp_path / WITNESS).write_text(json.dumps(halo(1)))

@@ -164,6 +164,12 @@ site_configuration = {
             "'gpu'], 'extras': {'ports': ['mlx5_0']},",
             r"partition node has extras with ports \['mlx5_0'\]: write the names of its network",
         ),
+        ("'openmpi'}", "'openmpi', 'container': ['apptainer', 'exec', 'x']}", None),
+        (
+            "'openmpi'}",
+            "'openmpi', 'container': 'apptainer exec x'}",
+            "environment mine has extras with container 'apptainer exec x': write the words that",
+        ),
     ],
 )
 def test_features_and_families_that_no_check_knows(system, right, wrong, sentence):

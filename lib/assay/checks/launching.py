@@ -40,6 +40,9 @@ from assay.witness import HOSTS
 
 _CATALOGUE = load_catalogue()
 
+#: The extra of an environment with the words that start each rank's program in a container.
+CONTAINER = 'container'
+
 #: By it the witness tells how long ranks took to come to ``main``, which ``date`` tells in ns.
 LAUNCHED = 'ASSAY_WITNESS_LAUNCHED=$(date +%s%N)'
 
@@ -208,6 +211,11 @@ class IsStarted(RegressionTestPlugin):
     def tell_when_launched(self) -> None:
         self.prerun_cmds = [*self.prerun_cmds, f'export {LAUNCHED}']
 
+    # After the last start_line, which has these words already.
+    @run_before('run', always_last=True)
+    def start_in_container(self) -> None:
+        self.job.launcher.options = [*self.job.launcher.options, *self.container]
+
     @run_before('run', always_last=True)
     def keep_exit_code(self) -> None:
         # Or that of a job would be that of the last command a user has it run after the program.
@@ -224,6 +232,14 @@ class IsStarted(RegressionTestPlugin):
         """The MPI family of the environment."""
         family: str = self.current_environ.extras['family']
         return family
+
+    @property
+    def container(self) -> list[str]:
+        """The words between launcher and program, as the shell has them; none where it runs bare.
+
+        ReFrame's ``container_platform`` has one program for each job, and no Podman.
+        """
+        return [*self.current_environ.extras.get(CONTAINER, [])]
 
     @property
     def started_by(self) -> str:
@@ -262,7 +278,7 @@ class IsStarted(RegressionTestPlugin):
                 launcher.options += srun_step(nodes, job.num_tasks, placement.threads)
             values = (f'{key}={shlex.quote(value)}' for key, value in placement.env.items())
             exports = f'export {" ".join([LAUNCHED, *values])} && '
-        line = exports + ' '.join([launcher.run_command(job), *command])
+        line = exports + ' '.join([launcher.run_command(job), *self.container, *command])
         job.num_tasks, launcher.options = self.num_tasks, own
         return line
 
@@ -293,6 +309,7 @@ class IsStarted(RegressionTestPlugin):
             output=Output(tuple(folder / name for name in files)),
             exit_code=exit_code,
             ports=self.current_partition.extras.get('ports', {}),
+            is_contained=bool(self.container),
         )
 
     def launch_apart(self, name: str, program: str, placement: Placement, ranks: int) -> Launch:

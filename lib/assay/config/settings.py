@@ -177,6 +177,12 @@ def _misunderstood(site: _SiteConfig) -> Iterator[str]:
                 f'environment {name} has the feature mpi and {said} in its extras: write '
                 f"'extras': {{'family': ...}}, with one of {', '.join(FAMILIES)}"
             )
+        words = extras.get('container', [])
+        if not isinstance(words, list) or not all(isinstance(w, str) and w for w in words):
+            yield (
+                f'environment {name} has extras with container {words!r}: write the words that '
+                f"start a program in it, 'container': ['apptainer', 'exec', 'image.sif']"
+            )
     for partition in site['systems'][0]['partitions']:
         yield from _of_no_scale(partition)
         features = [one for one in partition.get('features', []) if not one.startswith(PREFIX)]

@@ -120,6 +120,13 @@ class LaunchError(Exception):
     """The program did not run to its end, or not as asked; the message is one sentence."""
 
 
+#: Why there may be no report of ranks in containers.
+_OF_CONTAINER = (
+    ' The container has to have the variables of the job (LD_PRELOAD), its folder, and that of '
+    'the library.'
+)
+
+
 @dataclass(frozen=True, eq=False)
 class Launch:
     """A program that was started by an MPI's launcher and has ended.
@@ -137,6 +144,7 @@ class Launch:
     :param output: its standard output and error.
     :param exit_code: of the launcher.
     :param ports: of the partition, with their rates in Gbit/s; empty where its file names none.
+    :param is_contained: whether each rank was started in a container.
     """
 
     program: str
@@ -152,6 +160,7 @@ class Launch:
     exit_code: int
     ports: Mapping[str, float] = field(default_factory=dict)
     is_forced: bool = True
+    is_contained: bool = False
 
     @property
     def text(self) -> str:
@@ -174,7 +183,12 @@ class Launch:
         if told := self._told_by_strangers():
             mpi = FAMILIES[self.family].name
             remedy = f"start it by {mpi}'s own launcher"
-            if is_srun(self.launcher):
+            if self.is_contained:
+                remedy = (
+                    'ranks in containers need what the launcher gives them: its variables, open '
+                    'files (MPICH) and folder in /tmp (Open MPI)'
+                )
+            elif is_srun(self.launcher):
                 remedy = (
                     f'choose the PMI that {mpi} was built for, by SLURM_MPI_TYPE or --mpi '
                     f'(`srun --mpi=list` shows which there are)'
@@ -223,7 +237,8 @@ class Launch:
         try:
             report = self._report
         except witness.WitnessError as error:
-            raise LaunchError(f'{error} ({self.reason})') from None
+            why = _OF_CONTAINER if self.is_contained else ''
+            raise LaunchError(f'{error}{why} ({self.reason})') from None
         if not report.complete:
             raise LaunchError(f'{self.program} did not reach MPI_Finalize: {self.reason}')
         return report
