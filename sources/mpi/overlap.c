@@ -180,7 +180,7 @@ static void post(const struct point *point, MPI_Request requests[2])
     requests[1] = MPI_REQUEST_NULL;
     switch (operation) {
     case EXCHANGE:
-        MPI_Isend(point->send, size, MPI_BYTE, point->other, TAG, point->comm, &requests[1]);
+        MPI_Isend(point->send, point->size, MPI_BYTE, point->other, TAG, point->comm, &requests[1]);
         MPI_Irecv(point->receive, size, MPI_BYTE, point->other, TAG, point->comm, &requests[0]);
         break;
     case ALLREDUCE:

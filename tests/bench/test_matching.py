@@ -49,6 +49,6 @@ def test_receives_from_any_source_that_hang_are_ended_and_named(run, fault):
     hang = {'preload': fault('wrong_match'), 'env': {'WRONG_MATCH': 'hang'}}
     done = run('matching', *arguments, **hang)
     assert done.code != 0
-    assert 'incast from MPI_ANY_SOURCE of 8 bytes did not come to an end within 2 s' in done.err
+    assert 'incast from MPI_ANY_SOURCE of 8 bytes did not come to an end within 1 s' in done.err
     named = run('matching', *arguments, '--source', 'named', '--patience', '60', **hang)
     assert named.code == 0, named.err

@@ -39,7 +39,7 @@ def test_report(run):
         ('get', 'rank 0: message from rank 1 of 8 bytes arrived wrong at offset 7'),
         ('accumulate', 'rank 1: accumulate of 8 bytes gave a wrong sum in element 0'),
         ('fetch', 'numbers were fetched out of their turn'),
-        ('hang', 'rank 0: put by flush of 8 bytes did not come to an end within 2 s'),
+        ('hang', 'rank 0: put by flush of 8 bytes did not come to an end within 1 s'),
     ],
 )
 def test_a_wrong_operation_is_found(run, fault, wrong, words):

@@ -30,9 +30,9 @@ void patience_start(double seconds, const char *format, ...)
     va_end(values);
     snprintf(sentence, sizeof sentence,
              "%s: rank %d: %s did not come to an end within %.0f s: it hangs\n",
-             bench.about->program, bench.rank, what, ceil(seconds));
+             bench.about->program, bench.rank, what, round(seconds));
     signal(SIGALRM, end_hung);
-    alarm((unsigned)ceil(seconds));
+    alarm((unsigned)round(seconds));
 }
 
 void patience_end(void)

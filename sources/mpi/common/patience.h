@@ -13,7 +13,7 @@ enum { PATIENCE_SECONDS = 60 };
       .help = "beyond its budget, until a measurement counts as hung and ends the job" }
 /* clang-format on */
 
-/* From now on, on this rank: after so many seconds it says that what is named "did not come to an
+/* From now on, on this rank: after so many whole seconds it says that what is named "did not come to an
  * end", and leaves with EXIT_BROKEN. */
 void patience_start(double seconds, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -100,7 +100,7 @@ int MPI_Gather(const void *from, int sent, MPI_Datatype send_type, void *to, int
     return code;
 }
 
-/* Those that follow are complete when they return. */
+/* Complete when they return. */
 
 int MPI_Iallreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op,
                    MPI_Comm comm, MPI_Request *request)
@@ -120,16 +120,6 @@ int MPI_Exscan(const void *from, void *to, int count, MPI_Datatype type, MPI_Op 
 {
     int code = PMPI_Exscan(from, to, count, type, op, comm);
     flip(to, count, type, 1);
-    return code;
-}
-
-int MPI_Ialltoallv(const void *from, const int *sent, const int *starts, MPI_Datatype send_type,
-                   void *to, const int *counts, const int *places, MPI_Datatype type, MPI_Comm comm,
-                   MPI_Request *request)
-{
-    *request = MPI_REQUEST_NULL;
-    int code = PMPI_Alltoallv(from, sent, starts, send_type, to, counts, places, type, comm);
-    flip(to, counts[0], type, ranks(comm));
     return code;
 }
 

@@ -3,7 +3,7 @@
  * Preload it into `files`:
  *     mpicc -shared -fPIC wrong_file.c -o wrong_file.so
  *     WRONG_FILE=place LD_PRELOAD=$PWD/wrong_file.so files
- * WRONG_FILE: "place" writes each rank's blocks a byte too far, "short" reads a byte less, "stale"
+ * WRONG_FILE: "place" writes each rank's blocks a byte too far, "stale"
  * always writes what was written first where blocks take turns, and "refused" fails to write
  * collectively. */
 #include <mpi.h>
@@ -20,12 +20,6 @@ int MPI_File_write_at(MPI_File file, MPI_Offset place, const void *buffer, int c
                       MPI_Datatype type, MPI_Status *status)
 {
     return PMPI_File_write_at(file, place + is("place"), buffer, count, type, status);
-}
-
-int MPI_File_read_at(MPI_File file, MPI_Offset place, void *buffer, int count, MPI_Datatype type,
-                     MPI_Status *status)
-{
-    return PMPI_File_read_at(file, place, buffer, count - is("short"), type, status);
 }
 
 int MPI_File_write_at_all(MPI_File file, MPI_Offset place, const void *buffer, int count,
