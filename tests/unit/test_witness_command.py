@@ -316,6 +316,6 @@ def test_what_cannot_be_shown_is_one_sentence(tmp_path, monkeypatch, assay, argu
 
 
 def test_help_has_examples(assay):
-    code, shown = assay('--help')
+    code, shown = assay('show', '--help')
     assert not code
     assert 'assay witness before.json after.json' in shown

@@ -80,9 +80,11 @@ def summarise_sites(report: Report, phases: bool = False) -> list[SiteSummary]:
             key = key_of(part.build_id, part.object)
             for site in part.calls:
                 phase = site.phase if phases else 0
-                place = (key, site.offset, site.call, phase)
+                function, file, line = report.lines.get(key, {}).get(site.offset, ('', '', 0))
+                # Compilers make several calls of one line.
+                where = (file, line) if line else site.offset
+                place = (key, where, site.call, phase)
                 if place not in found:
-                    function, file, line = report.lines.get(key, {}).get(site.offset, ('', '', 0))
                     found[place] = SiteSummary(
                         *(site.call, phase, part.object, part.build_id, site.offset),
                         *(function, file, line),
@@ -187,10 +189,11 @@ def _by_name(
     counted: Counter[tuple[str, str, str]] = Counter()
     for one in sorted(sites, key=lambda one: (one.file, one.line, int(one.offset, 16))):
         if one.build_id in shared:
-            named[(one.build_id, one.offset, one.call, 0)] = one
+            where = one.line or one.offset
+            named[one.build_id, one.file, where, one.call] = one
             continue
         name = (Path(one.object).name, one.function, one.call)
-        named[(*name, counted[name])] = one
+        named[name + (counted[name],)] = one  # noqa: RUF005
         counted[name] += 1
     return named
 
