@@ -1,8 +1,8 @@
 """Ranks divided among the groups of a machine, from the top down.
 
-Each time they are halved along the low eigenvectors of what they send (Pothen, Simon and Liou, SIAM J.
-Matrix Anal. Appl. 11, 1990), and the halves are improved by swaps as Kernighan and Lin do it (Bell
-Syst. Tech. J. 49, 1970).
+Each time they are halved along the low eigenvectors of what they send (Pothen, Simon and Liou, SIAM
+J. Matrix Anal. Appl. 11, 1990), and the halves are improved by swaps as Kernighan and Lin do it
+(Bell Syst. Tech. J. 49, 1970).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def divided(problem: Problem) -> Numbers:
         if len(leaves) == 1:
             found[ranks] = leaves[0]
             continue
-        level = max(np.flatnonzero((above[:, leaves] != above[:, leaves[:1]]).any(axis=1)))
+        level = int(np.flatnonzero((above[:, leaves] != above[:, leaves[:1]]).any(axis=1))[-1])
         cut = _middle(above[level, leaves], sizes[leaves])
         left = leaves[:cut]
         half = _halved(_extra(problem, level, ranks), int(sizes[left].sum()))
@@ -101,7 +101,10 @@ def _cut(weights: Any, count: int) -> Truths:
     """
     m = weights.shape[0]
     vectors = _low_eigenvectors(weights)
-    ways = [np.arange(m), *(vectors @ direction for direction in _DIRECTIONS[:, : vectors.shape[1]])]
+    ways = [
+        np.arange(m),
+        *(vectors @ direction for direction in _DIRECTIONS[:, : vectors.shape[1]]),
+    ]
     halves = []
     for way in ways:
         half = np.zeros(m, dtype=np.bool_)
