@@ -43,7 +43,7 @@ def divided(problem: Problem) -> Numbers:
         left = leaves[:cut]
         half = _halved(_extra(problem, level, ranks), int(sizes[left].sum()))
         work += [(ranks[half], left), (ranks[~half], leaves[cut:])]
-    # Ranks that stay take their places from whoever was given them.
+    # Ranks that stay take their places from the ranks that were given them.
     own = groups[0]
     for rank in np.flatnonzero(problem.fixed):
         if found[rank] != own[rank]:
@@ -65,7 +65,7 @@ def _extra(problem: Problem, level: int, ranks: Numbers) -> Any:
     latency = problem.latency[level + 1] - problem.latency[level]
     per_byte = problem.per_byte[level + 1] - problem.per_byte[level]
     messages, size = (one[ranks][:, ranks] for one in (problem.messages, problem.bytes))
-    if latency == per_byte == 0:  # both ways cost the same: then whoever talks
+    if latency == per_byte == 0:  # both ways cost the same: then ranks that talk
         return messages
     return (messages * latency + size * per_byte).tocsr()
 

@@ -1,7 +1,7 @@
 """The plan for a job's ranks, and what it gains: pure functions over the witness's report.
 
-What a plan saves is a share of the time that ranks spent transferring messages. It is never more
-than that: waiting for a rank that computes longer is no transfer, and collectives go other ways.
+A plan saves a share of the time that ranks spent transferring messages. It is never more than that:
+waiting for a rank that computes longer is no transfer, and collectives go other ways.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Plan:
 
     :param seat: shape (n,): of each rank, the number of the rank that has that seat now.
     :param now: the share of the messages' time at each distance, as ranks sit now; then planned.
-    :param notes: what whoever reads this has to know of it, a sentence each.
+    :param notes: what a reader has to know of it, a sentence each.
     """
 
     word: Word
