@@ -219,9 +219,7 @@ class Job:
         found = []
         for hosts in ((near[0], near[0]), (near[0], near[1]), (near[0], far[0])):
             ranks = self.folder / 'ranks'
-            ranks.write_text(
-                ''.join(f'rank {k}={host} slot={k}\n' for k, host in enumerate(hosts))
-            )
+            ranks.write_text(''.join(f'rank {k}={host} slot={k}\n' for k, host in enumerate(hosts)))
             result = self.folder / 'result.json'
             pt2pt = next(self.programs.rglob('pt2pt'))
             words = ['--pattern', 'ping-pong', '--max', '65536', '--budget', '0.1']
@@ -271,7 +269,7 @@ def one_program(job: Job, number: int, known: costs.Costs, ranks: int) -> dict[s
     pattern = job.folder / 'pattern'
     pattern.write_text(''.join(f'{a} {b} {size}\n' for a, b, size in edges))
     start = ['--map-by', str(random.choice(['node', 'slot']))]
-    words = [job.load, str(pattern), '20', str(compute), mode]
+    words = [job.load, str(pattern), '8', str(compute), mode]
     options = ['-n', str(ranks), '--bind-to', 'core']
 
     def walls(how: list[str]) -> float:
@@ -279,7 +277,7 @@ def one_program(job: Job, number: int, known: costs.Costs, ranks: int) -> dict[s
         return max(one.wall for one in read_witness(job.report).processes)
 
     wall = walls(start)
-    words[2] = str(max(20, int(20 / wall)))
+    words[2] = str(max(8, int(8 / wall)))
     before = [walls(start)]
     report = without_disturbance(read_witness(job.report))
     kept = paths.STATE / 'placing' / f'{number}.json'

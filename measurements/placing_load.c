@@ -14,7 +14,9 @@
 
 enum { MOST = 4096, LARGEST = 1 << 20 };
 
-static struct { int other, bytes; } partners[MOST];
+static struct {
+    int other, bytes;
+} partners[MOST];
 static int count;
 static char *in, *out;
 

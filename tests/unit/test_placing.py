@@ -136,13 +136,13 @@ def ring(hosts, per_host, dealt, transfer=0.5, waits=0.0, pairs_only=False, **mo
         where, core = (rank % hosts, rank // hosts) if dealt else divmod(rank, per_host)
         in_mpi = transfer + waits
         steps = ((1,) if rank % 2 == 0 else (-1,)) if pairs_only else (1, -1)
-        entry = dict(
-            wall=10.0,
-            mpi_time=10 * in_mpi,
-            calls={'MPI_Sendrecv': witnessed.call(1000, 10 * in_mpi, 8000)},
-            waits={'MPI_Sendrecv': witnessed.wait(10 * in_mpi, 10 * waits)} if waits else {},
-            partners=[witnessed.partner((rank + step) % n, 500, 4000) for step in steps],
-        )
+        entry = {
+            'wall': 10.0,
+            'mpi_time': 10 * in_mpi,
+            'calls': {'MPI_Sendrecv': witnessed.call(1000, 10 * in_mpi, 8000)},
+            'waits': {'MPI_Sendrecv': witnessed.wait(10 * in_mpi, 10 * waits)} if waits else {},
+            'partners': [witnessed.partner((rank + step) % n, 500, 4000) for step in steps],
+        }
         ranks.append(witnessed.process(rank, (core,), f'n{where}', **(entry | more)))
     return witnessed.entries(ranks, machine)
 

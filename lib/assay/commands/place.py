@@ -40,9 +40,7 @@ def place(
     ] = '',
     check: Annotated[
         Path | None,
-        typer.Option(
-            metavar='AFTER.json', help='The report of a run as planned: whether ranks sat so.'
-        ),
+        typer.Option(metavar='AFTER', help='The report of a run as planned: whether ranks sat so.'),
     ] = None,
     system: StoredSystemOption = None,
     cases: CasesOption = '',
@@ -50,8 +48,8 @@ def place(
 ) -> None:
     """Plan which rank should sit where, by who sent to whom in a job.
 
-    REPORT.json is the witness's. What messages cost by distance is taken from the stored runs of
-    PointToPoint and from the newest screening of the job's nodes; without those it is assumed, and
+    REPORT.json is the witness's. Costs of messages by distance come from the stored runs of
+    PointToPoint and the newest screening of the job's nodes; without those they are assumed, and
     the output says so. The plan deals the seats that the ranks had to the ranks anew, and is
     reported with what it gains: place, leave it, or cannot tell.
 
@@ -59,8 +57,8 @@ def place(
     program on the same nodes, that is run as it is and as planned, A B B A, until it is decided
     which is faster, or 12 pairs are spent.
 
-    The exit code is 0; 1 if ranks did not sit as planned, or the plan was slower; 3 if it cannot
-    be told whether the plan gains.
+    The exit code is 0; 1 if ranks did not sit as planned, or the plan was slower; 3 if it is
+    undecided whether the plan gains.
 
     Examples:
 

@@ -18,7 +18,7 @@ from assay.screening.measured import Screening, behind_one_switch
 from assay.text import plain
 
 if TYPE_CHECKING:
-    from assay.results.history import History, StoredRun
+    from assay.results.history import History
 
 #: The check that measures two ranks, and the distances of its layouts within a node.
 CHECK, LAYOUTS = 'PointToPoint', {'packed': (0,), 'spread': (1, 2)}

@@ -1,8 +1,8 @@
 """Ranks divided among the groups of a machine, from the top down.
 
-Each time they are halved along the low eigenvectors of what they send (Pothen, Simon and Liou, SIAM J.
-Matrix Anal. Appl. 11, 1990), and the halves are improved by swaps as Kernighan and Lin do it (Bell
-Syst. Tech. J. 49, 1970).
+Each time they are halved along the low eigenvectors of what they send (Pothen, Simon and Liou, SIAM
+J. Matrix Anal. Appl. 11, 1990), and the halves are improved by swaps as Kernighan and Lin do it
+(Bell Syst. Tech. J. 49, 1970).
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def divided(problem: Problem) -> Numbers:
         if len(leaves) == 1:
             found[ranks] = leaves[0]
             continue
-        level = max(np.flatnonzero((above[:, leaves] != above[:, leaves[:1]]).any(axis=1)))
+        level = int(np.flatnonzero((above[:, leaves] != above[:, leaves[:1]]).any(axis=1))[-1])
         cut = _middle(above[level, leaves], sizes[leaves])
         left = leaves[:cut]
         half = _halved(_extra(problem, level, ranks), int(sizes[left].sum()))
         work += [(ranks[half], left), (ranks[~half], leaves[cut:])]
-    # Ranks that stay take their places from whoever was given them.
+    # Ranks that stay take their places from the ranks that were given them.
     own = groups[0]
     for rank in np.flatnonzero(problem.fixed):
         if found[rank] != own[rank]:
@@ -65,7 +65,7 @@ def _extra(problem: Problem, level: int, ranks: Numbers) -> Any:
     latency = problem.latency[level + 1] - problem.latency[level]
     per_byte = problem.per_byte[level + 1] - problem.per_byte[level]
     messages, size = (one[ranks][:, ranks] for one in (problem.messages, problem.bytes))
-    if latency == per_byte == 0:  # both ways cost the same: then whoever talks
+    if latency == per_byte == 0:  # both ways cost the same: then ranks that talk
         return messages
     return (messages * latency + size * per_byte).tocsr()
 
@@ -101,7 +101,10 @@ def _cut(weights: Any, count: int) -> Truths:
     """
     m = weights.shape[0]
     vectors = _low_eigenvectors(weights)
-    ways = [np.arange(m), *(vectors @ direction for direction in _DIRECTIONS[:, : vectors.shape[1]])]
+    ways = [
+        np.arange(m),
+        *(vectors @ direction for direction in _DIRECTIONS[:, : vectors.shape[1]]),
+    ]
     halves = []
     for way in ways:
         half = np.zeros(m, dtype=np.bool_)

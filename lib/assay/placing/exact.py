@@ -56,7 +56,7 @@ class _Search:
             for left in (self.order[depth:] for depth in range(n + 1))
         ]
         self.group = np.full(n, -1)
-        self.best = leaf.copy()
+        self.best: Numbers = leaf.copy()
         self.least = problem.cost(np.arange(n))
 
     def kinds_in(self, leaf: Numbers, group: int) -> list[int]:

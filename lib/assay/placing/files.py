@@ -60,7 +60,7 @@ def split_keys(plan: Plan) -> str:
 
 def role_of_each(plan: Plan) -> list[int]:
     """The rank that is planned for the seat of each rank."""
-    return np.argsort(plan.seat).tolist()
+    return [int(rank) for rank in np.argsort(plan.seat)]
 
 
 def _rankfile_option(name: str, library: str) -> list[str]:

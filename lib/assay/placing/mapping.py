@@ -1,8 +1,8 @@
 """Which rank should sit where, so that messages take the least time.
 
 Up to :data:`FEW` ranks all ways are searched. More are divided among the groups of the machine, and
-then swapped; so are the ranks as they sit now, and the better of the two is taken. Nothing depends
-on chance or on a clock: who asks again gets the same plan.
+then swapped. The ranks as they sit now are swapped too, and the better of the two is taken. Nothing
+depends on chance or on a clock: the same report gives the same plan.
 """
 
 from __future__ import annotations

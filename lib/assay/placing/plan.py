@@ -1,7 +1,7 @@
 """The plan for a job's ranks, and what it gains: pure functions over the witness's report.
 
-What a plan saves is a share of the time that ranks spent transferring messages. It is never more
-than that: waiting for a rank that computes longer is no transfer, and collectives go other ways.
+A plan saves a share of the time that ranks spent transferring messages. It is never more than that:
+waiting for a rank that computes longer is no transfer, and collectives go other ways.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Plan:
 
     :param seat: shape (n,): of each rank, the number of the rank that has that seat now.
     :param now: the share of the messages' time at each distance, as ranks sit now; then planned.
-    :param notes: what whoever reads this has to know of it, a sentence each.
+    :param notes: what a reader has to know of it, a sentence each.
     """
 
     word: Word
@@ -100,10 +100,7 @@ def plan(report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool =
         raise AssayError(f'--stay: there is no rank {strangers[0]} of {report.ranks}')
     seats = seats_of(report, costs.switches)
     problem = problem_of(report, seats, costs, stay)
-    if by_node:
-        seat = _in_order(_of_nodes(problem), problem)
-    else:
-        seat = best_seats(problem)
+    seat = _in_order(_of_nodes(problem), problem) if by_node else best_seats(problem)
     if problem.cost(seat) >= problem.cost(np.arange(report.ranks)):
         seat = np.arange(report.ranks)
     distances = _distances(problem)
@@ -128,13 +125,13 @@ def problem_of(report: Report, seats: Seats, costs: Costs, stay: Iterable[int] =
     ]
     one, other, messages, size = np.array(sent, dtype=np.float64).reshape(-1, 4).T
     ends = np.array([[*one, *other], [*other, *one]], dtype=np.int64)
-    both = [coo_array((np.tile(what, 2), tuple(ends)), (n, n)).tocsr() for what in (messages, size)]
-    latency, per_byte = costs.curves
+    counted, sized = (
+        coo_array((np.tile(what, 2), tuple(ends)), (n, n)).tocsr() for what in (messages, size)
+    )
+    latency, per_byte = map(np.array, costs.curves)
     fixed = np.zeros(n, dtype=np.bool_)
     fixed[sorted(stay)] = True
-    return Problem(
-        *both, seats.groups, np.array(latency), np.array(per_byte), seats.kinds, fixed
-    )
+    return Problem(counted, sized, seats.groups, latency, per_byte, seats.kinds, fixed)
 
 
 def _of_nodes(problem: Problem) -> Numbers:
@@ -162,7 +159,7 @@ def _in_order(seat: Numbers, problem: Problem) -> Numbers:
     return found
 
 
-# What it gains -------------------------------------------------------------------------------------
+# What it gains -----------------------------------------------------------------------------------
 
 
 def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain:
@@ -183,8 +180,10 @@ def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain
     models = [_ratios(one, seat, at_once) for one in _if_wrong(problem, off)]
     saved = [expected, whole, *(1 - ratio for both in models for ratio in both)]
     harm = min(0.0, _saved_in_collectives(report, problem, seat))
-    shares = expected, min(saved), max(saved)
-    return Gain(*(min(most, most * one + harm) for one in shares), most)
+    expected, low, high = (
+        min(most, most * one + harm) for one in (expected, min(saved), max(saved))
+    )
+    return Gain(expected, low, high, most)
 
 
 def _share_at_once(report: Report) -> float:
@@ -220,17 +219,15 @@ def _transfer_share(process: Process) -> float:
 
 def _ratios(problem: Problem, seat: Numbers, at_once: float) -> tuple[float, float]:
     """What messages take as planned, over what they take now: of the busiest rank, and of all."""
-    before, after = (
-        _of_ranks(problem, one, at_once) for one in (np.arange(len(seat)), seat)
-    )
+    before, after = (_of_ranks(problem, one, at_once) for one in (np.arange(len(seat)), seat))
     return float(after.max() / before.max()), float(after.sum() / before.sum())
 
 
 def _of_ranks(problem: Problem, seat: Numbers, at_once: float) -> Floats:
     """Seconds of each rank's messages, sent and received: shape (n,).
 
-    :param at_once: the share of them whose latencies pass at once, so that the longest counts; their
-        bytes share the way, and count all.
+    :param at_once: the share of them whose latencies pass at once, so that the longest counts;
+        their bytes share the way, and count all.
     """
     one, other, messages, size = problem.pairs
     far = problem.distances(seat)
@@ -286,9 +283,7 @@ def _saved_in_collectives(report: Report, problem: Problem, seat: Numbers) -> fl
         return 0.0
     ends = tuple(np.array(pairs).T)
     one = coo_array((np.ones(len(pairs)), ends), (n, n)).tocsr()
-    tree = replace(
-        problem, messages=one, bytes=one * (sum(call.bytes for call in calls) / count)
-    )
+    tree = replace(problem, messages=one, bytes=one * (sum(call.bytes for call in calls) / count))
     share = fmean(
         split(process).transfer / process.wall - _transfer_share(process) if process.wall else 0.0
         for process in report.processes
@@ -296,7 +291,7 @@ def _saved_in_collectives(report: Report, problem: Problem, seat: Numbers) -> fl
     return max(0.0, share) * (1 - tree.cost(seat) / tree.cost(np.arange(n)))
 
 
-# Words ---------------------------------------------------------------------------------------------
+# Words --------------------------------------------------------------------------------------------
 
 
 def _verdict(

@@ -83,11 +83,9 @@ class Problem:
                 del groups[level], latency[level + 1], per_byte[level + 1], counts[level]
         if groups and counts[0] == self.ranks:
             del groups[0], latency[0], per_byte[0]
-        left = np.array(groups, dtype=np.int64).reshape(-1, self.ranks)
-        left = np.array([np.unique(one, return_inverse=True)[1] for one in left]).reshape(left.shape)
-        return replace(
-            self, groups=left, latency=np.array(latency), per_byte=np.array(per_byte)
-        )
+        numbers = [np.unique(one, return_inverse=True)[1] for one in groups]
+        left = np.array(numbers, dtype=np.int64).reshape(-1, self.ranks)
+        return replace(self, groups=left, latency=np.array(latency), per_byte=np.array(per_byte))
 
 
 def row(values: Any, rank: int) -> tuple[Numbers, Floats]:

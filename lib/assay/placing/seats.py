@@ -50,8 +50,8 @@ class Seats:
 def seats_of(report: Report, switches: Mapping[str, Collection[str]]) -> Seats:
     """The seats that a job's ranks had.
 
-    :param switches: the nodes behind each switch, where that is known. What is behind none is
-        behind one of its own with the others of these.
+    :param switches: the nodes behind each switch, where that is known. The others are taken
+        to be behind one of their own.
     """
     switch = {name: number for number, names in enumerate(switches.values()) for name in names}
     labels = []

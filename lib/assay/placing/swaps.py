@@ -95,7 +95,7 @@ def improved(problem: Problem, start: Numbers) -> Numbers:
         return start
     swaps = _Swaps(problem, start)
     swaps.run()
-    best = swaps.group
+    best: Numbers = swaps.group
     free = np.flatnonzero(~problem.fixed)
     random = np.random.default_rng(problem.ranks)
     for _ in range(SHAKES // problem.ranks // len(swaps.members) if len(free) > 1 else 0):
