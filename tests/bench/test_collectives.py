@@ -1,5 +1,7 @@
 """``collectives``: its report, and that every operation's wrong result is found."""
 
+import pytest
+
 from families import dealt, on_one_mpi
 from measured import check_head, check_samples
 
