@@ -7,8 +7,8 @@ import pytest
 from assay.programs import minighost, minimd
 from assay.programs.application import (
     WrongAnswerError,
-    check_times,
     check_in_caches,
+    check_times,
     check_windows,
     steady_windows,
     window_figures,
