@@ -96,7 +96,9 @@ def soak(mpi: Mpi, arguments: argparse.Namespace, folder: Path) -> Counter[str]:
     return outcomes
 
 
-def try_programs(launch: Launch, first: int, programs: int, ranks: int, folder: Path) -> Counter[str]:
+def try_programs(
+    launch: Launch, first: int, programs: int, ranks: int, folder: Path
+) -> Counter[str]:
     """How many came to what end; what was not the same is told on stderr."""
     verdict = compare(launch, first, programs, ranks, folder)
     if verdict.outcome == 'same':
@@ -120,10 +122,7 @@ def parts(programs: int, good: int) -> list[tuple[int, int]]:
 
     Where it is not known, in halves.
     """
-    if good == programs:
-        cuts = [0, programs // 2, programs]
-    else:
-        cuts = [0, good, good + 1, programs]
+    cuts = [0, programs // 2, programs] if good == programs else [0, good, good + 1, programs]
     return [(cut, after - cut) for cut, after in pairwise(cuts) if after > cut]
 
 

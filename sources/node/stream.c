@@ -89,8 +89,7 @@ static void turn(void *context, long passes, double *seconds)
             bench_abort(EXIT_BROKEN, "not all passes of %s were made", operation_names[operation]);
         double elements = (double)passes * (double)crew->arrays->elements;
         crew->own[operation][slot] = element_bytes[operation] * elements / seconds[operation];
-        crew->by_own[operation] +=
-            element_bytes[operation] * elements / crew->own[operation][slot];
+        crew->by_own[operation] += element_bytes[operation] * elements / crew->own[operation][slot];
     }
 }
 

@@ -9,12 +9,23 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool has_own; /* the program has set a handler of its own */
 
+static bool is_own(MPI_Errhandler handler)
+{
+    return handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN;
+}
+
 static MPI_Errhandler set_aside(MPI_Comm comm)
 {
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
     if (PMPI_Comm_get_errhandler(comm, &handler) == MPI_SUCCESS)
         PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     return handler;
+}
+
+static void release(MPI_Errhandler handler)
+{
+    if (is_own(handler))
+        PMPI_Errhandler_free(&handler);
 }
 
 static void put_back(MPI_Comm comm, MPI_Errhandler handler)
@@ -24,16 +35,17 @@ static void put_back(MPI_Comm comm, MPI_Errhandler handler)
         return;
     if (now == MPI_ERRORS_RETURN) /* else another thread of the program has set one meanwhile */
         PMPI_Comm_set_errhandler(comm, handler);
-    PMPI_Errhandler_free(&now);
-    PMPI_Errhandler_free(&handler);
+    release(now);
+    release(handler);
 }
 
 struct silence silence_begin(void)
 {
-    struct silence silence = { MPI_ERRHANDLER_NULL, MPI_ERRHANDLER_NULL };
+    struct silence silence = { .kept = false };
     if (!atomic_load_explicit(&has_own, memory_order_relaxed))
         return silence;
     pthread_mutex_lock(&lock);
+    silence.kept = true;
     /* Of no communicator, MPI tells one of these. */
     silence.world = set_aside(MPI_COMM_WORLD);
     silence.self = set_aside(MPI_COMM_SELF);
@@ -42,7 +54,7 @@ struct silence silence_begin(void)
 
 void silence_end(struct silence *silence)
 {
-    if (silence->world == MPI_ERRHANDLER_NULL && silence->self == MPI_ERRHANDLER_NULL)
+    if (!silence->kept)
         return;
     put_back(MPI_COMM_WORLD, silence->world);
     put_back(MPI_COMM_SELF, silence->self);
@@ -51,7 +63,7 @@ void silence_end(struct silence *silence)
 
 EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
 {
-    if (handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN)
+    if (is_own(handler))
         atomic_store(&has_own, true);
     return PMPI_Comm_set_errhandler(comm, handler);
 }

@@ -6,9 +6,11 @@
 #define ASSAY_SILENCE_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
-/* The handlers that were set aside; MPI_ERRHANDLER_NULL: none was. */
+/* The handlers that were set aside, if any were. */
 struct silence {
+    bool kept;
     MPI_Errhandler world, self;
 };
 

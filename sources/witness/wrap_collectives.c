@@ -245,24 +245,24 @@ LARGE(COLLECTIVES(_c, MPI_Count, MPI_Aint))
 
 /* The messages are those of each start. */
 #ifdef HAS_PMPI_Neighbor_allgather_init
-#define PERSISTENT_NEIGHBOURS(name, bytes, arguments, ...)                                \
-    EXPORT int MPI_##name(__VA_ARGS__, MPI_Info info, MPI_Request *request)               \
-    {                                                                                     \
-        struct timing timing = begin_uncounted(comm);                                     \
-        int code = PMPI_##name(UNPACK arguments, info, request);                          \
-        struct communicator *communicator =                                               \
-            code == MPI_SUCCESS ? record_communicator(&timing, comm) : NULL;              \
-        const int *ranks = NULL;                                                          \
-        int count = communicator ? communicator_neighbours(communicator, &ranks) : 0;     \
-        int64_t *parts = count ? malloc((size_t)count * sizeof *parts) : NULL;            \
-        for (int i = 0; parts && i < count; i++)                                          \
-            parts[i] = ranks[i] == MPI_PROC_NULL ? 0 : bytes;                             \
-        if (parts)                                                                        \
-            request_remember(*request, &(struct request){ .persistent = true,             \
-                                                          .unordered = true,              \
-                                                          .communicator = communicator,   \
-                                                          .parts = parts });              \
-        return code;                                                                      \
+#define PERSISTENT_NEIGHBOURS(name, bytes, arguments, ...)                              \
+    EXPORT int MPI_##name(__VA_ARGS__, MPI_Info info, MPI_Request *request)             \
+    {                                                                                   \
+        struct timing timing = begin_uncounted(comm);                                   \
+        int code = PMPI_##name(UNPACK arguments, info, request);                        \
+        struct communicator *communicator =                                             \
+            code == MPI_SUCCESS ? record_communicator(&timing, comm) : NULL;            \
+        const int *ranks = NULL;                                                        \
+        int count = communicator ? communicator_neighbours(communicator, &ranks) : 0;   \
+        int64_t *parts = count ? malloc((size_t)count * sizeof *parts) : NULL;          \
+        for (int i = 0; parts && i < count; i++)                                        \
+            parts[i] = ranks[i] == MPI_PROC_NULL ? 0 : bytes;                           \
+        if (parts)                                                                      \
+            request_remember(*request, &(struct request){ .persistent = true,           \
+                                                          .unordered = true,            \
+                                                          .communicator = communicator, \
+                                                          .parts = parts });            \
+        return code;                                                                    \
     }
 #else
 #define PERSISTENT_NEIGHBOURS(name, bytes, arguments, ...)

@@ -46,15 +46,15 @@ FREES(Comm_disconnect, counted, MPI_Comm, struct communicator, communicator_take
       communicator_put_back, communicator_freed)
 
 /* Makes one that is looked at when it is first used. */
-#define COMES(name, arguments, ...)                  \
-    EXPORT int MPI_##name(__VA_ARGS__)               \
-    {                                                \
+#define COMES(name, arguments, ...)                     \
+    EXPORT int MPI_##name(__VA_ARGS__)                  \
+    {                                                   \
         struct timing timing = call_begin(CALL_##name); \
-        int code = PMPI_##name arguments;            \
-        call_end(&timing);                           \
-        if (code == MPI_SUCCESS && timing.thread)    \
-            communicator_is_new(*made);              \
-        return code;                                 \
+        int code = PMPI_##name arguments;               \
+        call_end(&timing);                              \
+        if (code == MPI_SUCCESS && timing.thread)       \
+            communicator_is_new(*made);                 \
+        return code;                                    \
     }
 
 COMES(Comm_spawn, (command, arguments, most, info, root, comm, made, codes), const char *command,
@@ -74,12 +74,11 @@ COMES(Comm_idup_with_info, (comm, info, made, request), MPI_Comm comm, MPI_Info 
       MPI_Comm *made, MPI_Request *request)
 #endif
 #ifdef HAS_PMPI_Comm_create_from_group
-COMES(Comm_create_from_group, (group, tag, info, handler, made), MPI_Group group,
-      const char *tag, MPI_Info info, MPI_Errhandler handler, MPI_Comm *made)
-COMES(Intercomm_create_from_groups,
-      (group, leader, others, their_leader, tag, info, handler, made), MPI_Group group, int leader,
-      MPI_Group others, int their_leader, const char *tag, MPI_Info info, MPI_Errhandler handler,
-      MPI_Comm *made)
+COMES(Comm_create_from_group, (group, tag, info, handler, made), MPI_Group group, const char *tag,
+      MPI_Info info, MPI_Errhandler handler, MPI_Comm *made)
+COMES(Intercomm_create_from_groups, (group, leader, others, their_leader, tag, info, handler, made),
+      MPI_Group group, int leader, MPI_Group others, int their_leader, const char *tag,
+      MPI_Info info, MPI_Errhandler handler, MPI_Comm *made)
 #endif
 
 EXPORT int MPI_Type_commit(MPI_Datatype *type)

@@ -7,8 +7,8 @@ import pytest
 from assay.programs import minighost, minimd
 from assay.programs.application import (
     WrongAnswerError,
-    check_times,
     check_in_caches,
+    check_times,
     check_windows,
     steady_windows,
     window_figures,
@@ -278,6 +278,7 @@ RATES = ('triad', 'dgemm', 'frequency')
         ({'overlap': 0.9}, 'the overlap of 64 bytes with computation of 1 is 0.9, but'),
         ({'slowdown': 1.0}, 'the slowdown of 64 bytes'),
         ({'excess': 1.0}, 'the excess of 64 bytes'),
+        ({'of all ratios': 0.6}, 'the overlap of 64 bytes is 0.6, but 0.5 follows'),
     ],
 )
 def test_overlap_that_does_not_follow(change, sentence):
@@ -288,7 +289,9 @@ def test_overlap_that_does_not_follow(change, sentence):
             for series, seconds in times.items()
         }
         point |= {'ratio': 1, 'overlap': 0.5, 'slowdown': 1.25, 'excess': 5 / 6}
-        check_overlap({'results': [{'size': 64, 'points': [point | changes]}]})
+        of_all = changes.get('of all ratios', 0.5)
+        points = [point | changes]
+        check_overlap({'results': [{'size': 64, 'points': points, 'overlap': of_all}]})
 
     check({})
     with pytest.raises(WrongAnswerError, match=sentence):

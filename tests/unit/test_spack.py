@@ -606,7 +606,7 @@ def test_what_is_installed_is_recorded_and_found_again(stand_in, anywhere):
 
 
 def two_roots(folder):
-    """What Spack writes of two roots chosen together: the one that is kept here, and that MPI again."""
+    """What Spack writes of two roots: the one that is kept here, and another one."""
     golden = paths.ROOT / 'tests' / 'golden' / 'spack' / 'spack.lock'
     lock = json.loads(golden.read_text())
     (root,) = lock['roots']
@@ -616,12 +616,12 @@ def two_roots(folder):
         {'hash': alone, 'spec': 'stream'},
     ]
     (folder / 'two.lock').write_text(json.dumps(lock))
-    return lock, root, alone
+    return root, alone
 
 
 def test_what_several_builds_are_made_of_is_chosen_at_once(stand_in, anywhere):
     asked = anywhere / 'asked'
-    lock, root, alone = two_roots(anywhere)
+    root, alone = two_roots(anywhere)
     text = INSTALLS.format(prefix=anywhere / 'prefix', asked=asked)
     golden = f'{paths.ROOT}/tests/golden/spack/spack.lock "$folder"'
     used = stand_in(text.replace(golden, f'{anywhere}/two.lock "$folder/spack.lock"'))

@@ -52,7 +52,7 @@ def install(spack: Spack, system: str, package: str, mpi: str) -> Build:
 
 
 def choose_together(spack: Spack, system: str, wanted: Iterable[tuple[str, str]]) -> None:
-    """Have Spack choose at once what several builds leave open: most of its work is for all of them.
+    """Have Spack choose at once what several builds leave open: most of its work is for all.
 
     Where it finds no way for all, each is left to :func:`install`, which says what is in the way.
 
@@ -155,9 +155,7 @@ class Environment:
     def is_concretized(self) -> bool:
         """Whether Spack has chosen, from just what there is now."""
         stamp = self._stamp
-        return (
-            stamp.exists() and stamp.read_text() == self.fingerprint and self.spack.own.is_dir()
-        )
+        return stamp.exists() and stamp.read_text() == self.fingerprint and self.spack.own.is_dir()
 
     def take(self, lock: Mapping[str, Any]) -> None:
         """Take what Spack has chosen for this and other environments together.

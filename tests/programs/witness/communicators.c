@@ -268,10 +268,9 @@ static void many(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        { "split", split }, { "groups", groups }, { "inter", inter },
-        { "grid", grid },   { "graph", graph },   { "star", star },
-        { "few", few },     { "many", many },     { "callbacks", callbacks },
-        { NULL, NULL },
+        { "split", split },         { "groups", groups }, { "inter", inter }, { "grid", grid },
+        { "graph", graph },         { "star", star },     { "few", few },     { "many", many },
+        { "callbacks", callbacks }, { NULL, NULL },
     };
     return run_parts(argc, argv, parts);
 }

@@ -111,12 +111,9 @@ static void files(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        { "exchange", exchange },
-        { "partitioned", partitioned },
-        { "persistent", persistent },
-        { "neighbours", neighbours },
-        { "files", files },
-        { NULL, NULL },
+        { "exchange", exchange },     { "partitioned", partitioned },
+        { "persistent", persistent }, { "neighbours", neighbours },
+        { "files", files },           { NULL, NULL },
     };
     return run_parts(argc, argv, parts);
 }
