@@ -767,7 +767,7 @@ def test_nights(reader):
 def test_a_campaign(nothing_left):
     """Those that are seen soonest, one of a kind; what is healthy may be disturbed here.
 
-    That no PMI, and no partition, is named by a run shows above.
+    Above are a run without a PMI and a job that is not started; test_asking.py has Slurm's reasons.
     """
     chosen = ['answers/zero_message', 'node/cpu', 'output/missing', 'scheduler/few_nodes']
     ended = assay('cluster', 'campaign', *chosen, '--severity', 'high')

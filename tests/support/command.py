@@ -12,9 +12,6 @@ from typer.testing import CliRunner
 from assay import paths
 from assay.commands.main import app
 
-#: For runs whose figures tell nothing, in a checkout in which nothing is built yet.
-QUICK_BUILD = {'ASSAY_MORE_FLAGS': '-O0'}
-
 #: To make it of the application takes a third of the time of a call, which makes it anew each time.
 COMMAND = typer.main.get_command(app)
 
