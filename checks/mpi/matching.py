@@ -13,7 +13,7 @@ from assay.programs.figure import Quantity
 SMALL, LARGE = 8, 256 << 10
 
 #: Receives, or messages, that wait before the one that is measured.
-LINE = 1024
+LINE = 256
 
 #: A known defect that a job would hang by.
 ANY_SOURCE = 'any-source'
@@ -47,7 +47,7 @@ class Matching(MpiBenchmark):
         sources = 'named' if self.hangs_by_defect else 'named,any'
         self.arguments = [
             *(f'--small {SMALL} --large {LARGE}', f'--source {sources}', f'--lines {LINE}'),
-            '--budget 0.06',
+            '--budget 0.15',
         ]
 
     @property

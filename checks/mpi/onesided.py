@@ -56,6 +56,10 @@ class OneSided(MpiBenchmark):
     @run_after('setup')
     def force_one_sided(self):
         recipe = load_catalogue().recipe(self.fabric, self.family)
+        self.skip_if(
+            recipe.one_sided is None,
+            f'one-sided operations of {self.family} cannot be made to go by {self.fabric}',
+        )
         self.env_vars = {**recipe.one_sided, **self.env_vars}
 
     @run_before('run')

@@ -98,8 +98,8 @@ static void measure_thread(enum load load, const struct vector_kernels *kernels,
             times->sum = chain(times->sum, 1);
             now = omp_get_wtime();
             chain_seconds += now - before;
-            take_quantum(times, now - before);
             additions += CHAIN_ADDITIONS;
+            take_quantum(times, now - before);
         }
         times->hz[times->slices] = additions / chain_seconds;
         times->flops[times->slices] = load == VECTOR ? flops / fma_seconds : 0;

@@ -87,9 +87,7 @@ def test_slow_barriers_before_each_call_fit_into_the_budget(run, fault):
 
 
 @on_one_mpi
-@pytest.mark.parametrize(
-    ('op', 'rank'), [('exscan', 2), ('neighbor_alltoall', 0)]
-)
+@pytest.mark.parametrize(('op', 'rank'), [('exscan', 2), ('neighbor_alltoall', 0)])
 def test_a_wrong_result_of_other_operations_is_found(run, fault, op, rank):
     done = run(
         'collectives',

@@ -304,7 +304,7 @@ MICROSECOND = {'time': dict.fromkeys(('min', 'best', 'median', 'p95'), 1e-6)}
 @pytest.mark.parametrize(
     ('change', 'sentence'),
     [
-        ({'bandwidth': 9e6}, 'the bandwidth of put by flush of 8 bytes is 9e'),
+        ({'bandwidth': 9e6}, 'the bandwidth of put by flush of 8 bytes is 9000000'),
         ({'size': 16}, 'the bandwidth of put by flush of 16 bytes'),
         (
             {'clocks': {'own': 2.0, 'slowest': 2.0, 'least': 0.9, 'most': 1.1}},

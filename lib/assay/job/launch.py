@@ -21,7 +21,7 @@ from assay.mpis import FAMILIES
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.text import plain
 from assay.witness import profile
-from assay.witness.disturbance import DISTURBANCES, disturbance_figures
+from assay.witness.disturbance import CORE_LATENCY, DISTURBANCES, disturbance_figures
 from assay.witness.profile import STARTUP, startup_figures
 from assay.witness.rails import verify_rails
 from assay.witness.settings import verify_settings
@@ -72,6 +72,7 @@ OF_WITNESS = {
     **OF_PROFILE,
     'imbalance_share_*': OF_PROFILE['imbalance_share'],
     **dict.fromkeys(DISTURBANCES, Quantity('1', 'lower')),
+    CORE_LATENCY: Quantity('ns', 'lower'),
     **dict.fromkeys(STARTUP, Quantity('s', 'lower')),
 }
 

@@ -60,14 +60,15 @@ class Recipe(Entry):
     :param env: variables that force the fabric, and leave no other way.
     :param expect: must each be found in the job's output.
     :param forbid: must not be found there.
-    :param one_sided: variables by which one-sided operations take the fabric, too.
+    :param one_sided: variables by which one-sided operations take the fabric, too; None if
+        nothing makes them.
     """
 
     requires: Expression
     env: Variables
     expect: list[Expression] = Field(min_length=1)
     forbid: list[Expression] = []
-    one_sided: Variables = {}
+    one_sided: Variables | None = {}
 
     def shown_by(self, output: Iterable[Piece]) -> bool:
         """Whether the MPI's statement says that this fabric was used.

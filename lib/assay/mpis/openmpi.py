@@ -116,6 +116,7 @@ _RECIPES = {
             transports.OFI_NOT_TCP,
             'o(?:n|ff)-host: +(?! |all connections are (?:ofi|self|n/a))',
         ],
+        one_sided=None,  # they go by BTLs, within a node by memory
     ),
     'ofi-cxi': Recipe(
         requires=_OFI,

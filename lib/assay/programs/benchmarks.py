@@ -94,7 +94,7 @@ def check_overlap(report: Mapping[str, Any]) -> None:
             _equal(f'excess of {what}', point['excess'], both / (message + alone))
             # A difference, which has the digits of its terms.
             share, shorter = message + alone - both, min(message, alone)
-            if not abs(point['overlap'] * shorter - share) <= _DIGITS * (message + alone):
+            if not abs(point['overlap'] * shorter - share) <= _DIGITS * (message + alone + both):
                 raise WrongAnswerError(
                     f'the overlap of {what} is {point["overlap"]}, but {share / shorter} follows'
                 )
