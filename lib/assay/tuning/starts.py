@@ -1,4 +1,4 @@
-"""The starts of a job of tuning: what each is to run with, and what came of it."""
+"""The starts of a job of tuning: what each is to run with, and its outcome."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Outcome:
 
     :param why: in words, if it is not good.
     :param times: of a good one: operation, size in bytes, and seconds of its best sample.
-    :param ignored: variables of its :attr:`Start.env` that the MPI did not heed, with the reason.
+    :param ignored: variables of its :attr:`Start.env` that the MPI ignored, with the reason.
     """
 
     name: str
@@ -81,7 +81,7 @@ def write_plan(path: Path, starts: Sequence[Start]) -> None:
 
 
 def read_plan(path: Path) -> list[Start]:
-    """:raises AssayError: if there is none that can be read."""
+    """:raises AssayError: if it cannot be read."""
     try:
         found = strict_json(path.read_bytes())
         return [Start(**{**one, 'operations': tuple(one['operations'])}) for one in found]
