@@ -60,7 +60,7 @@ def test_our_generic_system_stands_in_for_the_one_of_reframe():
 
 
 def test_modes_are_those_of_the_common_configuration():
-    assert list(settings.modes()) == ['smoke', 'maintenance', 'acceptance', 'screen']
+    assert list(settings.modes()) == ['smoke', 'maintenance', 'acceptance', 'screen', 'tune']
 
 
 def test_exports_take_a_partition(system):

@@ -81,7 +81,7 @@ class Algorithms:
         that was built with the MPI.
     :param offered: the algorithms, by its control variables and those answers.
     :param ignored: which of the variables that were to force algorithms, or rules, the MPI did not
-        heed, with the reason, by its control variables and what it said.
+        use, with the reason, by its control variables and what it said.
     :param rules: its own rules for a number of ranks, by those answers.
     """
 

@@ -103,8 +103,8 @@ def candidates(
 ) -> list[Candidate]:
     """Rules that look better by more than the margin in the mean, and better in each round.
 
-    Of an operation the algorithm is taken first that gains most over neighbouring sizes. What is
-    left of the sizes is then taken by the next.
+    The algorithm that gains most over neighbouring sizes of an operation is taken first. The next
+    one takes sizes that are left.
     """
     known = {(one.operation, one.name): one for one in algorithms}
     chosen: list[Candidate] = []

@@ -89,7 +89,7 @@ def open_journal(subject: Mapping[str, Any]) -> Journal:
             write_whole(path, ''.join(f'{json.dumps(entry)}\n' for entry in entries))
             if not found.is_new:
                 rounds = len(found.chosen_by) + len(found.proofs)
-                say(f'goes on with {path}, of which {rounds} rounds are there')
+                say(f'goes on with {path}, which has {rounds} rounds')
             return found
     new = Journal(folder / f'{datetime.now():%Y%m%dT%H%M%S.%f}.jsonl', subject)
     new.begin()

@@ -193,7 +193,7 @@ class Tuning:
         return self.job.ranks, self.job.answers
 
     def _foursomes(self) -> list[list[Outcome]]:
-        """Those of which all starts were good, and the rules in force."""
+        """Those whose starts were all good."""
         fours = []
         for starts in self.journal.proofs:
             for at in range(0, len(starts) - 3, 4):

@@ -1,4 +1,4 @@
-"""The starts of a job of tuning: what each is to run with, and what came of it."""
+"""The starts of a job of tuning: what each is to run with, and its outcome."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from assay.files import strict_json, write_whole
 #: In the folder of the job: what came of its starts; and the answers to an MPI's questions.
 OUTCOMES, ANSWERS = 'starts.json', 'answers'
 
-#: Seconds after which a start is ended: it hangs.
-MOST_SECONDS = 120
+#: Seconds after which a start is ended: it hangs. On a machine with ten times as many busy processes
+#: as cores a good one took more than 120.
+MOST_SECONDS = 600
 
 Word = Literal['good', 'hangs', 'crashes', 'gives a wrong answer', 'did not run as asked']
 
@@ -42,7 +43,7 @@ class Outcome:
 
     :param why: in words, if it is not good.
     :param times: of a good one: operation, size in bytes, and seconds of its best sample.
-    :param ignored: variables of its :attr:`Start.env` that the MPI did not heed, with the reason.
+    :param ignored: variables of its :attr:`Start.env` that the MPI ignored, with the reason.
     """
 
     name: str
@@ -80,7 +81,7 @@ def write_plan(path: Path, starts: Sequence[Start]) -> None:
 
 
 def read_plan(path: Path) -> list[Start]:
-    """:raises AssayError: if there is none that can be read."""
+    """:raises AssayError: if it cannot be read."""
     try:
         found = strict_json(path.read_bytes())
         return [Start(**{**one, 'operations': tuple(one['operations'])}) for one in found]

@@ -19,7 +19,7 @@ BETWEEN_DEFAULTS = 3
 
 @dataclass(frozen=True)
 class Excluded:
-    """An algorithm that is not offered, and why: what it did alone, or that nothing heeded it."""
+    """An algorithm that is not offered, and why: what it did alone, or that the MPI ignored it."""
 
     algorithm: Algorithm
     word: str
@@ -43,8 +43,7 @@ def excluded(rounds: Iterable[Starts]) -> list[Excluded]:
 def trials(offered: Sequence[Algorithm], rounds: Sequence[Starts]) -> list[Trial]:
     """Those of the next round: one algorithm of each operation in a start, as far as that works.
 
-    Of a start that failed nobody knows which algorithm it was: each of them is tried alone, until
-    it has been good.
+    Each algorithm of a start that failed is tried alone, until it has been good.
     """
     keys = {(one.algorithm.operation, one.algorithm.name) for one in excluded(rounds)}
     left = [one for one in offered if (one.operation, one.name) not in keys]
