@@ -27,7 +27,7 @@ class _ShowsReports(TyperGroup):
 
 app = typer.Typer(
     cls=_ShowsReports,
-    help='Run any MPI program with the witness, or show what it recorded in a job.',
+    help='Run any MPI program with the witness, or show its reports.',
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -108,11 +108,11 @@ def run(
     output: OutputOption = Path('assay-witness.json'),
     picture: PictureOption = None,
 ) -> None:
-    """Run an MPI program, and say where its time went and which of its lines took it.
+    """Run an MPI program, and say where its time went.
 
-    The program runs as it does without: its output, its input and its exit code are its own, and
-    what this command says is printed to standard error when it has ended. The exit code is 2 if the
-    program was not started. The report is kept, for `assay witness`.
+    The program runs as it does without: its output, its input and its exit code are its own. When
+    it has ended, which of its lines took the time is printed to standard error. The exit code is 2
+    if the program was not started. The report is kept, for `assay witness`.
 
     Examples:
 
@@ -148,7 +148,7 @@ def _tell(report: Path, unseen: str | None, picture: Path | None) -> None:
         return
     try:
         seen, problems = keep_lines(report, read_witness(report))
-        print_line(out, '\nassay witness:')
+        print_line(out, '\nThe witness saw:')
         show_answer(seen, out)
         for problem in problems:
             print_line(out, problem)

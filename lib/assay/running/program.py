@@ -376,7 +376,7 @@ def build_witness(mpi: Mpi) -> Path:
         with log.open('w') as out:
             for command in (
                 [cmake, '-S', str(paths.SOURCES), '-B', str(built), *compilers],
-                [cmake, '--build', str(built), '--target', 'assay_witness'],
+                [cmake, '--build', str(built), '--target', 'assay_witness', '--parallel', '4'],
             ):
                 if subprocess.run(
                     command, stdout=out, stderr=out, env={**os.environ, **mpi.env}

@@ -175,7 +175,9 @@ def compare_sites(before: Report, after: Report) -> list[SiteChange]:
     The same object file is known by its build id. In another build of the program a place is known
     by its call and function, and by which of these calls it is: lines may have moved.
     """
-    old, new = summarise_sites(before), summarise_sites(after)
+    # What is known of an object file holds for both.
+    lines = {'lines': before.lines | after.lines}
+    old, new = (summarise_sites(one.model_copy(update=lines)) for one in (before, after))
     shared = {one.build_id for one in old} & {one.build_id for one in new} - {''}
     olds, news = _by_name(old, shared), _by_name(new, shared)
     found = [SiteChange(olds.get(name), news.get(name)) for name in {**olds, **news}]
