@@ -3,7 +3,7 @@
     .venv/bin/python measurements/placing.py optimum
     .venv/bin/python measurements/placing.py large
     ./assay cluster up --size 4 --cpus 2 --switches 2
-    ./assay cluster fault delay s1 500
+    ./assay cluster fault delay s1 30000
     ./assay cluster exec head salloc -N 4 --ntasks-per-node=2 --overcommit \\
         .venv/bin/python measurements/placing.py cluster --programs 100
 

@@ -276,6 +276,12 @@ def test_files_of_launchers():
     assert old == ({}, ['run', '--rankfile', 'F', '-n', '4', 'app'])
     assert new == ({}, ['run', '--map-by', 'rankfile:file=F', '-n', '4', 'app'])
     assert told['slurm', 'Open MPI v5.0.9, package'][0] == {'SLURM_HOSTFILE': 'F'}
+    # Of two ways to deal ranks the last would win.
+    for command in ('srun -m cyclic app -m 3', 'srun --distribution=block:cyclic app -m 3'):
+        words = files.with_plan('slurm', 'F', '', command.split())[1]
+        assert words == ['srun', '--distribution=arbitrary', 'app', '-m', '3']
+    words = files.with_plan('openmpi', 'F', '', ['mpirun', '--map-by', 'node', '-n', '4', 'app'])[1]
+    assert words == ['mpirun', '--map-by', 'rankfile:file=F', '-n', '4', 'app']
 
 
 def test_roles_are_dealt_by_seats_and_not_by_ranks():

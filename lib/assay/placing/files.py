@@ -12,6 +12,9 @@ import numpy as np
 from assay.cpus import as_list
 from assay.placing.plan import Plan
 
+#: How srun deals ranks, after its option -m.
+_WAY = re.compile(r'(block|cyclic|plane|arbitrary|\*)')
+
 #: The word for a program that deals the roles itself.
 SPLIT = 'split'
 
@@ -102,6 +105,17 @@ def in_words(launcher: str, name: str, library: str) -> str:
 def with_plan(
     launcher: str, name: str, library: str, command: Sequence[str]
 ) -> tuple[dict[str, str], list[str]]:
-    """The variables and words of a command that starts a program as planned."""
-    one = LAUNCHERS[launcher]
-    return one.variables(name), [command[0], *one.options(name, library), *command[1:]]
+    """The variables and words of a command that starts a program as planned.
+
+    Options by which the command deals the ranks itself are left out: they would win.
+    """
+    one, own, words = LAUNCHERS[launcher], False, []
+    for word, after in zip(command[1:], [*command[2:], ''], strict=True):
+        is_way = bool(_WAY.match(after))
+        if own or word.startswith(('--distribution=', '--map-by=')):
+            own = False
+        elif word in ('--map-by', '--rankfile', '--distribution') or (word == '-m' and is_way):
+            own = True
+        else:
+            words.append(word)
+    return one.variables(name), [command[0], *one.options(name, library), *words]
