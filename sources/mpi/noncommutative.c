@@ -16,8 +16,9 @@ static const char *const op_names[] = { "reduce", "allreduce", "reduce_scatter",
 static const struct bench_about about = {
     .program = "noncommutative",
     .purpose = "reductions with an operation whose order counts, checked",
-    .text = "Elements are maps x -> a x + b modulo a prime, one after the other: 8 bytes each. Sizes\n"
-            "are those of collectives.\n",
+    .text =
+        "Elements are maps x -> a x + b modulo a prime, one after the other: 8 bytes each. Sizes\n"
+        "are those of collectives.\n",
     .examples = "  mpirun -n 4 noncommutative\n"
                 "  mpirun -n 64 noncommutative --op allreduce --max 64K\n",
     .min_ranks = 2,
@@ -106,8 +107,9 @@ int main(int argc, char **argv)
 {
     bench_start(&argc, &argv, &about, options);
     if (smallest > largest || smallest % 8 || largest % 8)
-        bench_refuse("--min %zu and --max %zu must be multiples of 8, the first not above the second",
-                     smallest, largest);
+        bench_refuse(
+            "--min %zu and --max %zu must be multiples of 8, the first not above the second",
+            smallest, largest);
     size_t elements = largest / sizeof(struct map) * (size_t)bench.ranks;
     memory_require(elements * sizeof(struct map) + largest, "use a smaller --max or fewer ranks");
     struct map *send = memory_allocate(elements * sizeof *send);

@@ -45,9 +45,9 @@ def tune(
 
     Each algorithm that the MPI says it has is measured in turn with the default, results checked,
     for the ranks of one case: the first that -n and -p leave. One that crashes, hangs, gives a
-    wrong answer or is ignored is reported and not offered. Where one looks better, the MPI's own rules
-    are put in force and measured again, in pairs A B B A. Only what these prove is written, with
-    the words to use it; otherwise the answer is to keep the defaults.
+    wrong answer or is ignored is reported and not offered. Where one looks better, the MPI's own
+    rules are put in force and measured again, in pairs A B B A. Only what these prove is written,
+    with the words to use it; otherwise the answer is to keep the defaults.
 
     --budget bounds it; without it all is measured until it is decided. A command that was stopped
     keeps what it measured, and the same command goes on from there. The exit code is 0 if all is
@@ -76,10 +76,10 @@ def tune(
     if not cases:
         selection.explain(site, given)
         raise AssayError('no case to tune was selected.')
-    for kind, options in (('environment', '-p'), ('partition', '--system NAME:PARTITION')):
+    for kind, option in (('environment', '-p'), ('partition', '--system NAME:PARTITION')):
         names = sorted({getattr(one, kind) for one in cases})
         if len(names) > 1:
-            raise AssayError(f'one {kind} is tuned: choose it by {options} ({", ".join(names)}).')
+            raise AssayError(f'one {kind} is tuned: choose it by {option} ({", ".join(names)}).')
     case = cases[0]
     family = next(
         one['extras']['family'] for one in site['environments'] if one['name'] == case.environment

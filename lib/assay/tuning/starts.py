@@ -14,8 +14,8 @@ from assay.files import strict_json, write_whole
 #: In the folder of the job: what came of its starts; and the answers to an MPI's questions.
 OUTCOMES, ANSWERS = 'starts.json', 'answers'
 
-#: Seconds after which a start is ended: it hangs. On a machine with ten times as many busy processes
-#: as cores a good one took more than 120.
+#: Seconds after which a start is ended: it hangs. On a machine with ten times as many busy
+#: processes as cores a good one took more than 120.
 MOST_SECONDS = 600
 
 Word = Literal['good', 'hangs', 'crashes', 'gives a wrong answer', 'did not run as asked']
