@@ -44,8 +44,8 @@ MOST_UNSEEN = 6.0
 #: Of single sessions this share is anywhere: it met a spell, or is of another mode. Where no
 #: history shows how many are, a side of one session proves no more than that.
 OUTLYING = 0.05
-#: Sessions of a history that may be of one spell: what the compared runs show by themselves, without
-#: it, is enough for doubt.
+#: Sessions of a history that may be of one spell: what the compared runs show by themselves,
+#: without it, is enough for doubt.
 SHORT_HISTORY = 10
 #: Nobody is told to run more often than this.
 MOST_RUNS = 1000
