@@ -38,10 +38,10 @@ def culprit(
 ) -> None:
     """Find which change made figures worse, by measuring with some of the changes.
 
-    BEFORE and AFTER are chosen as in `assay compare-runs`. What differs between them is taken
-    apart: variables of the jobs, flags, the MPI, the suite's sources, nodes. Pairs of sessions with
-    some of the changes and with the others are measured, each chosen to tell most, until a cause
-    has a probability of 95%: one change, two, several small ones, or none of these.
+    BEFORE and AFTER are chosen as in `assay compare-runs`. Their differences are taken apart:
+    variables of the jobs, flags, the MPI, the suite's sources, nodes. Pairs of sessions with some
+    of the changes and with the others are measured, each chosen to tell most, until a cause has a
+    probability of 95%: one change, two, several small ones, or none of these.
 
     The same command goes on with a search that was stopped. The exit code is 0 if there is an
     answer, and 3 if the time was over before.

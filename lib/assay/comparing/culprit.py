@@ -321,10 +321,10 @@ class CulpritSearch:
         if top.probability >= SURE:
             alone = np.zeros(len(self.factors), dtype=bool)
             alone[[*top.changes]] = True
-            for split in ((alone, ~everything), (everything, everything & ~alone)):
-                if top.changes and not self._has(*split):
+            for first, second in ((alone, ~everything), (everything, everything & ~alone)):
+                if top.changes and not self._has(first, second):
                     say(f'{self._name(top)}: {top.probability:.0%}; to confirm it, alone')
-                    return Split(*split, 0.0)
+                    return Split(first, second, 0.0)
             return None
         split = self.search.next(self._cost)
         guilt = self.search.guilt()
@@ -502,8 +502,8 @@ class Journal:
                 self.untried |= told['untried']
             else:
                 figures = {name: (a, b) for name, (a, b) in told.pop('figures').items()}
-                lists = {name: tuple(told.pop(name)) for name in ('first', 'second', 'runs')}
-                self.pairs.append(Pair(**lists, figures=figures, **told))
+                first, second, runs = (tuple(told.pop(one)) for one in ('first', 'second', 'runs'))
+                self.pairs.append(Pair(first, second, figures, runs, **told))
         except (ValueError, TypeError, AttributeError, KeyError):
             raise AssayError(f'{self.path} is damaged: remove it to begin anew.') from None
 

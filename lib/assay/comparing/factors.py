@@ -130,7 +130,9 @@ def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
     :param switched: names of those that are made.
     """
     values: dict[str, str] = {}
-    unset, unload, load = set(), [], []
+    unset: set[str] = set()
+    unload: list[str] = []
+    load: list[str] = []
     for one in factors:
         is_made = one.name in switched
         for name, value in one.needs[is_made].items():

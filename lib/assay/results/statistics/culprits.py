@@ -169,7 +169,11 @@ class Search:
         """All causes, the most likely first."""
         of_name = np.bincount(self._of, weights=self._posterior(), minlength=len(self._names))
         order = np.argsort(-of_name, kind='stable')
-        return [Answer(*self._names[one], float(of_name[one])) for one in order]
+        return [
+            Answer(kind, changes, float(of_name[one]))
+            for one in order
+            for kind, changes in [self._names[one]]
+        ]
 
     def guilt(self) -> Floats:
         """Shape (n,), the probability that each change is a cause, alone or with another."""
@@ -177,9 +181,8 @@ class Search:
         members = self._members[:-2]
         n = len(self.weights)
         both = members[:, 0] != members[:, 1]
-        return np.bincount(members[:, 0], posterior, n) + np.bincount(
-            members[both, 1], posterior[both], n
-        )
+        found: Floats = np.bincount(members[:, 0], posterior, n)
+        return found + np.bincount(members[both, 1], posterior[both], n)
 
     def next(self, cost: Callable[[Flags], Floats] = no_cost) -> Split:
         """What to measure next: the split that tells most for its cost.
