@@ -181,8 +181,9 @@ class Search:
         members = self._members[:-2]
         n = len(self.weights)
         both = members[:, 0] != members[:, 1]
-        found: Floats = np.bincount(members[:, 0], posterior, n)
-        return found + np.bincount(members[both, 1], posterior[both], n)
+        found = np.bincount(members[:, 0], posterior, n).astype(np.float64)
+        both_of = np.bincount(members[both, 1], posterior[both], n).astype(np.float64)
+        return found + both_of
 
     def next(self, cost: Callable[[Flags], Floats] = no_cost) -> Split:
         """What to measure next: the split that tells most for its cost.
