@@ -36,7 +36,7 @@ def culprit(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Find which change made figures worse, by measuring with some of the changes.
+    """Find which of many changes made figures worse.
 
     BEFORE and AFTER are chosen as in `assay compare-runs`. Their differences are taken apart:
     variables of the jobs, flags, the MPI, the suite's sources, nodes. Pairs of sessions with some

@@ -46,9 +46,9 @@ def place(
     cases: CasesOption = '',
     as_json: JsonOption = False,
 ) -> None:
-    """Plan which rank should sit where, by who sent to whom in a job.
+    """Plan which rank should sit where, and prove what that gains.
 
-    REPORT.json is the witness's. Costs of messages by distance come from the stored runs of
+    REPORT.json is the witness's, of a job: who sent to whom. Costs of messages by distance come from the stored runs of
     PointToPoint and the newest screening of the job's nodes; without those they are assumed, and
     the output says so. The plan deals the seats that the ranks had to the ranks anew, and is
     reported with what it gains: place, leave it, or cannot tell.

@@ -55,6 +55,8 @@ def _ofi(provider: str) -> dict[str, str]:
 # One-sided operations by ob1's BTLs, and not by UCX. Version 4.1 takes its `rdma` first, which
 # fails where no BTL has RDMA (open-mpi/ompi issues 9871 and 11466); its `pt2pt` sends messages.
 _ONE_SIDED = {'OMPI_MCA_osc': '^ucx', 'OMPI_MCA_osc_rdma_priority': '1'}
+#: Version 4 prefers its BTLs for them, within a node by memory, whatever messages take.
+_BY_UCX = {'OMPI_MCA_osc': 'ucx'}
 
 _OFF_HOST_NOT_OFI = 'off-host: +(?! |all connections are (?:ofi|n/a))'
 
@@ -86,6 +88,7 @@ _RECIPES = {
             transports.UCX_IS_SHM,
         ],
         forbid=transports.UCX_NOT_SHM,
+        one_sided=_BY_UCX,
     ),
     'ucx-tcp': Recipe(
         requires=_UCX,
@@ -95,6 +98,7 @@ _RECIPES = {
             transports.UCX_IS_TCP,
         ],
         forbid=transports.UCX_NOT_TCP,
+        one_sided=_BY_UCX,
     ),
     'ucx-ib': Recipe(
         requires=_UCX,
@@ -104,6 +108,7 @@ _RECIPES = {
             transports.UCX_IS_IB,
         ],
         forbid=transports.UCX_NOT_IB,
+        one_sided=_BY_UCX,
     ),
     'ofi-tcp': Recipe(
         requires=_OFI,
