@@ -1238,8 +1238,8 @@ def test_hooks_run_in_their_order():
         'remove_earlier_reports',
         'preload_witness',
         'keep_exit_code',
-        'tell_when_launched',
         'start_in_container',
+        'tell_when_launched',
         'remember_how_it_began',
     ]
     assert hooks['pre_performance'] == ['collect_figures', 'select_references']

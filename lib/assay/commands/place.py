@@ -46,7 +46,7 @@ def place(
     cases: CasesOption = '',
     as_json: JsonOption = False,
 ) -> None:
-    """Plan which rank should sit where, and prove what that gains.
+    """Plan which rank should sit where.
 
     REPORT.json is the witness's, of a job: who sent to whom. Costs of messages by distance come from the stored runs of
     PointToPoint and the newest screening of the job's nodes; without those they are assumed, and

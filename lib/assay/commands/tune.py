@@ -41,7 +41,7 @@ def tune(
     one_job: OneJobOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Find better collective algorithms than the MPI's own choice.
+    """Find collective algorithms better than the defaults.
 
     Each algorithm that the MPI says it has is measured in turn with the default, results checked,
     for the ranks of one case: the first that -n and -p leave. One that crashes, hangs, gives a
