@@ -25,16 +25,25 @@ class Files(MpiBenchmark):
         'write_bandwidth': Quantity('MB/s', 'higher', headline=True),
         'read_bandwidth': Quantity('MB/s', 'higher', headline=True),
         **{
-            f'{way}_{direction}_of_independent': Quantity('1', 'higher', must_be_held=True)
+            f'{way}_write_of_independent': Quantity('1', 'higher', must_be_held=True)
             for way in ('collective', 'interleaved')
-            for direction in ('write', 'read')
+        },
+        # What was just written is read by each rank from its own memory, and by few for all.
+        **{
+            f'{way}_read_of_independent': Quantity('1', 'higher')
+            for way in ('collective', 'interleaved')
         },
     }
 
     @run_after('init')
     def use_one_fabric(self):
         self.narrow_to_first_fabric()
-        self.arguments = ['--budget 0.2']
+
+    @run_after('setup')
+    def set_block(self):
+        # Of four blocks a rank; all together are at most 64 MiB, up to 4,096 ranks.
+        block = max(4 << 10, min(64 << 10, (16 << 20) // self.num_tasks // 8 * 8))
+        self.arguments = [f'--budget 0.2 --block {block}']
 
     def verify_answers(self):
         super().verify_answers()

@@ -30,7 +30,8 @@ class Matching(MpiBenchmark):
     """
 
     program = 'matching'
-    scale = parameter(scales(), type=str)
+    # By name a receive looks through all that arrived before: with N ranks the burst costs N^2.
+    scale = parameter(scales(16), type=str)
     may_lack = frozenset({'any_source_over_named', 'any_source_large_over_named'})
 
     measures = {
@@ -61,9 +62,9 @@ class Matching(MpiBenchmark):
         """Whether this MPI is known to hang on this fabric in receives from any source."""
         defect = load_defects()[ANY_SOURCE]
         known = defect.known.get(self.family)
-        return bool(
-            known and self.fabric in defect.fabrics and known.state(self.version) == 'known'
-        )
+        if not known or self.fabric not in defect.fabrics:
+            return False
+        return not self.version or known.state(self.version) == 'known'
 
     def verify_answers(self):
         super().verify_answers()

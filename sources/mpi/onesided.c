@@ -1,7 +1,7 @@
 /* onesided: put, get, accumulate and fetch-and-op between two ranks, by each way to complete them.
  *
- * Rank 0 (the origin) reads and writes memory of the last rank (the target), which MPI_Win_allocate
- * gave. What is measured stands in the help text below. While rank 0 locks, the target waits in a
+ * Rank 0 (the origin) reads and writes memory of the last rank (the target), of which
+ * MPI_Win_create made a window. What is measured stands in the help text below. While rank 0 locks, the target waits in a
  * barrier: many MPIs move the data of such an operation only while the target is in an MPI call.
  *
  * Payload: what was to arrive is checked whole after each batch, outside the time, and spoiled

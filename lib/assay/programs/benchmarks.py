@@ -110,7 +110,7 @@ def _check_hidden(result: Mapping[str, Any]) -> None:
         message, alone, both = (_times(point[series])['median'] for series in _SERIES)
         hidden += message + alone - both
         possible += min(message, alone)
-        whole += message + alone
+        whole += message + alone + both
     if not abs(result['overlap'] * possible - hidden) <= _DIGITS * whole:
         raise WrongAnswerError(
             f'the overlap of {result["size"]} bytes is {result["overlap"]}, but '
