@@ -50,8 +50,8 @@ def place(
 
     REPORT.json is the witness's, of a job: who sent to whom. Costs of messages by distance come
     from the stored runs of PointToPoint and the newest screening of the job's nodes; without those
-    they are assumed, and the output says so. The plan deals the seats that the ranks had to the ranks anew, and is
-    reported with what it gains: place, leave it, or cannot tell.
+    they are assumed, and the output says so. The plan deals the seats that the ranks had to the
+    ranks anew, and is reported with what it gains: place, leave it, or cannot tell.
 
     With --for a file for the launcher is written. With a command after --, which starts the same
     program on the same nodes, that is run as it is and as planned, A B B A, until it is decided
