@@ -605,47 +605,6 @@ def test_what_is_installed_is_recorded_and_found_again(stand_in, anywhere):
     assert asked.read_text().split()[5:] == ['clean', 'install', 'overwritten', 'location']
 
 
-def two_roots(folder):
-    """What Spack writes of two roots: the one that is kept here, and another one."""
-    golden = paths.ROOT / 'tests' / 'golden' / 'spack' / 'spack.lock'
-    lock = json.loads(golden.read_text())
-    (root,) = lock['roots']
-    alone = next(h for h, spec in lock['concrete_specs'].items() if spec['name'] == 'mpich')
-    lock['roots'] = [
-        {**root, 'spec': 'assay ^mpich@=4.3.2'},
-        {'hash': alone, 'spec': 'stream'},
-    ]
-    (folder / 'two.lock').write_text(json.dumps(lock))
-    return root, alone
-
-
-def test_what_several_builds_are_made_of_is_chosen_at_once(stand_in, anywhere):
-    asked = anywhere / 'asked'
-    root, alone = two_roots(anywhere)
-    text = INSTALLS.format(prefix=anywhere / 'prefix', asked=asked)
-    golden = f'{paths.ROOT}/tests/golden/spack/spack.lock "$folder"'
-    used = stand_in(text.replace(golden, f'{anywhere}/two.lock "$folder/spack.lock"'))
-    wanted = [('assay', 'mpich@=4.3.2'), ('stream', 'mpich@=4.3.2')]
-    builds.choose_together(used, 'generic', wanted)
-    builds.choose_together(used, 'generic', wanted)
-    assert asked.read_text().split() == ['concretize']
-    build = builds.install(used, 'generic', *wanted[0])
-    assert asked.read_text().split() == ['concretize', 'clean', 'install', 'location']
-    assert build.provenance.hash == root['hash']
-    folder = used.state / 'environments' / 'generic' / 'stream'
-    of_stream = json.loads((folder / 'spack.lock').read_text())
-    assert of_stream['roots'] == [{'hash': alone, 'spec': 'stream'}]
-    assert alone in of_stream['concrete_specs'] and root['hash'] not in of_stream['concrete_specs']
-
-
-def test_builds_that_have_no_choice_in_common_are_left_to_themselves(stand_in, anywhere):
-    used = stand_in('echo "Error: no version fits" >&2; exit 1')
-    wanted = [('assay', 'mpich@=4.3.2'), ('minife', 'mpich@=4.3.2')]
-    builds.choose_together(used, 'generic', wanted)
-    with pytest.raises(AssayError, match='finds no way to build minife'):
-        builds.install(used, 'generic', *wanted[1])
-
-
 def test_what_cannot_be_installed_is_named(stand_in):
     used = stand_in('echo "Error: no version fits" >&2; exit 1')
     with pytest.raises(AssayError, match=r'finds no way to build assay \^mpich@=4\.3\.2: no vers'):
@@ -771,7 +730,6 @@ def built(anywhere, monkeypatch):
 
     monkeypatch.setattr(builds, 'find_spack', lambda: spack.Spack(anywhere, '1.1.0'))
     monkeypatch.setattr(builds, 'assert_prepared', lambda system: None)
-    monkeypatch.setattr(builds, 'choose_together', lambda *_: None)
     monkeypatch.setattr(builds, 'install', install)
     return asked
 

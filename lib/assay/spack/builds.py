@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +19,7 @@ from assay.config import settings
 from assay.config.environments import OURS
 from assay.files import write_whole
 from assay.machine.provenance import Provenance, checksum
-from assay.spack.lock_file import (
-    Build,
-    checksums,
-    compiled_with,
-    from_lock,
-    keep_spec,
-    of_root,
-)
+from assay.spack.lock_file import Build, checksums, compiled_with, from_lock, keep_spec
 from assay.spack.packages import assert_listed, environment_file, groups
 from assay.spack.setup import assert_prepared
 from assay.spack.tool import Spack, SpackError, find_spack, turn
@@ -49,35 +42,6 @@ def install(spack: Spack, system: str, package: str, mpi: str) -> Build:
         say(f'Spack installs {wanted.spec} ...')
         wanted.concretize()
         return wanted.install()
-
-
-def choose_together(spack: Spack, system: str, wanted: Iterable[tuple[str, str]]) -> None:
-    """Have Spack choose at once what several builds leave open: most of its work is for all.
-
-    Where it finds no way for all, each is left to :func:`install`, which says what is in the way.
-
-    :param wanted: pairs of a package and an MPI.
-    """
-    environments = [Environment(spack, system, *pair) for pair in dict.fromkeys(wanted)]
-    missing = {
-        one.spec: one for one in environments if not (one.is_concretized() or one.installed())
-    }
-    if len(missing) < 2:
-        return
-    folder = spack.state / 'environments' / system / '.together'
-    with turn(spack):
-        say(f'Spack chooses what {len(missing)} builds are made of ...')
-        spack.configure()
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / 'spack.yaml', environment_file(system, *missing))
-        try:
-            spack.run('-e', str(folder), 'concretize', '--force', '--quiet')
-        except SpackError:
-            return
-        lock = json.loads((folder / 'spack.lock').read_text())
-        for root in lock['roots']:
-            if one := missing.get(root['spec']):  # else it writes the spec in another way
-                one.take(of_root(lock, root))
 
 
 def rehearse(spack: Spack, system: str, package: str, mpi: str) -> str:
@@ -136,35 +100,15 @@ class Environment:
 
         :raises AssayError: if it finds no way.
         """
-        if self.is_concretized():
+        stamp = self.folder / 'concretized'
+        if stamp.exists() and stamp.read_text() == self.fingerprint and self.spack.own.is_dir():
             return
-        self._begin()
-        self.spack.configure()
-        self._ask('finds no way to build', 'concretize', '--force', '--quiet')
-        write_whole(self._stamp, self.fingerprint)
-
-    @property
-    def _stamp(self) -> Path:
-        return self.folder / 'concretized'
-
-    def _begin(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._stamp.unlink(missing_ok=True)
+        stamp.unlink(missing_ok=True)
+        self.spack.configure()
         write_whole(self.folder / 'spack.yaml', self.content)
-
-    def is_concretized(self) -> bool:
-        """Whether Spack has chosen, from just what there is now."""
-        stamp = self._stamp
-        return stamp.exists() and stamp.read_text() == self.fingerprint and self.spack.own.is_dir()
-
-    def take(self, lock: Mapping[str, Any]) -> None:
-        """Take what Spack has chosen for this and other environments together.
-
-        :param lock: what a ``spack.lock`` of this one alone holds.
-        """
-        self._begin()
-        write_whole(self.folder / 'spack.lock', json.dumps(lock))
-        write_whole(self._stamp, self.fingerprint)
+        self._ask('finds no way to build', 'concretize', '--force', '--quiet')
+        write_whole(stamp, self.fingerprint)
 
     def fetch(self) -> None:
         """Have all downloaded that the spec is made from.
@@ -310,7 +254,6 @@ def install_on(
     name = system.partition(':')[0]
     spack = _spack_for(system, wanted)
     on = mpis(site, system)
-    choose_together(spack, name, [(package, on[environ]) for environ, package in wanted])
     builds = {
         (environ, package): install(spack, name, package, on[environ])
         for environ, package in wanted

@@ -20,20 +20,6 @@ from assay.machine.provenance import Provenance, flags_by_language
 FLAGS = ('cflags', 'cppflags', 'cxxflags', 'fflags', 'ldflags', 'ldlibs')
 
 
-def of_root(lock: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
-    """The part of a ``spack.lock`` that is one of its roots, and all that this depends on."""
-    specs, kept, wanted = lock['concrete_specs'], {}, [root['hash']]
-    while wanted:
-        name = wanted.pop()
-        if name in kept:
-            continue
-        spec = kept[name] = specs[name]
-        wanted += [edge['hash'] for edge in spec.get('dependencies', [])]
-        if 'build_spec' in spec:  # of one that was spliced
-            wanted.append(spec['build_spec']['hash'])
-    return {**lock, 'roots': [root], 'concrete_specs': kept}
-
-
 def from_lock(lock: Mapping[str, Any]) -> Provenance:
     """The facts of the one root of a ``spack.lock``."""
     specs = lock['concrete_specs']

@@ -80,8 +80,8 @@ def of_name(name: str) -> list[str]:
     return groups().get(name, [name])
 
 
-def environment_file(system: str, *specs: str) -> str:
-    """``spack.yaml`` with some specs, on a system, for an environment in any folder."""
+def environment_file(system: str, spec: str) -> str:
+    """``spack.yaml`` with one spec, on a system, for an environment in any folder."""
     tracked = _tracked()
     del tracked['definitions']
     folder = paths.SPACK_CONFIG / system
@@ -90,7 +90,7 @@ def environment_file(system: str, *specs: str) -> str:
         {'path': str(one), 'optional': True} for one in (folder, folder / 'found')
     ]
     tracked['repos'] = {name: str(paths.ROOT / folder) for name, folder in tracked['repos'].items()}
-    tracked['specs'] = list(specs)
+    tracked['specs'] = [spec]
     text: str = yaml.safe_dump({'spack': tracked}, sort_keys=False)
     return text
 
