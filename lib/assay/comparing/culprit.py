@@ -29,7 +29,7 @@ from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
 from assay.results.figure_series import FigureKey, Measured, measured
 from assay.results.history import load
-from assay.results.run_selectors import of_cases
+from assay.results.run_selectors import of_cases, pattern_of
 from assay.results.runner import Runner
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
@@ -108,7 +108,7 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
     :param figures: only those in whose names this is found.
     :raises AssayError: if nothing got worse.
     """
-    is_case, pattern = of_cases(cases), re.compile(figures)
+    is_case, pattern = of_cases(cases), pattern_of('--figure', figures)
 
     def is_chosen(one: Compared) -> bool:
         return is_case(one.figure.test_case) and bool(pattern.search(one.figure.figure))

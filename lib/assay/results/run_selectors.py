@@ -139,7 +139,7 @@ def of_cases(expression: str) -> Callable[[str], bool]:
 
     :raises AssayError: if it is no regular expression.
     """
-    pattern = _pattern('-n', expression)
+    pattern = pattern_of('-n', expression)
     return lambda case: expression in case or bool(pattern.search(case))
 
 
@@ -150,7 +150,7 @@ def choose_figures(
 
     :raises AssayError: if one is no regular expression, or none is chosen.
     """
-    is_case, pattern = of_cases(cases), _pattern('--figure', figures)
+    is_case, pattern = of_cases(cases), pattern_of('--figure', figures)
     chosen = {
         key: one
         for key, one in found.items()
@@ -165,7 +165,7 @@ def choose_figures(
     return chosen
 
 
-def _pattern(option: str, expression: str) -> re.Pattern[str]:
+def pattern_of(option: str, expression: str) -> re.Pattern[str]:
     try:
         return re.compile(expression)
     except re.error as error:
