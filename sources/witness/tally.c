@@ -122,7 +122,10 @@ static void time_tally(struct timing *timing)
     timing->end = ticks();
     struct tally *tally = &timing->thread->tallies[timing->call];
     int64_t took = timing->end - timing->begin;
-    int64_t since = timing->begin - tally->last_end;
+    /* An attribute's callback may call MPI from within a call: those count by themselves. */
+    int64_t own = took - (timing->thread->within - timing->within);
+    timing->thread->within = timing->within + took;
+    int64_t since = timing->begin > tally->last_end ? timing->begin - tally->last_end : 0;
     if (tally->sampled && since + took > pace * (tally->untimed + 1)) {
         /* Beyond that it was the program's. */
         int64_t pause = since < longest_unseen ? since : longest_unseen;
@@ -134,7 +137,7 @@ static void time_tally(struct timing *timing)
         if (!tally->sampled)
             look_for_burst(timing->thread, tally, timing->end);
     }
-    tally->time += took;
+    tally->time += own;
     tally->last_end = timing->end;
     tally->timed++;
     tally->untimed = 0;

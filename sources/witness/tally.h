@@ -47,6 +47,7 @@ struct thread {
     int64_t entered;  /* ticks, of the call that it is inside; 0 where that is not timed */
     uint32_t random;
     int64_t unsure; /* ticks, of pauses at the end of bursts */
+    int64_t within; /* ticks, of timed calls, each once: also those from within another call */
     /* The datatype used last, and how many had been freed by then. */
     MPI_Datatype last_type;
     int64_t last_type_size;
@@ -61,6 +62,7 @@ struct timing {
     struct communicator *communicator; /* what was known of the call's one before it; or NULL */
     int64_t begin, end; /* ticks; begin is 0 where the call is not timed */
     uint32_t ticker;    /* at the begin of a call that is not timed */
+    int64_t within; /* the thread's at the begin: what is added are calls from within this one */
     unsigned types_freed; /* at the begin */
 };
 
@@ -103,6 +105,7 @@ PART_OF_WRAPPER struct timing call_begin(enum call call)
         timing.ticker = ticker_now();
     } else {
         timing.begin = ticks();
+        timing.within = timing.thread->within;
     }
     timing.thread->inside = call;
     timing.thread->entered = timing.begin;

@@ -86,16 +86,16 @@ def changed(
     flags = [f'-DCMAKE_{language}_FLAGS=-O1' for language in ('C', 'CXX')]
     configure(mpi, surroundings, built, *flags, sources=sources)
 
-    def change(file: str, right: str, wrong: str, times: int = 1) -> Path:
+    def change(file: str, right: str, wrong: str, times: int = 1, program: str = '') -> Path:
         path = sources / file
         text = path.read_text()
         assert text.count(right) == times
         path.write_text(text.replace(right, wrong))
         try:
-            make(built, path.parent.name, surroundings)
+            make(built, program or path.parent.name, surroundings)
         finally:
             path.write_text(text)
-        return built / path.parent.name
+        return built / (program or path.parent.name)
 
     return change
 
@@ -111,7 +111,7 @@ def complaint(
     env = {**surroundings, **YIELDING_COLLECTIVES}
 
     def complaint(program: str, mutant: Mutant) -> str:
-        folder = changed(mutant.path, mutant.before, mutant.after).parent
+        folder = changed(mutant.path, mutant.before, mutant.after, program=program).parent
         kind = importlib.import_module(f'wrong_kernels.{program}')
         built = Built(folder, mpi.launcher, env, tmp_path / 'run', seconds=600)
         return str(kind.complaint(built, program))

@@ -107,7 +107,7 @@ def test_every_combination(launch, tmp_path, combination):
     assert f'{len(expected)} tests completed and passed residual checks,' in done.out
 
 
-@dealt('ranks', [1, 2])
+@pytest.mark.parametrize('ranks', [1, 2])
 def test_report_is_read(launch, tmp_path, ranks):
     application = Hpl()
     problem = application.problem(8 * 300 * 300, ranks, 2)

@@ -122,7 +122,7 @@ def test_a_flipped_byte_is_found(run, fault, message, progress):
     assert not list(done.files.glob('report.json'))
 
 
-@dealt('message', [0, 7])
+@pytest.mark.parametrize('message', [0, 7])
 def test_a_lost_message_is_found(run, fault, message):
     done = run(
         'overlap',

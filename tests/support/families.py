@@ -40,7 +40,8 @@ def dealt(
     :param names: as pytest has them; several, if a value is several.
     :param ids: names a value.
     """
-    turns = cycle([name for name, mpi in MPIS.items() if mpi.family != 'intelmpi'] or ['none'])
+    ours = [name for name, mpi in MPIS.items() if mpi.family != 'intelmpi']
+    turns = cycle(ours or [*MPIS] or ['none'])
     is_one = isinstance(names, str)
     both = zip(turns, values, strict=False)
     return pytest.mark.parametrize(

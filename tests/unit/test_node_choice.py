@@ -150,14 +150,13 @@ def test_slurm_is_asked_once_for_the_nodes_of_many_jobs(scheduler, monkeypatch):
     assert other.emit_preamble(job(1)) == ['-x']
     assert asked == [100.0]
     jobs[0].state = 'COMPLETED'
-    now += 19
+    now += 1
     assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n3'] and asked == [100.0]
-    assert scheduler.emit_preamble(job(1)) == ['-x'] and asked == [100.0, 119.0]
-    assert scheduler.emit_preamble(job(1)) == ['-x'] and asked == [100.0, 119.0]
+    assert scheduler.emit_preamble(job(1)) == ['-x'] and asked == [100.0]
     jobs[1].state = 'COMPLETED'
-    now += 21
+    now += 2
     assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n1']
-    assert asked == [100.0, 119.0, 140.0]
+    assert asked == [100.0, 103.0]
 
 
 @pytest.mark.parametrize(

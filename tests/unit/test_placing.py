@@ -268,20 +268,26 @@ def test_files_of_launchers():
     # The seats of n0 are those of ranks 0 and 2 now: Cray fills a node before the next one.
     assert own['cray'] == '0,1,2,3\n' and own['split'] == '0\n2\n1\n3\n'
     told = {
-        (name, library): files.with_plan(name, 'F', library, ['run', '-n', '4', 'app'])
-        for name in files.LAUNCHERS
+        (name, library): files.with_plan(name, 'F', library, [one.starters[0], '-n', '4', 'ls'])
+        for name, one in files.LAUNCHERS.items()
         for library in ('Open MPI v4.1.4, package', 'Open MPI v5.0.9, package')
     }
     old, new = (told['openmpi', f'Open MPI v{v}, package'] for v in ('4.1.4', '5.0.9'))
-    assert old == ({}, ['run', '--rankfile', 'F', '-n', '4', 'app'])
-    assert new == ({}, ['run', '--map-by', 'rankfile:file=F', '-n', '4', 'app'])
+    assert old == ({}, ['mpirun', '--rankfile', 'F', '-n', '4', 'ls'])
+    assert new == ({}, ['mpirun', '--map-by', 'rankfile:file=F', '-n', '4', 'ls'])
     assert told['slurm', 'Open MPI v5.0.9, package'][0] == {'SLURM_HOSTFILE': 'F'}
     # Of two ways to deal ranks the last would win.
-    for command in ('srun -m cyclic app -m 3', 'srun --distribution=block:cyclic app -m 3'):
+    for command, way in (
+        ('srun -m cyclic ls -m cyclic_module', ''),
+        ('srun --distribution=block:cyclic ls -m cyclic_module', ':cyclic'),
+        ('srun -mplane=2:block ls -m cyclic_module', ':block'),
+    ):
         words = files.with_plan('slurm', 'F', '', command.split())[1]
-        assert words == ['srun', '--distribution=arbitrary', 'app', '-m', '3']
-    words = files.with_plan('openmpi', 'F', '', ['mpirun', '--map-by', 'node', '-n', '4', 'app'])[1]
-    assert words == ['mpirun', '--map-by', 'rankfile:file=F', '-n', '4', 'app']
+        assert words == ['srun', f'--distribution=arbitrary{way}', 'ls', '-m', 'cyclic_module']
+    words = files.with_plan('openmpi', 'F', '', ['mpirun', '-rf', 'f', '-n', '4', 'ls'])[1]
+    assert words == ['mpirun', '--map-by', 'rankfile:file=F', '-n', '4', 'ls']
+    with pytest.raises(AssayError, match='begins with the launcher itself'):
+        files.with_plan('slurm', 'F', '', ['time', 'srun', 'ls'])
 
 
 def test_roles_are_dealt_by_seats_and_not_by_ranks():

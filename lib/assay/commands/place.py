@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from assay.commands.options import CasesOption, JsonOption, OutputOption, Stored
 if TYPE_CHECKING:
     from assay.placing.sat import Sat
     from assay.placing.turns import Turns
+    from assay.witness.report import Report
 
 
 def place(
@@ -30,7 +32,7 @@ def place(
         typer.Option(
             '--for',
             metavar='LAUNCHER',
-            help="Write the launcher's file: openmpi, mpich, slurm or cray; or split, the keys for "
+            help="Write the launcher's file: openmpi, slurm or cray; or split, the keys for "
             'MPI_Comm_split.',
         ),
     ] = None,
@@ -77,7 +79,6 @@ def place(
     from assay.report.console import console, print_line
     from assay.results.history import load
     from assay.spelling import unknown
-    from assay.witness.reading import read_witness
 
     if launcher is not None and launcher not in files.LAUNCHERS:
         raise AssayError(f'--for {launcher}: {unknown(launcher, "launcher", files.LAUNCHERS)}')
@@ -87,13 +88,13 @@ def place(
         kept = parse_cpus(stay)
     except ValueError as error:
         raise AssayError(f'--stay {stay}: {error}') from None
-    before = read_witness(report)
+    before = _read(report)
     hosts = [host.name for host in before.hosts]
     by_node = launcher is not None and files.LAUNCHERS[launcher].by_node
     made = plan(before, costs_of(hosts, system, cases, load()), kept, by_node)
     how = None
     if check:
-        how = sat(made, before, read_witness(check), launcher == files.SPLIT, by_node)
+        how = sat(made, before, _read(check), launcher == files.SPLIT, by_node)
     out = console()
     if not as_json:
         show.show_plan(made, out)
@@ -114,6 +115,22 @@ def place(
     if measured and not as_json:
         print_line(out, show.turns_in_words(made, measured))
     raise typer.Exit(_code(made.word, how, measured))
+
+
+def _read(file: Path) -> Report:
+    """A report whose hosts have Slurm's names, where there is a Slurm."""
+    from assay.machine.slurm import names_of_hosts, records
+    from assay.witness.reading import read_witness
+
+    report, names = read_witness(file), {}
+    with suppress(AssayError):
+        nodes = [one['NodeName'] for one in records('node')]
+        names = names_of_hosts([host.name for host in report.hosts], nodes)
+    hosts = [one.model_copy(update={'name': names.get(one.name, one.name)}) for one in report.hosts]
+    processes = [
+        one.model_copy(update={'host': names.get(one.host, one.host)}) for one in report.processes
+    ]
+    return report.model_copy(update={'hosts': hosts, 'processes': processes})
 
 
 def _code(word: str, how: Sat | None, measured: Turns | None) -> int:

@@ -5,15 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from assay import AssayError
 from assay.cpus import as_list
 from assay.placing.plan import Plan
+from assay.running.program import read_line
 
 #: How srun deals ranks, after its option -m.
-_WAY = re.compile(r'(block|cyclic|plane|arbitrary|\*)')
+_WAY = re.compile(r'(?:block|cyclic|plane(?:=\d+)?|arbitrary|\*)((?::.*)?)')
+#: Options by which a command deals ranks itself.
+_DEALS = {
+    *('--map-by', '-map-by', '--rankfile', '-rankfile', '-rf', '--rank-by', '-rank-by'),
+    '--distribution',
+}
 
 #: The word for a program that deals the roles itself.
 SPLIT = 'split'
@@ -27,12 +36,14 @@ class Launcher:
     :param options: that follow the launcher's name, given the file's and rank 0's MPI library.
     :param variables: of its environment, given the file's name.
     :param by_node: whether it chooses nodes alone.
+    :param starters: the programs that a command for it begins with.
     """
 
     content: Callable[[Plan], str]
     options: Callable[[str, str], list[str]] = lambda _, __: []
     variables: Callable[[str], dict[str, str]] = lambda _: {}
     by_node: bool = False
+    starters: tuple[str, ...] = ('srun', 'aprun')
 
 
 def rankfile(plan: Plan) -> str:
@@ -75,7 +86,9 @@ def _rankfile_option(name: str, library: str) -> list[str]:
 
 #: By the words of the option that chooses one.
 LAUNCHERS: Final = {
-    'openmpi': Launcher(rankfile, _rankfile_option),
+    'openmpi': Launcher(
+        rankfile, _rankfile_option, starters=('mpirun', 'mpiexec', 'orterun', 'prterun')
+    ),
     'slurm': Launcher(
         hosts,
         lambda _, __: ['--distribution=arbitrary'],
@@ -97,9 +110,9 @@ def in_words(launcher: str, name: str, library: str) -> str:
     """How the file of a launcher is used."""
     if launcher == SPLIT:
         return f'MPI_Comm_split(MPI_COMM_WORLD, 0, KEY, ...), KEY being line rank + 1 of {name}'
-    command = 'mpirun' if launcher == 'openmpi' else 'srun'
-    variables, words = with_plan(launcher, name, library, [command, '...'])
-    return ' '.join([*(f'{key}={value}' for key, value in variables.items()), *words])
+    one = LAUNCHERS[launcher]
+    words = [one.starters[0], *one.options(name, library), '...']
+    return ' '.join([*(f'{key}={value}' for key, value in one.variables(name).items()), *words])
 
 
 def with_plan(
@@ -107,15 +120,37 @@ def with_plan(
 ) -> tuple[dict[str, str], list[str]]:
     """The variables and words of a command that starts a program as planned.
 
-    Options by which the command deals the ranks itself are left out: they would win.
+    Options by which the command deals the ranks itself are left out: they would win. How srun deals
+    the cores within a node stays.
+
+    :raises AssayError: if the command does not begin with the launcher, or names no program.
     """
-    one, own, words = LAUNCHERS[launcher], False, []
-    for word, after in zip(command[1:], [*command[2:], ''], strict=True):
-        is_way = bool(_WAY.match(after))
-        if own or word.startswith(('--distribution=', '--map-by=')):
+    one = LAUNCHERS[launcher]
+    if Path(command[0]).name.partition('.')[0] not in one.starters:
+        raise AssayError(
+            f'{command[0]}: a command that is started as planned begins with the launcher itself, '
+            f'{" or ".join(one.starters)}'
+        )
+    program = read_line(command).programs[0]
+    own, within, words = False, '', []
+    for word, after in pairwise([*command[1:program], '']):
+        name_of, _, value = word.partition('=')
+        joined = value if name_of in _DEALS else word[2:] if word.startswith('-m') else ''
+        if own:
             own = False
-        elif word in ('--map-by', '--rankfile', '--distribution') or (word == '-m' and is_way):
-            own = True
+        elif word in _DEALS or (word == '-m' and _WAY.fullmatch(after)):
+            own, within = True, _within(after) or within
+        elif name_of in _DEALS or _WAY.fullmatch(joined):
+            within = _within(joined) or within
         else:
             words.append(word)
-    return one.variables(name), [command[0], *one.options(name, library), *words]
+    options = one.options(name, library)
+    if options and launcher == 'slurm':
+        options = [*options[:-1], options[-1] + within]
+    return one.variables(name), [command[0], *options, *words, *command[program:]]
+
+
+def _within(way: str) -> str:
+    """How srun deals cores within a node, behind the colon of a way to deal ranks."""
+    found = _WAY.fullmatch(way)
+    return found.group(1) if found else ''

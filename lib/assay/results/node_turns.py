@@ -114,6 +114,8 @@ def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = (
             raise AssayError('which nodes satisfy a constraint only Slurm can tell.')
         states = states_for(words).items()
         able |= {node: state for node, state in states if state.startswith(IN_USE)}
+    if not able:
+        raise AssayError('Slurm has no node that jobs of this system can have.')
     used = last_used(load(), suite.system)
     return Turns(able, tuple(node for node in able if used.get(node, 0.0) < since))
 

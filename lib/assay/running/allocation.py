@@ -211,7 +211,8 @@ def states_for(words: Sequence[str]) -> dict[str, str]:
         return states
     own = reserved_nodes(name)
     return {
-        node: 'idle' if state in ('reserved', 'maint') else state
+        # A node in maintenance may have a reason behind its state, and a sign such as ~.
+        node: 'idle' if re.fullmatch(r'(reserved|maint)[~#]?(:.*)?', state) else state
         for node, state in states.items()
         if node in own
     }

@@ -43,7 +43,8 @@ _CONTAINERS = {
 #: What may stand before a launcher.
 _BEFORE = {
     *('time', 'nohup', 'nice', 'ionice', 'chrt', 'env', 'stdbuf', 'timeout', 'setsid', 'sudo'),
-    *('numactl', 'taskset', 'salloc'),
+    *('numactl', 'taskset', 'salloc', 'perf', 'strace', 'ltrace', 'catchsegv', 'unbuffer'),
+    *('xvfb-run', 'prlimit', 'systemd-run'),
 }
 
 #: Options of launchers whose programs stand in a file.
@@ -485,6 +486,8 @@ def remove_earlier(report: Path) -> None:
             raise AssayError(f'{report} is not a report of the witness: name another file by -o')
     if not os.access(report.parent, os.W_OK | os.X_OK):
         raise AssayError(f'{report.parent}: the report cannot be written there: name a file by -o')
+    if not report.exists() and (lines := report.with_name(f'{report.name}.lines')).exists():
+        raise AssayError(f'{lines} is there without a report: name another file by -o')
     for name in ('', '.ranks', '.finalized', '.lines'):
         report.with_name(report.name + name).unlink(missing_ok=True)
 

@@ -45,8 +45,8 @@ NEW = 2.0
 UNAVAILABLE = 1800.0
 
 #: Seconds for which an answer of Slurm to what its nodes do holds: a run submits hundreds of jobs
-#: at once. If by it too few are free, it holds for the lesser time.
-NODES_HOLD, TOO_FEW_HOLD = 20.0, 2.0
+#: at once, and others take nodes meanwhile.
+NODES_HOLD = 2.0
 
 #: The longest that is waited between two submissions.
 LONGEST = 60
@@ -105,21 +105,16 @@ class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
         if choice and not job.name.startswith(_BUILD):
             per_node = int(job.num_tasks_per_node or job.num_tasks or 1)
             count = -(-(job.num_tasks or 1) // per_node)
-            free = self._free(job, NODES_HOLD)
-            if len(free) < count:
-                free = self._free(job, TOO_FEW_HOLD)
+            free = self._free(job)
             nodes = choice.take(free, count)
             self._promised.add(job, nodes)
             job.options = [*job.options, *([f'--nodelist={",".join(nodes)}'] if nodes else [])]
         return super().emit_preamble(job)
 
-    def _free(self, job: Any, holds: float) -> set[str]:
-        """The nodes that a job could have now; none if Slurm does not tell.
-
-        :param holds: seconds for which its last answer does.
-        """
+    def _free(self, job: Any) -> set[str]:
+        """The nodes that a job could have now; none if Slurm does not tell."""
         try:
-            if time.monotonic() - self._nodes[0] > holds:
+            if time.monotonic() - self._nodes[0] > NODES_HOLD:
                 WithoutDatabase._nodes = time.monotonic(), frozenset(self.allnodes())
             able = self.filternodes(job, {*self._nodes[1]})
         except ReframeError:

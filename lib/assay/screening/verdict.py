@@ -274,6 +274,8 @@ def _text(fact: str, value: str | int | None) -> str:
 #: The part of the nodes beyond which it is not each one's own fault, and what of many nodes is so,
 #: in words.
 MOST_OWN = 0.25
+#: Likewise of network ports: as many may have other cards than the rest, as they were bought.
+MOST_OWN_PORTS = 0.05
 SHARED = {
     'link': 'links of {} of {} nodes went down',
     'ports': 'network ports of {} of {} nodes are slow, down or idle',
@@ -293,7 +295,8 @@ def faults_of_many(now: Screening, fault: str) -> Iterator[ScreeningFinding]:
         if len(members) > 1 and members <= left:
             left -= members
             yield _group(now, fault, members, switch)
-    if len(left) > max(1, MOST_OWN * len(now.nodes)):
+    most = MOST_OWN_PORTS if fault == 'ports' else MOST_OWN
+    if len(left) > max(1, most * len(now.nodes)):
         yield _group(now, fault, left)
 
 

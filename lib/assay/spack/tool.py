@@ -231,7 +231,7 @@ def _of_git(repository: dict[str, Any]) -> dict[str, Any]:
 
     Where there is none Spack would make it, in a folder that is not ours.
     """
-    clone = os.path.expanduser(os.path.expandvars(repository.get('destination', '')))
+    clone = os.path.expanduser(os.path.expandvars(repository.get('destination') or ''))
     if clone and Path(clone, '.git').exists():
         return {**repository, 'destination': clone}
     return {key: value for key, value in repository.items() if key != 'destination'}

@@ -46,7 +46,7 @@ MOST_UNSEEN = 6.0
 OUTLYING = 0.05
 #: Sessions of a history that may be of one spell: what the compared runs show by themselves,
 #: without it, is enough for doubt.
-SHORT_HISTORY = 10
+SHORT_HISTORY = 4
 #: Nobody is told to run more often than this.
 MOST_RUNS = 1000
 
