@@ -76,8 +76,11 @@ class SiteApplicationCheck(
 
         :raises ReframeError: if it does not exist.
         """
-        if found := shutil.which(self.entry.command[0]):
-            return Path(found)
+        name = self.entry.command[0]
+        if '/' in name:  # beside the file, as the inputs
+            name = str(applications.file().parent / name)
+        if found := shutil.which(name):
+            return Path(found).absolute()
         raise ReframeError(f'{self.application}: there is no program {self.entry.command[0]}')
 
     @run_before('run')

@@ -127,11 +127,14 @@ def run(
     try:
         _assert_page(picture)
         words, unseen = prepare(line, report)
+        code = run_passing_signals(words)
     except AssayError as error:
         print(f'assay: {error}', file=sys.stderr)
         raise typer.Exit(2) from None
-    code = run_passing_signals(words)
-    _tell(report, unseen, picture)
+    try:
+        _tell(report, unseen, picture)
+    except KeyboardInterrupt:  # the program has ended, and has its exit code
+        print('assay witness: stopped before all lines were looked up', file=sys.stderr)
     raise typer.Exit(code)
 
 

@@ -136,9 +136,9 @@ class Applications(Entry):
     applications: dict[Name, SiteApplication]
 
 
-def _number(text: str) -> float | None:
+def _number(text: str | None) -> float | None:
     try:
-        number = float(text.replace('D', 'E').replace('d', 'e'))  # as Fortran writes it
+        number = float((text or '').replace('D', 'E').replace('d', 'e'))  # as Fortran writes it
     except ValueError:
         return None
     return number if math.isfinite(number) else None

@@ -90,10 +90,12 @@ class Line:
 
     :param words: of the line.
     :param programs: the places of the programs' words; several of a line with ``:``.
+    :param launcher: its word; the program's where it has none.
     """
 
     words: list[str]
     programs: list[int]
+    launcher: str = ''
 
     def with_witness(self, preload: str, report: Path) -> list[str]:
         """The words, with what preloads the witness before each program.
@@ -130,7 +132,7 @@ def read_line(words: Sequence[str]) -> Line:
     if launcher is None or (launcher and names[0] not in _BEFORE):
         if not words or not _executable(words[0]):
             raise AssayError(f'there is no program {words[0] if words else ""!r} to run')
-        return Line([*words], [0])
+        return Line([*words], [0], words[0])
     name = names[launcher]
     start = launcher + 1
     if name == 'flux':
@@ -146,7 +148,7 @@ def read_line(words: Sequence[str]) -> Line:
         start = behind[0] + 1 if behind else len(words)
     if not programs:
         raise AssayError(f'{name} is given no program')
-    return Line([*words], programs)
+    return Line([*words], programs, words[launcher])
 
 
 def _program(launcher: str, words: Sequence[str], start: int) -> int:
@@ -216,7 +218,7 @@ class Program:
 
 #: Libraries of an MPI by which programs are linked with it; others are parts or bindings of them.
 _MPI_LIBRARY = re.compile(
-    r'lib(mpi|mpich|pmpich|mpi_abi|mpi_cray|mpi_gnu\w*|mpi_ibm|mpi_mt)\.so[.\d]*'
+    r'lib(mpi|mpich|pmpich|mpi_(abi|cray|gnu|intel|nvidia|amd|aocc|pgi|ibm|mt)(_?\w+)?)\.so[.\d]*'
 )
 #: A sanitizer's runtime, which has to be the first that is loaded.
 _SANITIZER = re.compile(r'lib(asan|tsan|lsan|ubsan|clang_rt\.[at]san)[-\w]*\.so[.\d]*')
@@ -254,6 +256,7 @@ def _libraries(file: Path) -> tuple[list[Path], bool]:
 
     :returns: none of what is no program.
     """
+    begin = b''  # of a file that may be run and not read
     with suppress(OSError), file.open('rb') as opened:
         begin = opened.read(256)
     if begin.startswith(b'#!'):
@@ -274,13 +277,19 @@ def _loaded_by(file: Path) -> tuple[list[Path], bool]:
     said = _said('ldd', str(file))
     if re.search(r'not a dynamic executable|statically linked', said):
         return [], True
-    return [Path(path) for path in re.findall(r'=> (/.*) \(0x', said)], False
+    return [Path(path) for path in re.findall(r'(?:=> |^\s*)(/.*) \(0x', said, re.M)], False
 
 
 def _said(*command: str) -> str:
     """What a command prints; nothing of one that does not exist."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, env=given_environment())
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors='replace',
+            env=given_environment() | {'LC_ALL': 'C'},
+        )
     except OSError:
         return ''
     return done.stdout + done.stderr
@@ -333,9 +342,17 @@ def choose_mpi(program: Program, launcher: str) -> Mpi:
     mpis = [mpi for mpi in find_mpis() if not mpi.fault and Path(mpi.cc).exists()]
     beside = [mpi for mpi in mpis if _starts(mpi, launcher)]
     if program.mpi is None:
-        if beside or mpis:
-            return (beside or mpis)[0]
-        raise AssayError('there is no mpicc to build the witness with: load the MPI of the program')
+        if not mpis:
+            raise AssayError(
+                'there is no mpicc to build the witness with: load the MPI of the program'
+            )
+        # A witness with other handles than the program's would end it.
+        if not beside and len({mpi.family == 'openmpi' for mpi in mpis}) > 1:
+            raise AssayError(
+                'neither the program nor its launcher tells which MPI it runs on, and there are '
+                'several: load that one alone, or start it by the path of its own mpirun'
+            )
+        return (beside or mpis)[0]
     library = program.mpi.resolve()
     kind = _kind(library)
     alike = [mpi for mpi in mpis if ('openmpi' if mpi.family == 'openmpi' else 'mpich') == kind]
@@ -363,8 +380,13 @@ def build_witness(mpi: Mpi) -> Path:
     facts = [checksum(paths.SOURCES), mpi.cc, mpi.version, mpi.description, mpi.compiler]
     name = hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
     folder = paths.BUILDS / f'witness-{name}'
-    folder.mkdir(parents=True, exist_ok=True)
     library = folder / LIBRARY
+    if library.exists():
+        return library
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise AssayError(f'{folder}: the witness cannot be built there: {error.strerror}') from None
     with locks.held(folder / '.lock'):
         if library.exists():
             return library
@@ -457,6 +479,10 @@ def prepare(words: Sequence[str], report: Path) -> tuple[list[str], str | None]:
     :returns: the words; and why it will see nothing, if that is known: then they are those given.
     :raises AssayError: if the line cannot be run with the witness.
     """
+    if not words or not shutil.which(words[0]):
+        raise AssayError(f'there is no program {words[0] if words else ""!r} to run')
+    if any(re.match(r'--container(-image|-name)?(=|$)', word) for word in words):
+        return [*words], 'it is started in a container, where the witness is not'
     line = read_line(words)
     program = look_at(line)
     if program.unseen:
@@ -467,7 +493,7 @@ def prepare(words: Sequence[str], report: Path) -> tuple[list[str], str | None]:
             'those of the other: run with one of them'
         )
     remove_earlier(report)
-    library = build_witness(choose_mpi(program, words[0]))
+    library = build_witness(choose_mpi(program, line.launcher))
     sanitizers = [str(one) for one in program.libraries if _SANITIZER.fullmatch(one.name)]
     return line.with_witness(':'.join([*sanitizers, str(library)]), report), None
 

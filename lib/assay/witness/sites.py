@@ -175,9 +175,13 @@ def compare_sites(before: Report, after: Report) -> list[SiteChange]:
     The same object file is known by its build id. In another build of the program a place is known
     by its call and function, and by which of these calls it is: lines may have moved.
     """
-    # What is known of an object file holds for both.
-    lines = {'lines': before.lines | after.lines}
-    old, new = (summarise_sites(one.model_copy(update=lines)) for one in (before, after))
+    # What is known of an object file holds for both, if its build id says that it is the same.
+    reports = (before, after)
+    ids = {part.build_id for one in reports for each in one.processes for part in each.sites}
+    both = {key: one for key, one in (before.lines | after.lines).items() if key in ids - {''}}
+    old, new = (
+        summarise_sites(one.model_copy(update={'lines': one.lines | both})) for one in reports
+    )
     shared = {one.build_id for one in old} & {one.build_id for one in new} - {''}
     olds, news = _by_name(old, shared), _by_name(new, shared)
     found = [SiteChange(olds.get(name), news.get(name)) for name in {**olds, **news}]
@@ -224,10 +228,16 @@ def find_lines(report: Report) -> tuple[Lines, list[str]]:
                 'lines of the program are not shown: there is no addr2line (install binutils)'
             )
             break
+        if not Path(path).is_file():
+            problems.append(f'{path} is not on this machine: its lines are unknown')
+            continue
         if build_id and (there := _build_ids(path)) and build_id not in there:
             problems.append(f'{path} is another build than the one that ran: its lines are unknown')
             continue
-        found[key] = _look_up(tool, path, sorted(places))
+        if not (looked_up := _look_up(tool, path, sorted(places))):
+            problems.append(f'{tool} found nothing out about {path}')
+            continue
+        found[key] = looked_up
         if not any(line for _, _, line in found[key].values()):
             problems.append(f'{Path(path).name} has no line numbers: build it with -g to see lines')
     return found, problems
@@ -258,6 +268,7 @@ def _look_up(tool: str, path: str, offsets: list[str]) -> dict[str, tuple[str, s
             input='\n'.join(offsets) + '\n',
             capture_output=True,
             text=True,
+            errors='replace',
             timeout=PATIENCE,
         ).stdout.splitlines()
     except (OSError, subprocess.TimeoutExpired):
@@ -282,8 +293,14 @@ def _functions(path: str) -> list[tuple[int, int]]:
     """Where the functions of a file begin and end that its tables of symbols know."""
     found = []
     for option in ('-S', '-DS'):
-        with suppress(OSError):
-            done = subprocess.run(['nm', option, path], capture_output=True, text=True)
+        with suppress(OSError, subprocess.TimeoutExpired):
+            done = subprocess.run(
+                ['nm', option, path],
+                capture_output=True,
+                text=True,
+                errors='replace',
+                timeout=PATIENCE,
+            )
             for begin, size in re.findall(r'^([0-9a-f]+) ([0-9a-f]+) [tTwWiu] ', done.stdout, re.M):
                 found.append((int(begin, 16), int(begin, 16) + int(size, 16)))
     return found
