@@ -37,7 +37,7 @@ def test_after_an_upgrade(first_uses, tmp_path):
 
         line = road.next('./assay run --system mycluster ')
         assert line.endswith(' --label after --against before --repeat 3')
-        ended = road.type(line, '-S', 'wait_for_quiet=5s', '--budget=2m')
+        ended = road.type(line, '-S', 'wait_for_quiet=5s', '--budget=30s')
         said = ended.stdout + ended.stderr
         word = re.split('[:,]', ended.stdout.splitlines()[-1])[0]
         if is_plain(root):

@@ -769,7 +769,7 @@ def test_a_campaign(nothing_left):
 
     Above are a run without a PMI and a job that is not started; test_asking.py has Slurm's reasons.
     """
-    chosen = ['answers/zero_message', 'node/cpu', 'output/missing', 'scheduler/few_nodes']
+    chosen = ['answers/zero_message', 'node/cpu', 'scheduler/few_nodes']
     ended = assay('cluster', 'campaign', *chosen, '--severity', 'high')
     rows = ended.stdout.splitlines()[2:]
     assert len(rows) == len(chosen), ended.stdout + ended.stderr

@@ -24,6 +24,9 @@ MPIS = _one_of_each_family()
 #: The MPI whose jobs start in the shortest time.
 QUICKEST = 'mpich' if 'mpich' in MPIS else next(iter(MPIS), '')
 
+#: The MPIs that run programs of ours: Intel MPI is made from MPICH.
+_OURS = [name for name, mpi in MPIS.items() if mpi.family != 'intelmpi'] or [*MPIS] or ['none']
+
 #: For tests whose outcome does not depend on the MPI.
 on_one_mpi = pytest.mark.parametrize('mpi', [QUICKEST] if QUICKEST else [], indirect=True)
 
@@ -40,10 +43,8 @@ def dealt(
     :param names: as pytest has them; several, if a value is several.
     :param ids: names a value.
     """
-    ours = [name for name, mpi in MPIS.items() if mpi.family != 'intelmpi']
-    turns = cycle(ours or [*MPIS] or ['none'])
     is_one = isinstance(names, str)
-    both = zip(turns, values, strict=False)
+    both = zip(cycle(_OURS), values, strict=False)
     return pytest.mark.parametrize(
         ('mpi', names) if is_one else ('mpi', *names),
         [(mpi, value) if is_one else (mpi, *value) for mpi, value in both],
