@@ -750,7 +750,7 @@ def noisy(factor):
 
 def test_a_reference_that_is_missed_since_is_worse_however_wide_the_spread_is(site, told, wording):
     site.runs(10, noisy(1))
-    site.runs(2, noisy(0.05), label='after')
+    site.runs(2, noisy(0.07), label='after')
     code, text = told('last~2', 'after')
     assert code == 1
     wording(text)

@@ -135,10 +135,22 @@ def test_a_family_that_is_slower_is_never_called_better_alone():
 
 def test_what_is_said_once_is_not_paid_for_twice():
     """A kind of one figure says what the figure does, a family of one kind what the kind does."""
-    assert _any_of(0.01, [0.02]) == (0.01, True)
-    assert _any_of(0.01, [0.001, 0.5]) == (pytest.approx(0.004), False)
-    assert _any_of(0.001, [0.01, 0.5], [0.002, 0.1, 0.2]) == (pytest.approx(0.003), True)
-    assert _any_of(0.9, [0.9, 0.8])[0] == 1
+    assert _any_of(0.01, [0.02]) == (0.005, True)
+    # Half of 2 / (1 / 0.01 + (1 / 0.001 + 1 / 0.5) / 2)
+    assert _any_of(0.01, [0.001, 0.5]) == (pytest.approx(1 / 601), False)
+    # Half of 3 / (1 / 0.001 + (1 / 0.01 + 1 / 0.5) / 2 + (1 / 0.002 + 1 / 0.1 + 1 / 0.2) / 3)
+    assert _any_of(0.001, [0.01, 0.5], [0.002, 0.1, 0.2]) == (
+        pytest.approx(1.5 / (1000 + 51 + 515 / 3)),
+        True,
+    )
+    assert _any_of(0.9, [0.9, 0.8])[0] < 0.5
+    assert 0 < _any_of(0.0, [0.0, 1.0])[0] < 1e-299
+
+
+def test_what_several_show_counts_for_more_than_what_one_does():
+    """And never less than the least of them after the correction of Bonferroni."""
+    alone, both = _any_of(0.01, [0.01, 0.9])[0], _any_of(0.01, [0.01, 0.01])[0]
+    assert both < alone < min(2 * 0.01, 4 * 0.01) / 2
 
 
 @pytest.mark.parametrize('families', [FAMILIES, 27])
@@ -172,7 +184,7 @@ def test_counts_and_figures_with_zeros_are_in_no_family():
     empty = FamilyMember('a', 'a', series([0.0, 1]), series([0.0, 1]), 'lower')
     judged = judge_suite([count, plain, empty])
     assert judged.families[0].tested.members == (1,)
-    assert judged.p_values == [0, 1, 1]
+    assert judged.p_values == [0, 0.5, 1]  # one-sided
 
 
 @pytest.mark.parametrize('values', [(5e-324, 1e300), (1e300, 5e-324)])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from assay.results.figure_series import FigureKey, Measured
@@ -26,7 +26,8 @@ class Compared:
     :param why_not: why it cannot be compared, in words; empty if it can.
     :param is_of: ``network`` or ``node`` of a figure of the machine itself, which no software above
         the kernel touches; empty of others.
-    :param misses: whether it is worse because it misses a reference that it met before.
+    :param is_missing: whether it misses a reference that it met before.
+    :param misses: whether it is worse because of that alone.
     :param has_followed: whether it changed, and may only have followed the machine.
     """
 
@@ -35,8 +36,15 @@ class Compared:
     verdict: FigureVerdict | None
     why_not: str = ''
     is_of: str = ''
+    is_missing: bool = False
     misses: bool = False
     has_followed: bool = False
+
+    def worse_by_missing(self) -> Compared:
+        """The same, worse because it misses a reference: who sees the case fail is right."""
+        assert self.verdict
+        verdict = replace(self.verdict, word='worse', reason='')
+        return replace(self, verdict=verdict, is_missing=True, misses=True)
 
     @property
     def figure(self) -> FigureKey:

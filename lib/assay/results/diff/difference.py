@@ -143,7 +143,7 @@ def difference(
     :param again: figures that were measured again, and what is said of them instead.
     :param earlier: what was learned of the runs before, if these runs were compared already.
     :param rate: of suites in which nothing changed, at most so many have anything that is called
-        changed.
+        worse, and so many anything that is called better.
     :param remeasured: those of the runs after in which a part was measured again: of a case that
         gave figures in them the other runs after do not count.
     :raises AssayError: if they share a run, are of several systems, have nothing to compare, or the

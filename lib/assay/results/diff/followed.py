@@ -53,6 +53,8 @@ def not_blamed_on_software(
         )
         rate = FALSE_SHARE if is_beyond else SUITE_RATE / len(found)
         verdict = cleared(one.verdict, bearing, rate, one.figure.unit == '1')
+        if one.is_missing and verdict.word != 'worse':
+            return one.worse_by_missing()
         return replace(one, verdict=verdict, has_followed=verdict.word != one.verdict.word)
 
     if not controls:

@@ -61,10 +61,10 @@ def judge_figures(
     verdicts = judge(suite.comparisons, rate, margin, suite.p_values)
     for number, verdict in zip(told, verdicts, strict=True):
         one = found[number]
-        if verdict.word != 'worse' and _misses_now(one, earlier.figures.get(one.figure)):
-            verdict = replace(verdict, word='worse', reason='')
-            one = replace(one, misses=True)
-        found[number] = replace(one, verdict=verdict)
+        one = replace(one, verdict=verdict)
+        if _misses_now(one, earlier.figures.get(one.figure)):
+            one = replace(one, is_missing=True) if one.word == 'worse' else one.worse_by_missing()
+        found[number] = one
     families = [one.at(told) for one in suite.families]
     return [again.get(one.figure, one) for one in found], families
 

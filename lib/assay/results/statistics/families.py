@@ -5,8 +5,8 @@ each family of figures has an index: how much slower a session was over all of i
 each kind of figure within it. The spread of an index between sessions has in it how its members go
 together: nothing is assumed of that.
 
-Of suites in which nothing changed, at most 1% have any family that is called changed: Holm's method
-over the families. Within a family that changed, figures are told by the method of Benjamini and
+Of suites in which nothing changed, at most 1% have any family that is called worse, and at most 1%
+one that is called better: Holm's method over the families. Within a family that changed, figures are told by the method of Benjamini and
 Hochberg (Journal of the Royal Statistical Society B 57, 1995): testing families first, and figures
 in those alone that are selected, keeps the promise of both (Benjamini and Bogomolov, same journal
 76, 2014, whose correction for the share of selected families is within what Holm takes).
@@ -45,6 +45,8 @@ HEAVIEST = 4.0
 MOST_UNITS = 300.0
 #: A session counts for an index if so much of the weight was measured in it.
 ENOUGH_WEIGHT = 0.5
+#: p-values are not told apart below.
+LEAST_P = 1e-300
 #: Comparisons without which their bulk tells nothing, and those of them on either side.
 ENOUGH_BULK, ENOUGH_OF_SIDE = 16, 4
 
@@ -95,7 +97,7 @@ class Tested:
 
     :param members: positions of its figures.
     :param index: comparison of how slow sessions were over all members: above 0 is worse.
-    :param p_value: of no change in any member: of the index or of parts of it.
+    :param p_value: one-sided, of no change in any member: of the index and of parts of it.
     :param is_by_index: whether the index is the surest of these.
     """
 
@@ -151,7 +153,8 @@ def pooled(sides: Iterable[tuple[Series, Series]]) -> Variance | None:
 def judge_suite(members: Sequence[FamilyMember], rate: float = SUITE_RATE) -> Judged:
     """Say which families changed, and which figures in them.
 
-    :param rate: of suites in which nothing changed, at most so many have a family that did.
+    :param rate: of suites in which nothing changed, at most so many have a family that is called
+        worse, and so many one that is called better.
     """
     comparisons = _alone(members)
     families = _tested(members, comparisons, rate)
@@ -218,14 +221,20 @@ def _tested(
 
 
 def _any_of(whole: float, *parts: Sequence[float]) -> tuple[float, bool]:
-    """p-value of no change at all, and whether that of the whole is the surest.
+    """p-value of a change in one direction, and whether the whole is the surest of all.
 
-    The whole and each level of its parts have the same share of the rate, which the parts of a
-    level share in turn. A part that is the whole says it once.
+    The harmonic mean of those of the whole and of each level of its parts, which weigh the same:
+    what several show counts for more than what one does. It holds for small p-values that depend
+    on each other (Wilson, Proceedings of the National Academy of Sciences 116, 2019). Half of it,
+    since they are two-sided, and each direction has its own rate. A part that is the whole says it
+    once.
+
+    :param whole: two-sided.
+    :param parts: two-sided, of each level.
     """
     levels = [[whole], *(one for one in parts if len(one) > 1)]
-    found = [len(levels) * len(one) * min(one) for one in levels]
-    return min(1.0, *found), found[0] == min(found)
+    weighed = [sum(1 / max(p, LEAST_P) for p in one) / len(one) for one in levels]
+    return len(levels) / sum(weighed) / 2, weighed[0] == max(weighed)
 
 
 def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, float]:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from assay import AssayError
 from assay.results.statistics.series import Floats
 
-#: The share of unchanged suites in which anything at all may be called changed.
+#: The share of unchanged suites in which anything at all may be called worse; likewise better.
 SUITE_RATE = 0.01
 
 
