@@ -6,10 +6,11 @@ each kind of figure within it. The spread of an index between sessions has in it
 together: nothing is assumed of that.
 
 Of suites in which nothing changed, at most 1% have any family that is called worse, and at most 1%
-one that is called better: Holm's method over the families. Within a family that changed, figures are told by the method of Benjamini and
-Hochberg (Journal of the Royal Statistical Society B 57, 1995): testing families first, and figures
-in those alone that are selected, keeps the promise of both (Benjamini and Bogomolov, same journal
-76, 2014, whose correction for the share of selected families is within what Holm takes).
+one that is called better: Holm's method over the families. Within a family that changed, figures
+are told by the method of Benjamini and Hochberg (Journal of the Royal Statistical Society B 57,
+1995): testing families first, and figures in those alone that are selected, keeps the promise of
+both (Benjamini and Bogomolov, same journal 76, 2014, whose correction for the share of selected
+families is within what Holm takes).
 """
 
 from __future__ import annotations
