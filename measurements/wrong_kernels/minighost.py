@@ -278,8 +278,8 @@ MUTANTS = [
     _of(
         'more calls in caches',
         '../common/application.cpp',
-        'found[i].time.runs / found[i].windows.count;',
-        'found[i].time.runs / found[i].windows.count + 1;',
+        'found[i].windows.runs / found[i].windows.count;',
+        '2 * (found[i].windows.runs / found[i].windows.count);',
     ),
     _of(
         'clock started behind the calls in caches',

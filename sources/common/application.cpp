@@ -399,7 +399,8 @@ std::vector<InCaches> time_in_caches(MPI_Comm comm,
     for (std::size_t i = 0; i < kernels.size(); i++) {
         const Windows own = windows_of(seconds[i], found[i].time.seconds);
         found[i].windows = of_slowest_rank(comm, own, seconds[i]);
-        found[i].windows.calls = found[i].time.runs / found[i].windows.count;
+        found[i].windows.runs = found[i].time.runs;
+        found[i].windows.calls = found[i].windows.runs / found[i].windows.count;
     }
     return found;
 }
@@ -410,7 +411,7 @@ void print_windows(const char *kernel, const char *unit, const Windows &windows,
         return;
     std::printf("Windows of %s: %ld", kernel, windows.count);
     if (windows.calls > 0)
-        std::printf(" of %ld calls", windows.calls);
+        std::printf(" of %ld calls, %ld in all", windows.calls, windows.runs);
     std::printf("; best %.6g %s of %.6g s; whole of best %.6g", work / windows.best, unit,
                 windows.best, windows.best / windows.mean);
     if (windows.all > 0)

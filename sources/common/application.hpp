@@ -86,7 +86,7 @@ struct Windows {
     double best = 0, mean = 0; // seconds; see windows.h
     double all = 0; // seconds of these and of those that begin a bout, where there are bouts
     long shorter = 0, equal = 0; // windows, by the best
-    long calls = 0; // of the kernel in each; 0 where it is one of a loop
+    long calls = 0, runs = 0; // of the kernel in each and in all; 0 where it is one of a loop
 };
 
 // A rate, the limit that it is held against, and the part of it that it reached.

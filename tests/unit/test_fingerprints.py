@@ -123,8 +123,8 @@ def test_windows_of_another_length(printed, sentence):
 
 
 IN_CACHES = (
-    'Windows of DOT in caches: 120 of {} calls; best {} Gflop/s of 0.0005 s; whole of best {}; '
-    'all {} s; 3 shorter, 9 equal\n'
+    'Windows of DOT in caches: 120 of {} calls, 15360 in all; best {} Gflop/s of 0.0005 s; '
+    'whole of best {}; all {} s; 3 shorter, 9 equal\n'
     "Time of the DOT in caches: {} s; by the system's clock 0.0749 to 0.0751\n"
 )
 
@@ -133,6 +133,7 @@ IN_CACHES = (
     ('printed', 'sentence'),
     [
         ((64, 4.0, 0.8, 0.075, 0.075), 'does 0.002, which is 0.00128'),
+        ((256, 10.24, 0.8, 0.075, 0.075), 'ran 15360 times, its windows 30720'),
         ((128, 5.12, 0.9, 0.075, 0.075), 'by their mean, and 0.075 s in all'),
         ((128, 5.12, 0.88, 0.0681818, 0.0681818), "0.0749 to 0.0751 s by the system's clock"),
         ((128, 5.12, 0.8, 0.075, 0.0751), '0.075 s, and 0.0751 s as well'),

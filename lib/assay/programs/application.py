@@ -28,7 +28,8 @@ _VERSION = re.compile(r'Implementation: assay (\d+)\.(\d+)')
 
 # Written by print_windows of the same file.
 _WINDOWS = re.compile(
-    r'^Windows of (?P<kernel>[\w ]+): (?P<count>[1-9]\d*)(?: of (?P<calls>[1-9]\d*) calls)?; '
+    r'^Windows of (?P<kernel>[\w ]+): (?P<count>[1-9]\d*)'
+    r'(?: of (?P<calls>[1-9]\d*) calls(?:, (?P<runs>\d+) in all)?)?; '
     r'best (?P<rate>\S+) (?P<unit>[^\s;]+)'
     r'(?: of (?P<seconds>\S+) s)?; whole of best (?P<share>[^\s;]+)(?:; all (?P<all>\S+) s)?'
     r'(?:; (?P<shorter>\d+) shorter, (?P<equal>\d+) equal)?$',
@@ -213,6 +214,9 @@ def check_in_caches(output: str, works: Mapping[str, float]) -> None:
         done = _above_zero(found, 'rate') * seconds
         if not abs(done - work) <= SIX_DIGITS * work:
             raise WrongAnswerError(f'a window of {kernel} does {done:.7g}, which is {work:.7g}')
+        calls = int(found['count']) * int(found['calls'])
+        if found['runs'] and int(found['runs']) != calls:
+            raise WrongAnswerError(f'{kernel} ran {found["runs"]} times, its windows {calls}')
         whole = _above_zero(found, 'all')
         windows = int(found['count']) * seconds / _above_zero(found, 'share')
         if not abs(windows - whole) <= 2 * SIX_DIGITS * whole:
