@@ -420,16 +420,31 @@ def test_what_looks_worse_and_could_not_be_decided_is_no_success(site, told):
     assert told_as_json['suspects']
 
 
+def of_one(factor):
+    """Of one figure."""
+
+    def change(case, values):
+        if case['display_name'].startswith('Ring %fabric=shm'):
+            values['bandwidth'] *= factor
+
+    return change
+
+
+@pytest.mark.parametrize(('least_lost', 'verdict'), [(0.45, 'undecided'), (1.1, 'not worse')])
+def test_sessions_that_are_all_worse_by_far_are_in_doubt_however_far_apart_they_are(
+    site, least_lost, verdict
+):
+    """Two modes after an upgrade, of which both are slower, and of which one is not."""
+    site.runs(3, label='before')
+    for factor in (0.2, 0.22, least_lost):
+        site.runs(1, of_one(factor), label='after')
+    found = site.difference('before', 'after')
+    assert found.verdict == verdict
+    assert [one.figure.figure for one in found.suspects] == ['bandwidth'] * len(found.suspects)
+
+
 def test_two_noisy_runs_before_hide_no_great_loss(site):
-    """Of one figure, whose spread two runs of a busy machine show as tenfold."""
-
-    def of_one(factor):
-        def change(case, values):
-            if case['display_name'].startswith('Ring %fabric=shm'):
-                values['bandwidth'] *= factor
-
-        return change
-
+    """Whose spread two runs of a busy machine show as tenfold."""
     for factor in (0.4, 1):
         site.runs(1, of_one(factor))
     site.runs(3, label='before')
