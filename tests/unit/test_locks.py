@@ -66,7 +66,7 @@ USES = [
     'runs.begin()',
     'from assay.results import store\nwith store._locked(Path(sys.argv[1]) / "results.db"): pass',
     'from assay import paths\npaths.NIGHTS = Path(sys.argv[1])\n'
-    'from assay.nights.folder import Folder\nwith Folder("toy", "smoke").alone(): pass',
+    'from assay.nights.night import Folder\nwith Folder("toy", "smoke").alone(): pass',
     'from assay.acceptance import journal\nfile = Path(sys.argv[1], "journal")\nfile.touch()\n'
     'with journal._locked(file): pass',
 ]

@@ -11,9 +11,7 @@ import pytest
 
 from assay import AssayError, paths
 from assay.nights import measuring, message, night
-from assay.nights.folder import Folder
-from assay.nights.maintenance import in_maintenance
-from assay.nights.night import PUT_OFF, Night
+from assay.nights.night import PUT_OFF, Folder, Night, in_maintenance
 from assay.nights.outcome import KEPT, RUN, NightMemory, NightOutcome, Reported
 from assay.results import store
 from assay.results.diff.difference import difference
