@@ -20,8 +20,17 @@ from assay.config import settings
 from assay.files import explained, write_whole
 from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
 from assay.nights.measuring import NightMeasurement
-from assay.nights.message import as_minute, last_line, message, notify, subject
-from assay.nights.outcome import NightMemory, NightOutcome, Reported, of_problem
+from assay.nights.outcome import (
+    NightMemory,
+    NightOutcome,
+    Reported,
+    as_minute,
+    last_line,
+    message,
+    notify,
+    of_problem,
+    subject,
+)
 from assay.report import junit
 from assay.results.verdict import Verdict
 from assay.running.node_choice import Way
