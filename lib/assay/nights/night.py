@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Folder:
-    """Where it is kept for a system and a mode.
+    """What is remembered from night to night of a system and a mode, in ``perflogs/nights``.
 
     :raises AssayError: if their names are none of files.
     """
