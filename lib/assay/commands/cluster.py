@@ -11,7 +11,7 @@ import typer
 from assay import AssayError, say
 from assay.commands.options import JsonOption
 from assay.text import plain
-from assay.vcluster.kinds import KINDS
+from assay.vcluster import KINDS
 
 app = typer.Typer(
     help='A virtual Slurm cluster on this machine, with faults.',

@@ -41,7 +41,6 @@ from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
 from assay.running.setting import Settings
 
-
 # What moved of the machine, and what may only have followed it ------------------------------------
 
 
