@@ -246,9 +246,8 @@ def campaign(
       assay cluster campaign >matrix.md
     """
     from assay.campaign import catalogue, look
-    from assay.campaign.course import course
+    from assay.campaign.course import course, heading, row
     from assay.machine.mpi import find_mpis
-    from assay.report import campaign as report
     from assay.running.prepare import prepare
 
     faults = catalogue.choose_faults(catalogue.load_faults(), names or [])
@@ -261,11 +260,11 @@ def campaign(
         return
     prepare('vcluster', [])
     (mpi,) = (one for one in find_mpis() if one.name == look.ENVIRONMENT)
-    print(*report.heading(), sep='\n', flush=True)
+    print(*heading(), sep='\n', flush=True)
     outcomes = []
     for outcome in course(mpi, faults, severities):
         outcomes.append(outcome)
-        print(plain(report.row(outcome)), flush=True)
+        print(plain(row(outcome)), flush=True)
     good = sum(outcome.is_good for outcome in outcomes)
     say(f'{good} of {len(outcomes)} as they should be')
     raise typer.Exit(good < len(outcomes))
