@@ -157,7 +157,7 @@ def _why(partition: Record | None, reserved: list[Record]) -> str | None:
 def _nodes(record: Record) -> frozenset[str]:
     """Empty where Slurm names none, or in a way that is not known."""
     try:
-        return frozenset(expand_nodes(record.get('Nodes', '').replace('(null)', '')))
+        return frozenset(expand_nodes(record.get('Nodes', '')))
     except ValueError:
         return frozenset()
 
