@@ -91,13 +91,13 @@ def fold_nodes(names: Sequence[str]) -> str:
 
 
 def expand_nodes(text: str) -> list[str]:
-    """The names of nodes such as ``n[1-4]``.
+    """The names of nodes such as ``n[1-4]``; none of ``(null)``, as Slurm writes it.
 
     :raises ValueError: if the text is none of them.
     """
     from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
     try:
-        return list(NodeSet(text, resolver=RESOLVER_NOGROUP))
+        return list(NodeSet(text.replace('(null)', ''), resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
         raise ValueError(f'{text}: {error}') from None

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "abort_job.h"
-#include "host.h"
+#include "shortage.h"
 #include "windows.h"
 
 namespace assay {
@@ -23,8 +23,6 @@ namespace {
 
 const char *program_name = "";
 Job job;
-
-constexpr double GIB = 1 << 30;
 
 // The sentence with its values.
 struct Sentence {
@@ -35,24 +33,18 @@ struct Sentence {
     }
 };
 
-using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
-
-Name processor_name()
-{
-    Name name{};
-    int length;
-    MPI_Get_processor_name(name.data(), &length);
-    return name;
-}
-
-// Of the ranks of that host. By name: by shared memory an MPI that is told not to use it finds each
+// The first rank of this host. By name: by shared memory an MPI that is told not to use it finds each
 // rank alone.
-int first_rank_of(const Name &name)
+int first_rank_of_host()
 {
+    using Name = std::array<char, MPI_MAX_PROCESSOR_NAME>;
+    Name own{};
+    int length;
+    MPI_Get_processor_name(own.data(), &length);
     std::vector<Name> names(job.ranks);
-    MPI_Allgather(name.data(), name.size(), MPI_CHAR, names.data(), name.size(), MPI_CHAR,
+    MPI_Allgather(own.data(), own.size(), MPI_CHAR, names.data(), own.size(), MPI_CHAR,
                   MPI_COMM_WORLD);
-    return static_cast<int>(std::find(names.begin(), names.end(), name) - names.begin());
+    return static_cast<int>(std::find(names.begin(), names.end(), own) - names.begin());
 }
 
 // A bout of fewer windows says little: its best is that of a few.
@@ -150,28 +142,10 @@ void fail(const char *format, ...)
 
 void require_memory(double bytes_on_this_rank, const char *remedy)
 {
-    Name name = processor_name();
-    int first = first_rank_of(name);
-    MPI_Comm host;
-    MPI_Comm_split(MPI_COMM_WORLD, first, job.rank, &host);
-    double need = bytes_on_this_rank;
-    MPI_Allreduce(MPI_IN_PLACE, &need, 1, MPI_DOUBLE, MPI_SUM, host);
-    MPI_Comm_free(&host);
-
-    // The host that lacks most decides, and everybody learns of it.
-    struct {
-        double lack;
-        int rank;
-    } worst;
-    worst.lack = need - static_cast<double>(host_available_memory());
-    worst.rank = job.rank;
-    MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
-    if (worst.lack <= 0)
-        return;
-    MPI_Bcast(name.data(), name.size(), MPI_CHAR, worst.rank, MPI_COMM_WORLD);
-    MPI_Bcast(&need, 1, MPI_DOUBLE, worst.rank, MPI_COMM_WORLD);
-    refuse("the ranks on host %s need %.2f GiB but only %.2f GiB are available; %s", name.data(),
-           need / GIB, (need - worst.lack) / GIB, remedy);
+    shortage found;
+    if (find_shortage(bytes_on_this_rank, first_rank_of_host(), &found))
+        refuse("the ranks on host %s need %.2f GiB but only %.2f GiB are available; %s",
+               found.host, found.need, found.available, remedy);
 }
 
 static long runs_of_kernels;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from markdown_it import MarkdownIt
@@ -18,8 +19,14 @@ ARCHITECTURE = DOCS / 'architecture.md'
 MARKDOWN = MarkdownIt('commonmark').enable('table')
 
 
+@cache
+def parsed(path: Path) -> list[Token]:
+    """A document, which no test changes."""
+    return MARKDOWN.parse(path.read_text())
+
+
 def tokens(path: Path) -> Iterator[Token]:
-    for token in MARKDOWN.parse(path.read_text()):
+    for token in parsed(path):
         yield token
         yield from token.children or []
 

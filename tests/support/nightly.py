@@ -6,8 +6,7 @@ from functools import partial
 
 from assay import paths
 from assay.nights import measuring, night
-from assay.nights.folder import Folder
-from assay.nights.night import Night
+from assay.nights.night import Folder, Night
 from assay.nights.outcome import NightMemory
 from assay.results import store
 from assay.results.history import load

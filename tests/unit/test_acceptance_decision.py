@@ -17,8 +17,7 @@ from assay.acceptance import setup
 from assay.acceptance.contract import Commitment, Contract, Rules
 from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
 from assay.acceptance.journal import Begun, Interrupted, JournalEntry, RunEnded
-from assay.acceptance.plan import plan, seconds, spreads
-from assay.acceptance.power import Spread
+from assay.acceptance.plan import Spread, plan, seconds, spreads
 from assay.acceptance.run import TUNING, allowed, assert_no_variables, is_lost, next_cases, once
 from assay.acceptance.setup import Prepared, SelectedCase
 from assay.acceptance.show import risks, sentences

@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 
 from assay.acceptance.contract import Commitment, Risks
 from assay.acceptance.decision import Outcome, decide
-from assay.acceptance.power import Spread, chance, held, log_spread, passing
+from assay.acceptance.plan import Spread, chance, held, log_spread, passing
 
 ACCEPTANCES = 10_000
 #: What rounding makes of a probability, which depends on the processor. That of a mean is a sum of

@@ -17,7 +17,7 @@ from assay.comparing.pairs import TERM
 from assay.comparing.sessions import ComparedSession, Failing, failing, stored
 from assay.report.interleaved import interleaved_conclusion, interleaved_json, show_interleaved
 from assay.results import runner
-from assay.results.diff import earlier
+from assay.results.diff import judging
 from assay.results.diff.difference import difference
 from assay.results.failures import is_bad
 from assay.results.figure_series import learn_past
@@ -108,7 +108,7 @@ def test_what_earlier_runs_teach_is_learned_once(machine, monkeypatch):
         learned.append(learn_past(histories))
         return learned[-1]
 
-    monkeypatch.setattr(earlier, 'learn_past', learn)
+    monkeypatch.setattr(judging, 'learn_past', learn)
     machine.history(12)
     found, _ = compared(machine, seconds=0)
     assert [found.difference.earlier.past] == learned

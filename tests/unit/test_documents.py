@@ -26,7 +26,7 @@ from assay.commands.renamed import renewed
 from assay.config import settings
 from assay.running import reframe_options
 from command import COMMAND, invoke
-from documents import ARCHITECTURE, DOCS, MARKDOWN, code, rows, tokens, uses
+from documents import ARCHITECTURE, DOCS, code, parsed, rows, tokens, uses
 from wording import hold_page
 
 ROOT = paths.ROOT
@@ -77,11 +77,11 @@ def links(path: Path) -> Iterator[str]:
             yield str(token.attrs.get('href') or token.attrs['src'])
 
 
+@cache
 def anchors(path: Path) -> set[str]:
     """The headings of a document as links name them: the rule of GitHub and GitLab."""
     found: set[str] = set()
-    parsed = MARKDOWN.parse(path.read_text())
-    for before, token in itertools.pairwise(parsed):
+    for before, token in itertools.pairwise(parsed(path)):
         if before.type == 'heading_open':
             text = ''.join(one.content for one in token.children or [])
             slug = re.sub(r'[^\w\- ]', '', text.lower()).replace(' ', '-')

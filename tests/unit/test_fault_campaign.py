@@ -6,10 +6,10 @@ import pytest
 
 from assay import AssayError
 from assay.campaign import catalogue
+from assay.campaign import course as report
 from assay.campaign.catalogue import Fault
 from assay.campaign.course import FaultOutcome
 from assay.campaign.look import Look, is_of
-from assay.report import campaign as report
 from assay.results.failures import Failure
 from command import assay
 

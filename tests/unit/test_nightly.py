@@ -10,10 +10,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from assay import AssayError, paths
-from assay.nights import measuring, message, night
-from assay.nights.folder import Folder
-from assay.nights.maintenance import in_maintenance
-from assay.nights.night import PUT_OFF, Night
+from assay.nights import measuring, night, outcome
+from assay.nights.night import PUT_OFF, Folder, Night, in_maintenance
 from assay.nights.outcome import KEPT, RUN, NightMemory, NightOutcome, Reported
 from assay.results import store
 from assay.results.diff.difference import difference
@@ -318,15 +316,15 @@ def test_a_command_that_takes_too_long_is_stopped_with_all_it_started(tmp_path, 
     pid, seconds = tmp_path / 'pid', 1
     script = f'sleep 600 & echo $! >{pid}.new; mv {pid}.new {pid}; wait'
     while not pid.exists():  # a busy machine may not have come to it
-        monkeypatch.setattr(message, 'PATIENCE', seconds)
+        monkeypatch.setattr(outcome, 'PATIENCE', seconds)
         with pytest.raises(AssayError, match=f'was stopped after {seconds} s'):
-            message.notify(script, 'FAILED', 'it', 'is so')
+            outcome.notify(script, 'FAILED', 'it', 'is so')
         seconds *= 2
     assert ends(int(pid.read_text()))
 
 
 def test_a_command_need_not_read_its_message():
-    message.notify('exec <&-', 'FAILED', 'it', 'x' * 1_000_000)
+    outcome.notify('exec <&-', 'FAILED', 'it', 'x' * 1_000_000)
 
 
 def test_a_second_night_leaves(site, capsys):

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from assay.report.html import charts, curves
+from assay.report.html import charts
 from assay.report.html.chart import Axis, Chart, ChartSeries
-from assay.report.html.curves import Overlay
+from assay.report.html.charts import Overlay
 from assay.results.reframe_report import case_of
 from pages import filled, left
 from reports import cases
@@ -35,7 +35,7 @@ def only(found, title):
 
 
 def test_times_and_bandwidths_of_each_fabric_and_mpi(measured):
-    time, bandwidth = curves.curve_charts([overlay('', measured())])
+    time, bandwidth = charts.curve_charts([overlay('', measured())])
     assert time.title.startswith('Time one way') and bandwidth.title.startswith('Bandwidth')
     assert 'PointToPoint, node, packed, 1_node' in time.title
     assert [one.name for one in time.series] == [
@@ -62,7 +62,7 @@ def test_times_and_bandwidths_of_each_fabric_and_mpi(measured):
 
 
 def test_earlier_runs_are_laid_over(measured):
-    time, _ = curves.curve_charts([overlay('', measured(1)), overlay('5d38a3d3', measured(2))])
+    time, _ = charts.curve_charts([overlay('', measured(1)), overlay('5d38a3d3', measured(2))])
     assert [(one.name, one.form, one.group) for one in time.series] == [
         ('shm openmpi', 'line', ''),
         ('shm openmpi (5d38a3d3)', 'faint', 'run 5d38a3d3'),
@@ -71,25 +71,25 @@ def test_earlier_runs_are_laid_over(measured):
 
 
 def test_layouts_have_charts_of_their_own_and_not_without_end(measured):
-    assert len(curves.curve_charts([overlay('', measured(12))])) == 4
-    found = curves.curve_charts([overlay('', measured(6 * 30))])
-    assert len(found) == curves.MOST
+    assert len(charts.curve_charts([overlay('', measured(12))])) == 4
+    found = charts.curve_charts([overlay('', measured(6 * 30))])
+    assert len(found) == charts.MOST_CURVES
     assert found[-1].notes == ('These are the first 48 of 60 charts of curves.',)
 
 
 def test_a_curve_is_of_the_best_windows():
     entry = {'size': 8, 'bandwidth': 4e6}
     times = ({'best': 2e-6, 'median': 3e-6}, {'median': 3e-6})
-    found = [curves._points([entry | {'time': time}], {}) for time in times]
+    found = [charts._points_of_curve([entry | {'time': time}], {}) for time in times]
     assert found == [[(8, 2.0, 4.0)], [(8, pytest.approx(3.0), 4.0)]]
 
 
 def test_files_that_are_gone_are_told(measured, tmp_path):
     runs = [overlay('', measured(2)), overlay('5d38a3d3', measured(3))]
-    assert curves.gone(runs) == []
+    assert charts.gone(runs) == []
     (tmp_path / 'output').rename(tmp_path / 'elsewhere')
-    assert curves.curve_charts(runs) == []
-    here, there = curves.gone(runs)
+    assert charts.curve_charts(runs) == []
+    here, there = charts.gone(runs)
     assert here.startswith('The files of 2 jobs of 2 of this run are not here any more')
     assert there.startswith('The files of 3 jobs of 3 of run 5d38a3d3 are not here any more')
 
@@ -111,18 +111,18 @@ def test_files_that_are_gone_are_told(measured, tmp_path):
 )
 def test_a_report_that_is_none_has_no_curve(measured, tmp_path, changed):
     (case,) = measured(1)
-    assert curves.read_curve(case_of(case))
+    assert charts.read_curve(case_of(case))
     left(tmp_path / 'output', **changed)
-    assert curves.read_curve(case_of(case)) is None
+    assert charts.read_curve(case_of(case)) is None
 
 
 @pytest.mark.parametrize('content', ['', '[' * 100_000, '[]', 'null', '{"program"'])
 def test_what_is_no_json_has_no_curve(measured, tmp_path, content):
     (case,) = measured(1)
     (tmp_path / 'output' / 'result.json').write_text(content)
-    assert curves.read_curve(case_of(case)) is None
+    assert charts.read_curve(case_of(case)) is None
     (tmp_path / 'output' / 'result.json').unlink()
-    assert curves.read_curve(case_of(case)) is None
+    assert charts.read_curve(case_of(case)) is None
 
 
 # Figures ------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def test_each_chart_is_a_table_too(measured):
     bars = Chart('title', 'bars', Axis('%'), Axis('job'), (ChartSeries('a', ['x', 'y'], [1, 2]),))
     assert bars.headings == ['job', 'a']
     assert bars.cells == [['x', '1.000'], ['y', '2.000']]
-    for chart in [*curves.curve_charts([overlay('', measured(3))]), *drawn(measured(3))]:
+    for chart in [*charts.curve_charts([overlay('', measured(3))]), *drawn(measured(3))]:
         assert len(chart.cells) == len(chart.places)
         assert all(len(row) == len(chart.headings) for row in chart.cells)
         json.dumps(chart.cells, allow_nan=False)

@@ -212,45 +212,63 @@ def test_path_has_our_commands_first_and_once(monkeypatch):
     assert settings.exports()['PATH'] == f'{paths.VENV_BIN}:/usr/bin:/bin'
 
 
-def shown_by_reframe(option):
-    answer = subprocess.run(
-        [paths.VENV_BIN / 'reframe', f'--show-config={option}'],
+#: Prints what ReFrame has of options, as several calls with --show-config do.
+SHOWN_BY_REFRAME = """
+import sys
+from contextlib import suppress
+from reframe.frontend import cli
+for option in sys.argv[1:]:
+    sys.argv[1:] = [f'--show-config={option}']
+    with suppress(SystemExit):
+        cli.main()
+"""
+
+
+def shown_by_reframe(*options):
+    said = subprocess.check_output(
+        [paths.VENV_BIN / 'python', '-c', SHOWN_BY_REFRAME, *options],
         env={**os.environ, **settings.exports('generic')},
-        capture_output=True,
         text=True,
-        check=True,
     )
-    return json.loads(answer.stdout)
+    decoder, shown = json.JSONDecoder(), []
+    while said := said.lstrip():
+        value, end = decoder.raw_decode(said)
+        shown.append(value)
+        said = said[end:]
+    return shown
 
 
-@pytest.mark.parametrize(
-    ('option', 'variable'),
-    [
-        ('general/0/check_search_path', 'RFM_CHECK_SEARCH_PATH'),
-        ('general/0/check_search_recursive', 'RFM_CHECK_SEARCH_RECURSIVE'),
-        ('general/0/reference_prefix', 'RFM_REFERENCE_PREFIX'),
-        ('systems/0/name', 'RFM_SYSTEM'),
-        ('storage/0/enable', 'RFM_ENABLE_RESULTS_STORAGE'),
-        ('storage/0/sqlite_db_file', 'RFM_SQLITE_DB_FILE'),
-        ('logging/0/handlers_perflog/0/basedir', 'RFM_PERFLOG_DIR'),
-        ('general/0/trap_job_errors', 'RFM_TRAP_JOB_ERRORS'),
-    ],
-)
-def test_each_variable_takes_effect_in_reframe(option, variable):
-    shown = shown_by_reframe(option)
-    wanted = settings.exports('generic')[variable]
-    assert shown == {'yes': True, 'no': False}.get(wanted, wanted) or shown == [wanted]
+#: Options of ReFrame's, and the variables that set them.
+SET_BY_VARIABLES = {
+    'general/0/check_search_path': 'RFM_CHECK_SEARCH_PATH',
+    'general/0/check_search_recursive': 'RFM_CHECK_SEARCH_RECURSIVE',
+    'general/0/reference_prefix': 'RFM_REFERENCE_PREFIX',
+    'systems/0/name': 'RFM_SYSTEM',
+    'storage/0/enable': 'RFM_ENABLE_RESULTS_STORAGE',
+    'storage/0/sqlite_db_file': 'RFM_SQLITE_DB_FILE',
+    'logging/0/handlers_perflog/0/basedir': 'RFM_PERFLOG_DIR',
+    'general/0/trap_job_errors': 'RFM_TRAP_JOB_ERRORS',
+}
+
+
+def test_each_variable_takes_effect_in_reframe():
+    exports = settings.exports('generic')
+    shown = shown_by_reframe(*SET_BY_VARIABLES)
+    for (option, variable), value in zip(SET_BY_VARIABLES.items(), shown, strict=True):
+        wanted = exports[variable]
+        wanted = {'yes': True, 'no': False}.get(wanted, wanted)
+        assert value in (wanted, [wanted]), option
 
 
 def test_a_plain_reframe_keeps_its_files_in_a_folder_of_its_own():
     """By what config/common.py sets, which ReFrame reads afterwards."""
     names = ('general/0/report_file', 'systems/0/stagedir', 'systems/0/outputdir')
-    shown = [shown_by_reframe(name) for name in names]
+    # Each process is a run of its own.
+    shown, (another,) = shown_by_reframe(*names), shown_by_reframe(names[0])
     folder = Path(shown[0]).parent
-    assert folder.parent == paths.RUNS
-    # Each question was a ReFrame, and so a run, of its own.
-    assert [Path(path).name for path in shown] == ['report.json', 'stage', 'output']
-    assert len({Path(path).parent for path in shown}) == 3
+    assert folder.parent == Path(another).parents[1] == paths.RUNS
+    assert shown == [str(folder / name) for name in ('report.json', 'stage', 'output')]
+    assert Path(another).parent != folder
 
 
 def test_programs_speak_english_whatever_the_user_does():

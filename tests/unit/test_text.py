@@ -80,5 +80,6 @@ def test_whatever_a_process_prints_is_visible():
 def test_names_of_nodes_are_folded_and_expanded():
     assert fold_nodes(['n2', 'n1', 'm7']) == 'm7,n[1-2]'
     assert expand_nodes('m7,n[1-2]') == ['m7', 'n1', 'n2']
+    assert expand_nodes('(null)') == []
     with pytest.raises(ValueError, match=r'n\[1-'):
         expand_nodes('n[1-')

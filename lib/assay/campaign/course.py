@@ -1,20 +1,118 @@
-"""The campaign: a healthy run, then each fault and a healthy run after it."""
+"""The campaign: a healthy run, each fault in the cluster, a healthy run after it, and the table."""
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
-from assay import AssayError
+from assay import AssayError, paths
 from assay.campaign import catalogue, look
 from assay.campaign.catalogue import Fault, Severity
-from assay.campaign.injected import injected, variables
-from assay.campaign.look import Look
+from assay.campaign.look import Look, class_of, is_of
 from assay.machine.mpi import Mpi
 from assay.results.failures import Failure
-from assay.vcluster.cluster import Cluster, down
+from assay.vcluster import faults
+from assay.vcluster.cluster import STATE, Cluster, down
+from assay.vcluster.node import Node
+
+PROGRAMS = paths.ROOT / 'tests' / 'programs' / 'faults'
+
+#: Seconds until Slurm must have noticed that a node does not answer.
+PATIENCE = 120
+
+
+@contextmanager
+def injected(cluster: Cluster, fault: Fault, severity: Severity) -> Iterator[None]:
+    """Bring a fault into the nodes; afterwards they are as before, and Slurm uses them.
+
+    :raises AssayError: if it cannot be brought in, or healed.
+    """
+    with ExitStack() as undone:
+        undone.callback(faults.heal, cluster, cluster.parts)
+        for on_node in fault.on_nodes:
+            node = cluster.node(on_node.node)
+            command = fault.filled(on_node.run, severity)
+            if on_node.undo:
+                undone.callback(_finish, node, on_node.undo)
+                _finish(node, command)
+            else:
+                undone.callback(_end, _begin(node, command))
+        for line in fault.cluster:
+            _inject(cluster, *fault.filled(line, severity).split())
+        if fault.moment == 'long before':
+            _await_slurm(cluster)
+        yield
+
+
+def _inject(
+    cluster: Cluster,
+    kind: str,
+    name: str,
+    value: str | None = None,
+    jitter: str = '0',
+    peer: str | None = None,
+) -> None:
+    other = cluster.node(peer) if peer else None
+    faults.inject(cluster, cluster.part(name), kind, value, float(jitter), other)
+
+
+def variables(fault: Fault, severity: Severity, mpi: Mpi) -> dict[str, str]:
+    """The variables of every job that the fault is in.
+
+    :param mpi: that the jobs use; its compiler builds what is preloaded.
+    :raises AssayError: if that cannot be built.
+    """
+    found = {name: fault.filled(value, severity) for name, value in fault.variables.items()}
+    if fault.preload:
+        found['LD_PRELOAD'] = _built(fault.preload, mpi)
+    return found
+
+
+def _built(name: str, mpi: Mpi) -> str:
+    # Beside the cluster's own files, which its nodes see: each has a /tmp of its own.
+    library = STATE / f'{name}.so'
+    command = [mpi.cc, '-shared', '-fPIC', str(PROGRAMS / f'{name}.c'), '-o', str(library)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise AssayError(f'{name}.c does not compile: {done.stderr.strip()}')
+    return str(library)
+
+
+def _finish(node: Node, command: str) -> None:
+    pipe = subprocess.PIPE
+    with node.spawn(['bash', '-c', command], stdout=pipe, stderr=subprocess.STDOUT) as process:
+        said = process.communicate()[0].strip()
+    if process.returncode:
+        raise AssayError(f'{command} on {node.name}: {said or f"exit code {process.returncode}"}')
+
+
+def _begin(node: Node, command: str) -> subprocess.Popen[str]:
+    """Start a command on a node that goes on; standard output is the matrix's alone."""
+    bash = ['bash', '-c', command]
+    return node.spawn(bash, stdout=subprocess.DEVNULL, start_new_session=True)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a command on a node, and all that it started."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _await_slurm(cluster: Cluster) -> None:
+    """Wait until Slurm knows that a node does not answer."""
+    deadline = time.monotonic() + PATIENCE
+    while not any(state.startswith('down') for state in cluster.states().values()):
+        if time.monotonic() > deadline:
+            raise AssayError(f'after {PATIENCE} s Slurm calls no node down')
+        time.sleep(0.1)
+
 
 #: Times that a check may fail, before anything is broken, on a machine that others use as well.
 ATTEMPTS = 3
@@ -156,3 +254,63 @@ def _meet(cluster: Cluster, mpi: Mpi, name: str, fault: Fault, severity: Severit
         with injected(cluster, fault, severity):
             broken = look.look_at(checks, given, is_kept=False)
     return FaultOutcome(name, fault, severity, broken, look.look_at(checks, {}))
+
+
+HEADER = ('fault', 'severity', 'caught by', 'which said', 'stayed green', 'after it was healed')
+
+#: Where its check is green.
+NOTHING = '**nothing**'
+
+#: Where its check is green, and the run names the cause all the same.
+NOTED = '**green**, with a note'
+
+#: Where its check is red, without words of the cause.
+OTHERWISE = 'red, without the cause'
+
+#: Where its check has to be green.
+HARMLESS = 'nothing, as it should be'
+
+
+def page_row(cells: Iterable[str]) -> str:
+    """A row of a table."""
+    return f'| {" | ".join(cell.replace("|", chr(92) + "|") for cell in cells)} |'
+
+
+def heading() -> list[str]:
+    """The first two rows."""
+    return [page_row(HEADER), page_row(['---'] * len(HEADER))]
+
+
+def row(outcome: FaultOutcome) -> str:
+    """The row of an outcome."""
+    fault = outcome.fault
+    value = fault.severities.get(outcome.severity)
+    by = HARMLESS
+    if fault.cause:
+        by = OTHERWISE if outcome.seen else NOTED if outcome.noted else NOTHING
+    if outcome.caught:
+        by = _short(fault.check)
+    elif fault.missed:
+        by += f': {fault.missed}'
+    red = [one.case for one in outcome.broken.failed]
+    green = [check for check in fault.green if not any(is_of(case, check) for case in red)]
+    if outcome.problem:
+        green = []
+    return page_row(
+        [
+            f'`{outcome.name}`: {fault.filled(fault.what, outcome.severity)}',
+            outcome.severity if value is not None else 'there or not',
+            by,
+            ' '.join(outcome.problem.split()) or '<br>'.join(outcome.words) or outcome.noted or '-',
+            ', '.join(map(_short, green)) or '-',
+            '<br>'.join(one.reason for one in outcome.healed.failed)
+            or outcome.healed.note
+            or ('not run' if outcome.problem else 'green'),
+        ]
+    )
+
+
+def _short(check: str) -> str:
+    """A check and the number of nodes that it has."""
+    scale = re.search(r'%scale=(\w+)', check)
+    return f'{class_of(check)} {scale[1]}' if scale else check

@@ -1,12 +1,23 @@
-"""The command ``history``: the stored runs."""
+"""The commands on stored runs: list, remove, compare, follow, explain, export and show them."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from assay.commands.options import JsonOption, StoredSystemOption
+from assay import AssayError
+from assay.commands.options import (
+    AllRowsOption,
+    CasesOption,
+    DryRunOption,
+    FiguresOption,
+    JsonOption,
+    MarginOption,
+    OutputOption,
+    StoredSystemOption,
+)
 
 
 def history(
@@ -42,3 +53,275 @@ def history(
         print(history_json(runs[-last:]))
     else:
         show_history(runs, last)
+
+
+def forget(
+    words: Annotated[
+        str,
+        typer.Argument(
+            metavar='[RUNS]', help='Which runs, as in `assay history`.', show_default=False
+        ),
+    ] = '',
+    keep: Annotated[
+        str | None,
+        typer.Option(
+            metavar='TIME',
+            help='Instead of RUNS: all older runs, and older lines of perflogs. Keep 365d, or '
+            'what began on a day or after it (2026-01-01).',
+        ),
+    ] = None,
+    system: StoredSystemOption = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Remove stored runs from the history for good.
+
+    Examples:
+
+    \b
+      assay forget 5d38a3d3
+      assay forget before-upgrade --dry-run
+      assay forget --keep 365d
+    """
+    from assay.report.history import show_removed
+    from assay.results.history import load, remove_runs
+    from assay.results.perflogs import old_lines, remove_old_lines
+    from assay.results.run_selectors import kept_since, old_runs, removable
+
+    if bool(words) == (keep is not None):
+        raise AssayError('name RUNS to remove, or how long to --keep runs: one of both.')
+    stored = load()
+    if keep is None:
+        old = removable(stored, words, system)
+        show_removed(old if dry_run else remove_runs(stored, old), {}, dry_run)
+        return
+    if system:
+        raise AssayError(f"--keep {keep} is of all runs: leave out '--system'.")
+    since = kept_since(keep)
+    old = old_runs(stored, since)
+    if dry_run:
+        show_removed(old, old_lines(stored.database.parent, since), dry_run)
+    else:
+        lines = remove_old_lines(stored.database.parent, since)
+        show_removed(remove_runs(stored, old), lines, dry_run)
+
+
+def compare_runs(
+    before: Annotated[str, typer.Argument(metavar='BEFORE', help='Runs of the old state.')],
+    after: Annotated[str, typer.Argument(metavar='AFTER', help='Runs of the new state.')],
+    system: StoredSystemOption = None,
+    margin: MarginOption = 0.05,
+    everything: AllRowsOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare stored runs: what is worse, and what else changed.
+
+    BEFORE and AFTER are chosen as in `assay history`: `last`, `last~1`, a date or two, a label, an
+    identifier, or a report of ReFrame's. The exit code is 1 if something is worse or a case gives
+    no figures any more; 3 if something looks worse by more than the margin and could not be
+    decided; otherwise 0.
+
+    Examples:
+
+    \b
+      assay compare-runs last~1 last
+      assay compare-runs before-upgrade after-upgrade
+      assay compare-runs 2026-11-01..2026-11-10 2026-11-12 --all
+    """
+    from assay.report.diff import show_diff
+    from assay.report.diff_json import diff_json
+    from assay.report.terminal import warn
+    from assay.results.diff.difference import difference
+    from assay.results.history import load
+    from assay.results.run_selectors import choose
+
+    stored = load()
+    old, new = (choose(stored, words, system) for words in (before, after))
+    warn(stored.notices())
+    found = difference(stored, old, new, margin)
+    if as_json:
+        print(diff_json(found))
+    else:
+        show_diff(found, everything)
+    raise typer.Exit(found.exit_code)
+
+
+def trend(
+    words: Annotated[
+        str,
+        typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False),
+    ] = '',
+    system: StoredSystemOption = None,
+    cases: CasesOption = '',
+    figures: FiguresOption = '',
+    as_json: JsonOption = False,
+    show_all: Annotated[
+        bool, typer.Option('--all', help='Show every figure, unchanged ones too.')
+    ] = False,
+) -> None:
+    """Find steps and slow drifts in the stored figures.
+
+    Each comes with the first bad run and with what changed there.
+
+    RUNS is chosen as in `assay history`; without it, runs that compare, accept, init, screen or the
+    campaign made are left out. Exit code 1 says that a figure is worse than it was, and
+    that no later run repaired it.
+
+    Examples:
+
+    \b
+      assay trend
+      assay trend 2026-08-01..2026-11-20 --system generic
+      assay trend -n fabric=tcp --figure latency --all
+    """
+    from assay.report.terminal import warn
+    from assay.report.trend import show_trend, trend_json
+    from assay.results.history import load
+    from assay.results.run_selectors import choose_or_all
+    from assay.results.trend import trend
+
+    stored = load()
+    warn(stored.notices())
+    runs = choose_or_all(stored, words, system)
+    if not words:  # nobody chose those with a purpose of their own
+        runs = [run for run in runs if not run.summary.purpose]
+    found = trend(stored, runs, cases, figures)
+    if as_json:
+        print(trend_json(found))
+    else:
+        show_trend(found, show_all)
+    raise typer.Exit(1 if found.is_bad else 0)
+
+
+def triage(
+    words: Annotated[
+        str,
+        typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False),
+    ] = '',
+    case: CasesOption = '',
+    kind: Annotated[
+        str,
+        typer.Option(
+            '--class',
+            metavar='CLASS',
+            help='hardware, network, mpi, scheduler, filesystem, suite or unknown.',
+            show_default=False,
+        ),
+    ] = '',
+    note: Annotated[
+        str, typer.Option(metavar='TEXT', help='What was found.', show_default=False)
+    ] = '',
+    system: StoredSystemOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List failures of stored runs, or say what is behind one.
+
+    RUNS is chosen as in `assay history`. With --class it is one run, and -n selects one of its
+    failures. Class and note are kept with the run, and stand in its
+    report and in `assay history`. Given again, they take the place of the earlier ones.
+
+    Examples:
+
+    \b
+      assay triage
+      assay triage 2026-11-01..2026-11-20 --system generic
+      assay triage last -n 'Ring %fabric=tcp' --class network --note 'switch 3, ticket 1234'
+    """
+    from assay.report.history import failures_json, show_failures
+    from assay.report.terminal import warn
+    from assay.results.history import load
+    from assay.results.run_selectors import choose_or_all, of_cases
+    from assay.results.triage import classify, failed
+
+    stored = load()
+    warn(stored.notices())
+    runs = choose_or_all(stored, words, system)
+    if kind:
+        found = [classify(stored, runs, case, kind, note)]
+    elif note:
+        raise AssayError('--note is for a failure with --class.')
+    else:
+        is_chosen = of_cases(case)
+        found = [one for one in failed(stored, runs) if is_chosen(one.case)]
+    if as_json:
+        print(failures_json(found))
+    else:
+        show_failures(found)
+
+
+def export(
+    output: OutputOption,
+    words: Annotated[
+        str,
+        typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False),
+    ] = '',
+    system: StoredSystemOption = None,
+) -> None:
+    """Write the stored figures as Parquet, CSV or metrics.
+
+    FILE ends in .parquet, .csv or .prom; - prints CSV, and -.prom metrics. RUNS is chosen as in
+    `assay history`. A file is written whole or not at all. Metrics are of the
+    newest run of each case.
+
+    Examples:
+
+    \b
+      assay export --output figures.parquet
+      assay export 2026-11-01..2026-11-20 -o november.csv
+      assay export --output /var/lib/node_exporter/textfile/assay.prom
+    """
+    import sys
+
+    from assay.files import explained, write_whole
+    from assay.report.terminal import warn
+    from assay.results.export import form
+    from assay.results.history import load
+    from assay.results.run_selectors import choose_or_all
+
+    make = form(str(output))
+    stored = load()
+    warn(stored.notices())
+    runs = choose_or_all(stored, words, system)
+    if not runs:
+        raise AssayError(f'no run is stored in {stored.database}: `assay run` stores one.')
+    content = make(stored.figures(run for run in runs if not run.summary.problem))
+    if str(output) == '-' or str(output).startswith('-.'):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        return
+    with explained(output, 'written'):
+        write_whole(output, content)
+
+
+def report(
+    words: Annotated[
+        str, typer.Argument(metavar='RUNS', help='Which runs; the last by default.')
+    ] = 'last',
+    output: OutputOption = Path('report.html'),
+    system: StoredSystemOption = None,
+) -> None:
+    """Write a run as one page for a browser.
+
+    It has the verdict, figures, charts and history.
+
+    RUNS is chosen as in `assay history`. The page shows the newest of several runs; the others are
+    laid over its curves, and the figures of the one before stand beside its own. If runs are of two
+    systems, the newest of each stand side by side. The page needs no network, and prints well.
+
+    Examples:
+
+    \b
+      assay report
+      assay report last~3 -o report.html
+      assay report before-upgrade -o before.html
+      assay report 2026-11-01..2026-11-20 --system generic -o november.html
+    """
+    from assay.report.html.page import write_stored
+    from assay.report.terminal import warn
+    from assay.results.history import load
+    from assay.results.run_selectors import choose
+
+    stored = load()
+    warn(stored.notices())
+    runs = choose(stored, words, system)
+    write_stored(output, stored, runs)
+    print(f'report: {output}')

@@ -24,26 +24,18 @@ from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
 from assay.commands import witness as witness_command
 from assay.commands.baseline import baseline
-from assay.commands.campaign import campaign
-from assay.commands.compare_runs import compare_runs
 from assay.commands.compare_settings import compare_settings
 from assay.commands.culprit import culprit
 from assay.commands.doctor import doctor
-from assay.commands.export import export
-from assay.commands.forget import forget
-from assay.commands.history import history
+from assay.commands.history import compare_runs, export, forget, history, report, trend, triage
 from assay.commands.init import init
 from assay.commands.nightly import nightly
 from assay.commands.options import SystemOption
 from assay.commands.place import place
 from assay.commands.provenance import provenance
 from assay.commands.renamed import renewed
-from assay.commands.report import report
 from assay.commands.run import run
 from assay.commands.screen import screen
-from assay.commands.sign import key, sign, verify
-from assay.commands.trend import trend
-from assay.commands.triage import triage
 from assay.commands.tune import tune
 from assay.config import settings
 from assay.report.console import write_visibly
@@ -134,10 +126,6 @@ app.command()(report)
 app.command()(triage)
 app.command()(baseline)
 app.command()(export)
-cluster_command.app.command()(campaign)
-accept_command.app.command()(key)
-accept_command.app.command()(sign)
-accept_command.app.command()(verify)
 app.add_typer(witness_command.app, name='witness')
 app.add_typer(accept_command.app, name='accept')
 app.add_typer(cluster_command.app, name='cluster')

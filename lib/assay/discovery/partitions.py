@@ -446,7 +446,7 @@ def names_of_nodes(nodes: str) -> list[str]:
     :raises AssayError: if it is none.
     """
     try:
-        return expand_nodes(nodes.replace('(null)', ''))
+        return expand_nodes(nodes)
     except ValueError as error:
         raise AssayError(f'Slurm names nodes in a way that is not known: {error}') from None
 

@@ -140,9 +140,7 @@ def reserved_nodes(reservations: str) -> set[str]:
     """
     names = reservations.split(',')
     own = (one for one in records('reservation') if one['ReservationName'] in names)
-    return {
-        node for one in own for node in expand_nodes(one.get('Nodes', '').replace('(null)', ''))
-    }
+    return {node for one in own for node in expand_nodes(one.get('Nodes', ''))}
 
 
 def is_free(state: str) -> bool:

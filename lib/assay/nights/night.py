@@ -2,25 +2,173 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
-from assay import AssayError, say
+from pydantic import ValidationError
+
+from assay import AssayError, locks, paths, say
 from assay.config import settings
-from assay.nights.folder import Folder
-from assay.nights.maintenance import LONGEST, in_maintenance
+from assay.files import explained, write_whole
+from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
 from assay.nights.measuring import NightMeasurement
-from assay.nights.message import as_minute, last_line, message, notify, subject
-from assay.nights.outcome import NightOutcome, Reported, of_problem
+from assay.nights.outcome import (
+    NightMemory,
+    NightOutcome,
+    Reported,
+    as_minute,
+    last_line,
+    message,
+    notify,
+    of_problem,
+    subject,
+)
 from assay.report import junit
 from assay.results.verdict import Verdict
 from assay.running.node_choice import Way
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
-from assay.text import plain
+from assay.text import expand_nodes, plain
+
+if TYPE_CHECKING:
+    from reframe.core.config import _SiteConfig
+
+
+class Folder:
+    """What is remembered from night to night of a system and a mode, in ``perflogs/nights``.
+
+    :raises AssayError: if their names are none of files.
+    """
+
+    def __init__(self, system: str, mode: str) -> None:
+        for name in (system, mode):
+            if not re.fullmatch(r'[\w:+-][\w.:+-]*', name):
+                raise AssayError(f'{name!r} cannot be the name of a folder')
+        self.path = paths.NIGHTS.joinpath(*system.split(':'), mode)
+        self.file = self.path / 'memory.json'
+
+    @contextmanager
+    def alone(self) -> Iterator[int | None]:
+        """While no other night is under way: the handle of its lock; None if one is.
+
+        A process that inherits the handle holds the lock as well, to its end.
+
+        :raises AssayError: if that cannot be known.
+        """
+        path = self.path / 'lock'
+        with explained(self.path, 'made'):
+            self.path.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as opened:
+            handle: int | None = None
+            with suppress(locks.LockedError):
+                handle = opened.enter_context(locks.held(path, wait=False))
+                os.utime(handle)
+            yield handle
+
+    def busy_for(self) -> timedelta:
+        """How long another night has been under way."""
+        return timedelta(seconds=time.time() - (self.path / 'lock').stat().st_mtime)
+
+    def read(self) -> NightMemory:
+        """What is known; where it is damaged, that is said, and all begins anew."""
+        if not self.file.exists():
+            return NightMemory()
+        with explained(self.file, 'read'):
+            text = self.file.read_bytes()
+        try:
+            return NightMemory.model_validate_json(text)
+        except ValidationError:
+            aside = self.file.with_name(f'{self.file.name}.damaged-{datetime.now():%Y%m%dT%H%M%S}')
+            with explained(self.file, 'renamed'):
+                self.file.rename(aside)
+            say(f'what was known of the nights before was damaged: it is {aside} now')
+            return NightMemory()
+
+    def write(self, memory: NightMemory) -> None:
+        """:raises AssayError: if it cannot be written."""
+        with explained(self.file, 'written'):
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_whole(self.file, f'{memory.model_dump_json(indent=2)}\n')
+
+
+#: Nights are put off for so long; then somebody has to know that nothing is measured.
+LONGEST = timedelta(hours=48)
+
+_RESERVATION = re.compile(r'(?:^|\s)--reservation[= ]')
+_OPTION = re.compile(r'-{0,2}(\w+)[= ]?(\S*)')
+
+
+def in_maintenance(site: _SiteConfig, jobs: Sequence[str]) -> str | None:
+    """Why no job could start on a system, in words; None if one could.
+
+    Each of its partitions is down, drained or inactive, or has all of its nodes in an active
+    reservation of the kind MAINT. Reservations do not count for a run that names one.
+
+    :param site: the configuration, with the system chosen.
+    :param jobs: options of all of the run's jobs, as ReFrame's ``-J`` has them.
+    """
+    partitions = site['systems'][0]['partitions']
+    if any(one['scheduler'] not in SCHEDULERS for one in partitions):
+        return None
+    known = {one['PartitionName']: one for one in _shown('partition')}
+    asked = {match[1]: match[2] for one in jobs if (match := _OPTION.match(one))}
+    # That of jobs that name none.
+    default = [name for name, one in known.items() if one.get('Default') == 'YES']
+    reserved = [
+        one
+        for one in _shown('reservation')
+        if one.get('State') == 'ACTIVE' and 'MAINT' in one.get('Flags', '').split(',')
+    ]
+    found: list[str | None] = []
+    for partition in partitions:
+        access = ' '.join(partition.get('access', []))
+        in_one = 'reservation' in asked or bool(_RESERVATION.search(access))
+        chosen = asked.get('partition') or asked.get('p')
+        names = chosen.split(',') if chosen else partitions_in(access) or default
+        found += [_why(known.get(name), [] if in_one else reserved) for name in names]
+    return '; '.join(dict.fromkeys(map(str, found))) if found and all(found) else None
+
+
+def _why(partition: Record | None, reserved: list[Record]) -> str | None:
+    """Why no job could start in a partition, in words."""
+    if partition is None:
+        return None
+    name, state = partition['PartitionName'], partition.get('State', 'UP')
+    if state != 'UP':
+        return f'the partition {name} is {state.lower()}'
+    nodes = _nodes(partition)
+    for one in reserved:
+        if nodes and nodes <= _nodes(one):
+            return (
+                f'the reservation {one["ReservationName"]}, of the kind MAINT, has all nodes of '
+                f'the partition {name} until {one.get("EndTime", "its end")}'
+            )
+    return None
+
+
+def _nodes(record: Record) -> frozenset[str]:
+    """Empty where Slurm names none, or in a way that is not known."""
+    try:
+        return frozenset(expand_nodes(record.get('Nodes', '')))
+    except ValueError:
+        return frozenset()
+
+
+def _shown(what: str) -> list[Record]:
+    """What Slurm tells; nothing if it does not: then the run will find out why."""
+    try:
+        return records(what)
+    except AssayError:
+        return []
+
 
 #: The exit code of a night on which nothing was measured, and nothing is wrong: EX_TEMPFAIL of
 #: sysexits.h.

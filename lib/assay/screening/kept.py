@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 
 from assay import AssayError, paths, say
@@ -14,9 +14,7 @@ from assay.screening.measured import Screening, read, write
 LAST = 'last'
 #: Files are named by when they began, in UTC.
 _NAME = '%Y%m%dT%H%M%S.%f'
-#: Older ones are named by local time, which is no further behind UTC and ahead of it anywhere.
-_BEHIND, _AHEAD = timedelta(hours=13), timedelta(hours=15)
-#: When a screening may have begun whose file has a name of a user's.
+#: At any time before and after which a screening may have begun whose file a user named.
 _EVER = datetime.min.replace(tzinfo=timezone.utc), datetime.max.replace(tzinfo=timezone.utc)
 
 
@@ -143,6 +141,6 @@ def _began(path: Path) -> tuple[datetime, datetime]:
     """When a screening began at the earliest and at the latest, by the name of its file."""
     try:
         named = datetime.strptime(path.stem, _NAME).replace(tzinfo=timezone.utc)
-        return named - _AHEAD, named + _BEHIND
-    except (OverflowError, ValueError):
+        return named, named
+    except ValueError:
         return _EVER

@@ -361,7 +361,7 @@ def _computed(record: dict[str, Any], told: Screening) -> Screening:
     """What the outputs say. Which nodes are behind which switch is none of it: Slurm said that."""
     where = Where(
         *(told.system, '', bool(record['shares_cpus']), told.environment, told.fabric),
-        ports=record.get('ports'),  # of older screenings nobody looked at them
+        ports=record['ports'],
     )
     try:
         with tempfile.TemporaryDirectory(prefix='assay-verify-') as scratch:
@@ -369,8 +369,7 @@ def _computed(record: dict[str, Any], told: Screening) -> Screening:
                 path = Path(scratch, name)
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(record['files'][name])
-            # Of older screenings nobody kept it.
-            Path(scratch, HOSTS).write_text(json.dumps(record.get('hosts', {})))
+            Path(scratch, HOSTS).write_text(json.dumps(record['hosts']))
             return collect(Path(scratch), where, told.begun, record['nodes'], told.switches)
     except AssayError as error:
         raise AssayError(plain(str(error).replace(f'{scratch}/', ''), 300)) from None

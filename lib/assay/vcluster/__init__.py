@@ -15,8 +15,28 @@ namespaces.py  starts processes in the namespaces of a node
 cgroup.py      the CPUs of a node, and how much of their time it gets
 slurm.py       the files that Slurm and MUNGE read
 sacct.sh       stands for Slurm's sacct, which needs a database to know all jobs
-kinds.py       the kinds of faults
 faults.py      what can be broken, and healed
 forward.c      carries packets between two interfaces with a delay
 =============  ===================================================================================
 """
+
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """What stands behind the name of a fault, and what it does to a node or a switch."""
+
+    value: str
+    effect: str
+
+
+#: Here, so that a help text costs no import of what injects them.
+KINDS = {
+    'delay': Kind('US', 'delay packets to and from it by US microseconds'),
+    'loss': Kind('PERCENT', 'drop PERCENT of packets to and from it'),
+    'rate': Kind('MBITS', 'limit its link to MBITS Mbit/s each way'),
+    'cpu': Kind('PERCENT', 'limit its CPU time to PERCENT'),
+    'link': Kind('down|up', 'take its link down, or bring it up'),
+    'crash': Kind('', 'power it off without a shutdown'),
+    'boot': Kind('', 'power it on'),
+}

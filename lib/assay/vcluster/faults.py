@@ -6,9 +6,9 @@ Active faults are not recorded: they are looked up where they act.
 from __future__ import annotations
 
 from assay import AssayError
+from assay.vcluster import KINDS
 from assay.vcluster.cgroup import ControlGroup
 from assay.vcluster.cluster import Cluster
-from assay.vcluster.kinds import KINDS
 from assay.vcluster.link import Carried, Link
 from assay.vcluster.node import Node, Switch
 
@@ -24,7 +24,7 @@ def inject(
     """Inject a fault.
 
     :param where: a switch's faults are those of its uplink.
-    :param kind: one of :data:`assay.vcluster.kinds.KINDS`.
+    :param kind: one of :data:`assay.vcluster.KINDS`.
     :param value: as it says there.
     :param jitter: with ``delay``: up to so many us more, evenly distributed.
     :param peer: with ``delay`` and ``loss``: only packets to and from this node.

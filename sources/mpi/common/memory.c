@@ -8,30 +8,17 @@
 
 #include "bench.h"
 #include "host.h"
+#include "shortage.h"
 
 enum { CACHE_LINE = 64 };
 
 void memory_require(size_t bytes_on_this_rank, const char *remedy)
 {
-    MPI_Comm host;
-    MPI_Comm_split(MPI_COMM_WORLD, bench.host_of[bench.rank], bench.rank, &host);
-    double need = (double)bytes_on_this_rank;
-    MPI_Allreduce(MPI_IN_PLACE, &need, 1, MPI_DOUBLE, MPI_SUM, host);
-    MPI_Comm_free(&host);
-
-    /* The host that lacks most decides, and everybody learns of it. */
-    struct {
-        double lack;
-        int rank;
-    } worst = { need - (double)host_available_memory(), bench.rank };
-    MPI_Allreduce(MPI_IN_PLACE, &worst, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
-    if (worst.lack <= 0)
-        return;
-    MPI_Bcast(&need, 1, MPI_DOUBLE, worst.rank, MPI_COMM_WORLD);
-    bench_refuse("the ranks on host %s need %.2f GiB for their buffers but only %.2f GiB are "
-                 "available; %s",
-                 bench.hosts[bench.host_of[worst.rank]], need / (1 << 30),
-                 (need - worst.lack) / (1 << 30), remedy);
+    struct shortage found;
+    if (find_shortage((double)bytes_on_this_rank, bench.host_of[bench.rank], &found))
+        bench_refuse("the ranks on host %s need %.2f GiB for their buffers but only %.2f GiB are "
+                     "available; %s",
+                     found.host, found.need, found.available, remedy);
 }
 
 void *memory_allocate(size_t bytes)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.report.console import as_change
-from assay.report.html import charts, curves, jobs
+from assay.report.html import charts, jobs
 from assay.report.html.about import MeasuredWith, measured_with
 from assay.report.html.beside import Beside, Other, compare_systems
 from assay.report.html.chart import Chart, Grid
@@ -208,13 +208,13 @@ def page_contents(subject: Subject) -> Contents:
     before = others[-1] if others else None
     known = past(history, [*runs, *(stored for stored in others if stored not in runs)])
     table = figure_lines(ran, known, runs, before)
-    shown = [curves.Overlay('', ran)]
+    shown = [charts.Overlay('', ran)]
     if history:
         over = reversed(others[-MOST_OVER:])
-        shown += [curves.Overlay(stored.name, _ran(history.run_of(stored))) for stored in over]
+        shown += [charts.Overlay(stored.name, _ran(history.run_of(stored))) for stored in over]
     if subject.beside:
         stored, other = subject.beside
-        shown.append(curves.Overlay(f'{stored.name} on {stored.summary.system}', _ran(other)))
+        shown.append(charts.Overlay(f'{stored.name} on {stored.summary.system}', _ran(other)))
     facts, variables = measured_with(ran)
     witnessed, not_shown = jobs.job_charts(ran)
     return Contents(
@@ -232,8 +232,8 @@ def page_contents(subject: Subject) -> Contents:
         first=[line for line in table if line.is_shown_first],
         rest=[line for line in table if not line.is_shown_first],
         before=before.name if before else '',
-        charts=[*curves.curve_charts(shown), *charts.figure_charts(ran), *witnessed],
-        notes=[*curves.gone(shown), *_not_laid_over(others), *not_shown],
+        charts=[*charts.curve_charts(shown), *charts.figure_charts(ran), *witnessed],
+        notes=[*charts.gone(shown), *_not_laid_over(others), *not_shown],
         runs=[*reversed([*(stored for stored in others if stored not in runs), *runs])],
         steps=steps(history, runs),
         has_partitions=len({line.partition for line in table}) > 1,
