@@ -27,6 +27,9 @@ SANITIZED = 'address,undefined'
 #: Folders of builds that stay: those of three MPIs, before and after a change.
 KEPT = 6
 
+#: What the folder of builds by an MPI is called.
+_BUILDS = re.compile(r'[0-9a-f]{16}')
+
 #: What compilers, linker and CMake heed in the environment.
 _STEERS = re.compile(r'CMAKE_|(C|CXX|CPP|LD)FLAGS$|.*(LIBRARY|INCLUDE)_PATH$|.*_ROOT$|.*BLAS')
 
@@ -53,9 +56,15 @@ def kept_builds(mpi: Mpi, env: dict[str, str]) -> Path:
     folder = paths.STATE / 'tests' / hashlib.sha256(facts.encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     os.utime(folder)
-    for old in sorted(folder.parent.iterdir(), key=os.path.getmtime)[:-KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
+    remove_old(folder.parent)
     return folder
+
+
+def remove_old(folder: Path) -> None:
+    """Keep the newest builds. Beside them are the runs of this session, which may be under way."""
+    builds = [path for path in folder.iterdir() if _BUILDS.fullmatch(path.name)]
+    for old in sorted(builds, key=os.path.getmtime)[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def configure(
