@@ -8,6 +8,7 @@ import json
 import pickle
 import re
 import shutil
+import sys
 import subprocess
 import tempfile
 from contextlib import nullcontext, suppress
@@ -1361,6 +1362,27 @@ def test_threads_fill_the_cores_of_two_ranks(tmp_path):
         check.setup(partition, environ)
         assert (check.num_tasks, check.placement.threads, check.threads) == (2, 8, 8)
         assert check.processes.ranks == 16
+
+
+LACKING = 'threads: this MPI does not give MPI_THREAD_MULTIPLE; use one that was built with it\n'
+
+
+def lacks_threads(folder):
+    """What a job of an MPI without MPI_THREAD_MULTIPLE leaves."""
+    (folder / 'rfm_job.err').write_text(LACKING)
+    (folder / 'result.json').unlink()
+
+
+def test_an_mpi_without_threads_is_skipped_unless_they_are_promised(job, monkeypatch):
+    golden = Path('Threads/mpich-shm')
+    with pytest.raises(SkipTestError, match='MPICH was built without MPI_THREAD_MULTIPLE'):
+        job(golden, lacks_threads, exitcode=2)
+
+    def promise(check):  # by a feature that the partition has
+        monkeypatch.setattr(sys.modules[type(check).__module__], 'PROMISED', 'shm')
+
+    with pytest.raises(SanityError, match='does not give MPI_THREAD_MULTIPLE'):
+        job(golden, lacks_threads, exitcode=2, change=promise)
 
 
 def test_a_defect_that_hangs_is_told(job):
