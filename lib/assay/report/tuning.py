@@ -29,6 +29,8 @@ def show_tuning(found: Found, file: Path | None) -> None:
     print_line(out, visible(tuning_conclusion(found)))
     for line in header(found)[:2]:
         print_line(out, visible(line.removeprefix('Rules for ')))
+    for name, value in found.in_force.items():
+        print_line(out, visible(f'the default is measured with what is in force: {name}={value}'))
     rows = [_row(one, told, found) for one, told in found.wanted if one.rule]
     title = f'where an algorithm looked better than the default by more than {MARGIN:.0%}'
     print_table(out, title, _COLUMNS, rows, all_rows=True)
@@ -96,11 +98,19 @@ def _failures(found: Found) -> Iterator[str]:
 
 def _slower(found: Found) -> Iterator[str]:
     """Operations that lose elsewhere by the rules for them."""
+    with_rules = {one.operation for one, _ in found.wanted if one.rule}
     for one, told in found.wanted:
-        if not one.rule and told and told.word == 'worse':
+        if one.rule or not told or told.word != 'worse':
+            continue
+        if one.operation in with_rules:
             yield (
                 f'no rule for {one.operation}: with rules in force its other sizes take '
                 f'{as_change(told.ratio)}'
+            )
+        else:
+            yield (
+                f'no rules at all: they replace what is in force, without which {one.operation} '
+                f'takes {as_change(told.ratio)}'
             )
 
 
@@ -149,6 +159,7 @@ def tuning_json(found: Found, file: Path | None) -> str:
             'case': found.case.title,
             'ranks': found.job.ranks,
             'hosts': [*found.job.hosts],
+            'in_force': found.in_force,
             'offered': found.offered,
             'rounds': found.rounds,
             'pairs': found.pairs,
