@@ -8,8 +8,8 @@ import json
 import pickle
 import re
 import shutil
-import sys
 import subprocess
+import sys
 import tempfile
 from contextlib import nullcontext, suppress
 from dataclasses import replace

@@ -56,6 +56,17 @@ def test_one_slow_operation_is_named_with_its_sizes(operation):
     assert {one.split()[0] for one in found} == {operation}
 
 
+@pytest.mark.parametrize('ranks', [3, 6])
+def test_blocks_that_were_not_measured_are_padded(ranks):
+    def spoil(one, size):
+        return 20.0 if one in ('bcast', 'allreduce') and size >= 1 << 10 else 1.0
+
+    measured = [one for one in results(spoil) if one['op'] != 'reduce']
+    found = [line for one in guidelines(measured, ranks) for line in one.violations()]
+    assert any('as long as scatter and allgather' in one for one in found)
+    assert any('as long as reduce_scatter and allgather' in one for one in found)
+
+
 def test_a_finding_has_the_least_factor_and_the_range_of_its_sizes():
     def spoil(one, size):
         return {2048: 30.0, 4096: 20.0}.get(size, 1.0) if one == 'allreduce' else 1.0

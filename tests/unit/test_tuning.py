@@ -231,9 +231,7 @@ def test_rules_that_replace_better_ones_of_the_site_are_not_written(tune):
             ]
             return replace(found, times=tuple(times))
 
-    found = tune(
-        Replaced(lambda op, name, size: 0.5 if name == 'chain' else 1.0, variables=RULED)
-    )
+    found = tune(Replaced(lambda op, name, size: 0.5 if name == 'chain' else 1.0, variables=RULED))
     assert any(one.rule for one, _ in found.wanted)
     assert not found.proved and found.rules is None
     assert [one.operation for one, told in found.wanted if told.word == 'worse'] == ['allreduce']

@@ -7,13 +7,15 @@ and Thakur, Self-consistent MPI performance guidelines, IEEE TPDS 21, 2010.)
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
-#: The time of an operation at a size in bytes, in seconds. A size that is no whole number was not
-#: measured.
+#: The time of an operation at a size in bytes, in seconds: of the next size that was
+#: measured, for a message can be padded.
 Time = Callable[[str, float], float]
 
 #: What an operation must not take longer than: in words, and the time of that at a size n with p
@@ -21,6 +23,11 @@ Time = Callable[[str, float], float]
 #: allreduce, otherwise of the block of a rank.
 PARTS: tuple[tuple[str, str, Callable[[Time, int, int], float]], ...] = (
     ('allreduce', 'reduce and bcast', lambda t, n, p: t('reduce', n) + t('bcast', n)),
+    (
+        'allreduce',
+        'reduce_scatter and allgather',
+        lambda t, n, p: t('reduce_scatter', n / p) + t('allgather', n / p),
+    ),
     # Each call with a root is timed behind a barrier, which ranks leave one after the other.
     ('reduce', 'allreduce', lambda t, n, p: t('allreduce', n) + t('barrier', 0)),
     ('bcast', 'scatter and allgather', lambda t, n, p: t('scatter', n / p) + t('allgather', n / p)),
@@ -97,7 +104,8 @@ def guidelines(results: Iterable[Mapping[str, Any]], ranks: int) -> list[Guideli
     sizes = sorted({size for operation, size in times if operation in OPERATIONS})
 
     def median(operation: str, size: float) -> float:
-        return float(times[operation, size]['median'])
+        padded = size if size == 0 else (sizes[bisect_left(sizes, size) :] or [math.inf])[0]
+        return float(times[operation, padded]['median'])
 
     def held(operation: str, parts: str, seconds: Callable[[Time, int, int], float]) -> Guideline:
         factors = []

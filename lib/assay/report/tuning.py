@@ -50,7 +50,8 @@ def show_tuning(found: Found, file: Path | None) -> None:
 
 def tuning_conclusion(found: Found) -> str:
     """The first line."""
-    rules, open_ones = len(found.proved), sum(1 for _, told in found.wanted if _is_open(told))
+    rules = len(found.proved)
+    open_ones = sum(1 for one, told in found.wanted if one.rule and _is_open(told))
     measured = (
         f'{many(found.offered, "algorithm")} measured in {many(found.rounds, "round")}, rules in '
         f'{many(found.pairs, "pair")}'

@@ -259,11 +259,9 @@ class Tuning:
         say(f'{label}, some {time_of(self.took)}' if self.took else label)
         began = time.monotonic()
         operations = self._operations(is_proof)
-        limits = {'seconds': self.job.patience, 'latest': int(min(left, LATEST))}
-        starts = [
-            replace(self._start(place, one, rules, operations), **limits)
-            for place, one in enumerate(wanted)
-        ]
+        starts = [self._start(place, one, rules, operations) for place, one in enumerate(wanted)]
+        latest = int(min(left, LATEST))
+        starts = [replace(one, seconds=self.job.patience, latest=latest) for one in starts]
         job = self._job(starts)
         # The first is the job's own program, which is started last.
         outcomes = [*job.outcomes[1:], job.outcomes[0]]

@@ -72,9 +72,7 @@ def of_order(offered: Sequence[Algorithm], rounds: Iterable[Starts]) -> list[Tri
     was not tried.
     """
     tried = [trial for starts in rounds for trial, _ in starts if trial.is_of_order]
-    reductions = (
-        one for one in offered if one.operation in REDUCTIONS and one.name != OWN_CHOICE
-    )
+    reductions = (one for one in offered if one.operation in REDUCTIONS and one.name != OWN_CHOICE)
     wanted = [Trial((one,), is_of_order=True) for one in reductions]
     return [one for one in wanted if one not in tried]
 
