@@ -7,12 +7,14 @@ from reframe.core.builtins import parameter, run_after, run_before
 
 from assay.checks.benchmark import MpiBenchmark, refusing, whole_of_best
 from assay.checks.cases import scales
+from assay.job.launch import witnessed_in
 from assay.mpis import FAMILIES
 from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.benchmarks import check_collectives
 from assay.programs.figure import Quantity
 from assay.programs.guidelines import guidelines
 from assay.spelling import many
+from assay.witness.disturbance import disturbed
 
 #: A barrier has none.
 NO_SIZE = 0
@@ -101,10 +103,13 @@ class Collectives(MpiBenchmark):
         return self.named(**values)
 
     def look_at_guidelines(self):
-        """The worst factor of all guidelines; what violates one is reported as a finding."""
+        """The worst factor of all guidelines; what violates one is reported as a finding.
+
+        Others who disturb a job slow down some operations more than others.
+        """
         held = guidelines(self.report['results'], self.num_tasks)
         said = [violation for one in held for violation in one.violations()]
-        if said:
+        if said and not disturbed(witnessed_in(self.ended_job.folder)):
             extras = self.current_environ.extras
             mpi = f'{FAMILIES[self.family].name} {extras.get("version", "")}'.strip()
             more = f', and {many(len(said) - 1, "more violation")}' if said[1:] else ''

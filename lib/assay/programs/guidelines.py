@@ -49,8 +49,8 @@ OPERATIONS = (
 )
 
 #: A violation is at least this factor at each of two or more neighbouring sizes, one of which was
-#: measured in several bouts. All others are measured within a few milliseconds, and what others do
-#: meanwhile slows neighbouring sizes alike.
+#: measured in all rounds of the program. All others are measured within one or two, and a spell of
+#: the machine that slows them slows neighbouring sizes alike.
 FACTOR = 2.0
 
 
@@ -63,7 +63,7 @@ class Guideline:
     :param factors: by size in bytes, ascending, how many times as long the operation takes, by its
         best sample and the median of its parts: others who slow down some samples make it less.
         Where one of them was not measured, it is left out.
-    :param in_bouts: the sizes at which the operation was measured in several bouts.
+    :param in_bouts: the sizes at which the operation was measured in the most bouts.
     """
 
     operation: str
@@ -75,7 +75,7 @@ class Guideline:
     def worst(self) -> float:
         """The greatest factor that two neighbouring sizes have, both; 0 if there are none.
 
-        One of the two was measured in several bouts.
+        One of the two was measured in the most bouts.
         """
         pairs = pairwise(self.factors)
         counted = (min(a, b) for (m, a), (n, b) in pairs if {m, n} & self.in_bouts)
@@ -100,7 +100,9 @@ def guidelines(results: Iterable[Mapping[str, Any]], ranks: int) -> list[Guideli
     """
     results = [*results]
     times = {(one['op'], one['size']): one['time'] for one in results}
-    in_bouts = {(one['op'], one['size']) for one in results if len(one.get('bouts', ())) > 1}
+    bouts = {(one['op'], one['size']): len(one.get('bouts', ())) for one in results}
+    most = max((2, *bouts.values()))
+    in_bouts = {point for point, count in bouts.items() if count == most}
     sizes = sorted({size for operation, size in times if operation in OPERATIONS})
 
     def median(operation: str, size: float) -> float:
