@@ -5,7 +5,7 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 
-from assay.checks.benchmark import MpiBenchmark, refusing, whole_of_best
+from assay.checks.benchmark import MpiBenchmark, largest_block, refusing, whole_of_best
 from assay.checks.cases import scales
 from assay.job.launch import witnessed_in
 from assay.mpis import FAMILIES
@@ -29,9 +29,6 @@ SIZES = {'8k': MEDIUM, '1m': LARGEST}
 
 #: Of up to eight times as long from run to run, with Open MPI 4.1.4 on two cores.
 VARYING = {('reduce_scatter', LARGEST)}
-
-#: Ranks up to which LARGEST is measured: a rank may have two buffers of a block for each.
-FEW_RANKS = 64
 
 
 @rfm.simple_test
@@ -60,7 +57,7 @@ class Collectives(MpiBenchmark):
     @property
     def sizes(self):
         """Those of SIZES that are measured."""
-        most = LARGEST if self.num_tasks <= FEW_RANKS else LARGE
+        most = largest_block(self.num_tasks)
         return {name: size for name, size in SIZES.items() if size <= most}
 
     @run_after('setup')
@@ -164,7 +161,7 @@ class CollectivesMore(MpiBenchmark):
 
     @run_after('setup')
     def set_sizes(self):
-        self.largest = LARGEST if self.num_tasks <= FEW_RANKS else LARGE
+        self.largest = largest_block(self.num_tasks)
         sizes = [size for size in SIZES.values() if size <= self.largest]
         self.arguments = [
             *(f'--op {",".join((*OTHERS, *MAKERS))}', '--limits', f'--max {self.largest}'),

@@ -7,7 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import RESULT, MpiBenchmark, read_report, refusing
+from assay.checks.benchmark import RESULT, MpiBenchmark, largest_block, read_report, refusing
 from assay.checks.cases import scales
 from assay.job.launch import EXIT_CODE, LaunchError, apart
 from assay.mpis import FAMILIES
@@ -69,7 +69,8 @@ class Tune(MpiBenchmark):
     @run_before('run')
     def start_all(self):
         self.starts = read_plan(Path(self.plan)) if self.plan else []
-        self.arguments = ['--ci 0.01', '--budget 0.003', '--algorithms']
+        largest = f'--max {largest_block(self.num_tasks)}'
+        self.arguments = [largest, '--ci 0.01', '--budget 0.003', '--algorithms']
         self.executable_opts = [*self.arguments, '--json', RESULT]
         self.executable = self.build.product(self.program)
         own = shlex.quote(self.executable)
@@ -83,7 +84,7 @@ class Tune(MpiBenchmark):
         """The line of the job's script for a start, which is ended if it hangs."""
         Path(self.stagedir, start.name).mkdir(exist_ok=True)
         chosen = [f'--op {",".join(start.operations)}'] if start.operations else []
-        chosen += [] if start.is_of_order else self.arguments
+        chosen += self.arguments[:1] if start.is_of_order else self.arguments
         program = self.build.product(ORDER) if start.is_of_order else self.executable
         placed = self.placement, self.num_tasks
         line = self.start_line(program, *chosen, f'--json {RESULT}', placed=placed)
