@@ -433,9 +433,7 @@ def test_rules_of_mpich_that_follow_each_other_are_both_there():
 
 def test_an_mpich_without_a_selection_is_told():
     with pytest.raises(AssayError, match='holds no selection'):
-        MPICH.rules(
-            [Rule(Algorithm('bcast', 'smp', {}), 0, None)], 2, 'algorithm=MPIR_Bcast_intra_smp'
-        )
+        MPICH.offered({}, 'algorithm=MPIR_Bcast_intra_smp')
 
 
 def test_intel_mpi_has_numbers_and_ranges():

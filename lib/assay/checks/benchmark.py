@@ -56,7 +56,7 @@ CURVE_END = 64 << 10
 
 
 def largest_block(ranks: int) -> int:
-    """Bytes of the largest messages of collectives, of which a rank may have two for each rank."""
+    """Bytes of the largest messages of collectives; a rank may have two blocks for each rank."""
     return 1 << 20 if ranks <= 64 else 64 << 10
 
 

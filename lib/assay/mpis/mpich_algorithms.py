@@ -61,6 +61,7 @@ def _in_force(variables: ControlVariables, answers: str) -> dict[str, str]:
 
 
 def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
+    _selection(answers)  # without it no rule could be written
     site = _in_force(variables, answers)
     found = []
     for operation in _OPERATIONS:

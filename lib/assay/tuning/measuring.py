@@ -15,7 +15,7 @@ from assay.mpis import FAMILIES
 from assay.mpis.algorithms import Algorithm, Algorithms, Rules
 from assay.quantities import time_of
 from assay.results.cases import left_in
-from assay.results.failures import failures
+from assay.results.failures import failures, skipped
 from assay.results.runner import Concluded, Runner
 from assay.results.statistics.retest import BUDGET, Decision
 from assay.running import selection
@@ -115,7 +115,7 @@ class Tuning:
     def run(self) -> Found:
         """Measure until all candidates are decided, the time is over, or somebody stops it.
 
-        :raises AssayError: if the default itself does not work, or nothing can be written.
+        :raises AssayError: if the default itself was not measured, or no rules can be written.
         :raises SystemExit: if it was told to stop before anything was measured.
         """
         words = self._words
@@ -290,7 +290,7 @@ class Tuning:
         """Run a job, and read what it left.
 
         :raises OverError: if somebody stopped it.
-        :raises AssayError: if the default itself does not work.
+        :raises AssayError: if the default itself was not measured.
         """
         if self.runner.signals:
             raise OverError(f'stopped by {self.runner.signals[0].name}')
@@ -336,16 +336,18 @@ class Tuning:
 def _left(ended: Concluded) -> Job:
     """What the job left.
 
-    :raises AssayError: if the default itself does not work, with the reasons.
+    :raises AssayError: if the default itself was not measured, with the reasons.
     """
     cases = ended.run.last_cases if ended.run else ()
     for case in cases:
         folder = left_in(case)
         if case.check.startswith('Tune') and case.result == 'pass' and folder:
             return read_job(folder / OUTCOMES)
-    told = failures(ended.run) if ended.run else []
-    why = [f'{one.case}: {one.reason}' for one in told]
-    raise AssayError('\n'.join(['the default itself does not work:', *why, *ended.problems]))
+    why = []
+    if run := ended.run:
+        why += [f'{one.case}: {one.reason}' for one in failures(run)]
+        why += [f'{case}: skipped: {reason}' for case, reason in skipped(run, ended.log or ())]
+    raise AssayError('\n'.join(['the default itself was not measured:', *why, *ended.problems]))
 
 
 def only(case: Listed, cases: Sequence[Listed]) -> list[str]:
