@@ -27,10 +27,8 @@ def show_tuning(found: Found, file: Path | None) -> None:
     """
     out = console()
     print_line(out, visible(tuning_conclusion(found)))
-    for line in header(found)[:2]:
+    for line in header(found)[:-1]:
         print_line(out, visible(line.removeprefix('Rules for ')))
-    for name, value in found.in_force.items():
-        print_line(out, visible(f'the default is measured with what is in force: {name}={value}'))
     rows = [_row(one, told, found) for one, told in found.wanted if one.rule]
     title = f'where an algorithm looked better than the default by more than {MARGIN:.0%}'
     print_table(out, title, _COLUMNS, rows, all_rows=True)

@@ -24,15 +24,7 @@ from assay.running.supervise import noted
 from assay.spelling import many
 from assay.tuning.choosing import FEWEST_ROUNDS, Candidate, Trial, candidates, judge, proved, ratios
 from assay.tuning.journal import Starts, open_journal
-from assay.tuning.starts import (
-    LATEST,
-    OUTCOMES,
-    Job,
-    Outcome,
-    Start,
-    read_job,
-    write_plan,
-)
+from assay.tuning.starts import LATEST, OUTCOMES, Job, Outcome, Start, read_job, write_plan
 from assay.tuning.trials import Excluded, excluded, in_order, of_order, trials
 
 #: Pairs of a job of the proof: two foursomes, after which somebody looks.
@@ -361,6 +353,7 @@ def header(found: Found) -> list[str]:
     return [
         f'Rules for {found.job.version}',
         f'{found.job.ranks} ranks on {hosts}, {found.case.title}',
+        *(f'the default is with {name}={value}' for name, value in found.in_force.items()),
         f'by assay tune, {datetime.now():%Y-%m-%d %H:%M}, proved by {found.pairs} pairs A B B A',
     ]
 

@@ -86,8 +86,9 @@ class Job:
     @property
     def patience(self) -> int:
         """Seconds after which a start hangs, by how long those of this job took."""
-        took = max((one.seconds for one in self.outcomes), default=0) or MOST_SECONDS
-        return min(max(OF_DEFAULT * took, FEWEST_SECONDS), MOST_SECONDS)
+        took = [one.seconds for one in self.outcomes if one.name and one.word == 'good']
+        longest = OF_DEFAULT * max(took, default=MOST_SECONDS)
+        return min(max(longest, FEWEST_SECONDS), MOST_SECONDS)
 
 
 def write_plan(path: Path, starts: Sequence[Start]) -> None:
