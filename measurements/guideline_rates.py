@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -29,6 +30,13 @@ from assay.programs.guidelines import FACTOR, guidelines
 #: As checks/mpi/collectives.py has it.
 ARGUMENTS = ('--limits', '--max', '1M', '--ci', '0.01', '--budget', '0.04')
 FOCUS = ('--focus', '0,8,8192,65536,1048576')
+
+#: More ranks than cores, which wait without taking them.
+OVERSUBSCRIBED = {
+    'OMPI_MCA_rmaps_base_oversubscribe': '1',
+    'PRTE_MCA_rmaps_default_mapping_policy': ':oversubscribe',
+    'OMPI_MCA_mpi_yield_when_idle': '1',
+}
 
 TUNED = 'OMPI_MCA_coll_tuned'
 DYNAMIC = {f'{TUNED}_use_dynamic_rules': '1'}
@@ -78,6 +86,7 @@ INJECTED: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
 def measure(mpi: Mpi, program: Path, ranks: int, more: Mapping[str, str]) -> dict[str, float]:
     """The violations of a run: factors by operation and parts."""
     options, env = mpi.kind.bind('packed' if ranks == 2 else 'default', ranks, 1)
+    crowded = OVERSUBSCRIBED if ranks > len(os.sched_getaffinity(0)) else {}
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, 'report.json')
         subprocess.run(
@@ -85,7 +94,7 @@ def measure(mpi: Mpi, program: Path, ranks: int, more: Mapping[str, str]) -> dic
                 *(mpi.launcher, '-n', str(ranks), *' '.join(options).split()),
                 *(program, *ARGUMENTS, *FOCUS, '--json', report),
             ],
-            env={**environment(mpi, 'shm'), **env, **more},
+            env={**environment(mpi, 'shm'), **env, **crowded, **more},
             check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

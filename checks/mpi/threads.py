@@ -5,6 +5,7 @@ from reframe.core.builtins import parameter, run_after, run_before
 
 from assay.checks.benchmark import MpiBenchmark, refusing
 from assay.checks.cases import scales
+from assay.mpis import FAMILIES
 from assay.programs.benchmarks import check_threads
 from assay.programs.figure import Quantity
 
@@ -14,13 +15,17 @@ MOST_THREADS = 8
 #: The folder of the start with a rank instead of each thread, and the layout of these.
 PROCESSES, PACKED = 'processes', 'packed'
 
+#: What sources/mpi/threads.c says of an MPI without it, and the feature of an environment with it.
+LACKS, PROMISED = 'this MPI does not give MPI_THREAD_MULTIPLE', 'thread-multiple'
+
 
 @rfm.simple_test
 class Threads(MpiBenchmark):
     """Rate of small messages between two ranks with a thread on each of their cores.
 
     Threads have communicators of their own, or share one. In the same job as many pairs of ranks
-    with one thread each send the same, without MPI_THREAD_MULTIPLE.
+    with one thread each send the same, without MPI_THREAD_MULTIPLE. An MPI that was built without
+    it is skipped, unless partition or environment promise it by a feature.
     """
 
     program = 'threads'
@@ -54,6 +59,12 @@ class Threads(MpiBenchmark):
     @run_before('run')
     def run_processes_first(self):
         self.start_beside(PROCESSES, self.processes, [])
+
+    def verify(self):
+        promised = {*self.current_partition.features, *self.current_environ.features}
+        if LACKS in self.launch.reason and PROMISED not in promised:
+            self.skip(f'{FAMILIES[self.family].name} was built without MPI_THREAD_MULTIPLE')
+        super().verify()
 
     def verify_answers(self):
         super().verify_answers()

@@ -7,15 +7,14 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import RESULT, MpiBenchmark, read_report, refusing
+from assay.checks.benchmark import RESULT, MpiBenchmark, largest_block, read_report, refusing
 from assay.checks.cases import scales
-from assay.job.launch import LaunchError, apart
+from assay.job.launch import EXIT_CODE, LaunchError, apart
 from assay.mpis import FAMILIES
 from assay.programs.benchmarks import check_collectives
 from assay.programs.figure import Quantity
 from assay.tuning.starts import (
     ANSWERS,
-    MOST_SECONDS,
     OUTCOMES,
     Job,
     Outcome,
@@ -25,8 +24,8 @@ from assay.tuning.starts import (
 
 #: The program that sees whether the order of ranks is kept.
 ORDER = 'noncommutative'
-#: Of the shell's `timeout`, and of what it kills.
-HANGS = (124, 137)
+#: In the folder of a start that was not ended by us: the seconds that it took.
+ENDED = 'ended'
 #: What the program says where data arrived wrong (sources/mpi/common/payload.c, collectives.c).
 WRONG = ('wrong', 'payload')
 
@@ -70,7 +69,8 @@ class Tune(MpiBenchmark):
     @run_before('run')
     def start_all(self):
         self.starts = read_plan(Path(self.plan)) if self.plan else []
-        self.arguments = ['--ci 0.01', '--budget 0.003', '--algorithms']
+        largest = f'--max {largest_block(self.num_tasks)}'
+        self.arguments = [largest, '--ci 0.01', '--budget 0.003', '--algorithms']
         self.executable_opts = [*self.arguments, '--json', RESULT]
         self.executable = self.build.product(self.program)
         own = shlex.quote(self.executable)
@@ -83,14 +83,16 @@ class Tune(MpiBenchmark):
     def line_of(self, start):
         """The line of the job's script for a start, which is ended if it hangs."""
         Path(self.stagedir, start.name).mkdir(exist_ok=True)
-        chosen = [f'--op {",".join(start.operations)}']
-        chosen += [] if start.is_of_order else self.arguments
+        chosen = [f'--op {",".join(start.operations)}'] if start.operations else []
+        chosen += self.arguments[:1] if start.is_of_order else self.arguments
         program = self.build.product(ORDER) if start.is_of_order else self.executable
         placed = self.placement, self.num_tasks
         line = self.start_line(program, *chosen, f'--json {RESULT}', placed=placed)
         env = ' '.join(f'{name}={shlex.quote(value)}' for name, value in start.env.items())
-        limited = f'timeout -k 10 {MOST_SECONDS} bash -c {shlex.quote(line)}'
-        return apart(start.name, f'env {env} {limited}')
+        # What times it out waits until the launcher has ended its ranks.
+        line = f"trap 'exit 124' TERM; {line}; code=$?; echo $SECONDS >{ENDED}; exit $code"
+        limited = f'timeout -k 10 {start.seconds} bash -c {shlex.quote(line)}'
+        return f'[ $SECONDS -ge {start.latest} ] || {apart(start.name, f"env {env} {limited}")}'
 
     def verify(self):
         self.launch.assert_ended_well()
@@ -118,12 +120,15 @@ class Tune(MpiBenchmark):
     def outcome(self, start):
         """What came of a start."""
         program = ORDER if start.is_of_order else self.program
+        folder = self.ended_job.folder / start.name
+        if not (folder / EXIT_CODE).exists():
+            return Outcome(start.name, 'was not begun')
         try:
             launch = self.launch_apart(start.name, program, self.placement, self.num_tasks)
         except LaunchError as error:
             return Outcome(start.name, 'did not run as asked', str(error))
-        if launch.exit_code in HANGS:
-            return Outcome(start.name, 'hangs', f'it had not ended after {MOST_SECONDS} s')
+        if not (folder / ENDED).exists():
+            return Outcome(start.name, 'hangs', f'it had not ended after {start.seconds} s')
         try:
             launch.assert_ended_well()
         except LaunchError as error:
@@ -140,12 +145,14 @@ class Tune(MpiBenchmark):
                 check_collectives(report)
         except (LaunchError, SanityError) as error:
             return Outcome(start.name, 'did not run as asked', str(error))
-        return self.good(start.name, report, start.env, ''.join(launch.output))
+        seconds = int((folder / ENDED).read_text())
+        return self.good(start.name, report, start.env, ''.join(launch.output), seconds)
 
-    def good(self, name, report, env, said):
+    def good(self, name, report, env, said, seconds=0):
         """A good start: its times, and which of its variables the MPI ignored."""
         times = tuple((one['op'], one['size'], one['time']['best']) for one in report['results'])
-        return Outcome(name, 'good', '', times, self.words.ignored(env, variables_of(report), said))
+        ignored = self.words.ignored(env, variables_of(report), said)
+        return Outcome(name, 'good', '', times, ignored, seconds)
 
     def figures(self):
         small = self.select(op='allreduce', size=8)['time']

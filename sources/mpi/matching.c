@@ -277,6 +277,7 @@ static double ping_batch(void *context, long iterations)
 
 static void measure_ping(struct player *player, struct ping *ping)
 {
+    pair_step((double)patience + plan.budget);
     patience_start((double)patience + plan.budget, "a ping-pong of %zu bytes behind %d %s",
                    ping->size, ping->waiting, ping->line == POSTED ? "receives" : "messages");
     player->ping = ping;

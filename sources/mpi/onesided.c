@@ -391,6 +391,7 @@ static void measure_all(MPI_Comm pair, const struct point *points, int count)
         side.local[i] = memory_pool_make(memory_pool_bytes(largest, 1, true), true);
         memory_pool_divide(&side.local[i], largest, 1);
     }
+    pair_step((double)patience);
     patience_start((double)patience, "MPI_Win_create");
     open_window(&side);
     for (int round = 0; round < SAMPLE_ROUNDS; round++)
@@ -398,11 +399,13 @@ static void measure_all(MPI_Comm pair, const struct point *points, int count)
             if (!sample_is_due(points[i].sample, round))
                 continue;
             side.point = &points[i];
+            pair_step((double)patience + plan.budget);
             patience_start((double)patience + plan.budget, "%s by %s of %zu bytes",
                            op_names[points[i].op], sync_of(&points[i]), points[i].size);
             sample_bout(points[i].sample, pair, points[i].op == PING_PONG ? ping_pong_batch : batch,
                         &side);
         }
+    pair_step((double)patience);
     patience_start((double)patience, "MPI_Win_free");
     MPI_Win_free(&side.window);
     patience_end();

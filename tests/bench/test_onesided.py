@@ -40,12 +40,14 @@ def test_report(run):
         ('accumulate', 'rank 1: accumulate of 8 bytes gave a wrong sum in element 0'),
         ('fetch', 'numbers were fetched out of their turn'),
         ('hang', 'rank 0: put by flush of 8 bytes did not come to an end within 1 s'),
+        ('deaf', 'rank 1: a step of the first and the last rank did not come to an end within 3 s'),
     ],
 )
 def test_a_wrong_operation_is_found(run, fault, wrong, words):
-    patience = ('--patience', '1') if wrong == 'hang' else ()
+    patience = ('--patience', '1') if wrong in ('hang', 'deaf') else ()
     access = {'preload': fault('wrong_access'), 'env': {'WRONG_ACCESS': wrong}}
-    done = run('onesided', *FEW, *patience, **access)
+    ranks = 3 if wrong == 'deaf' else 2
+    done = run('onesided', *FEW, *patience, ranks=ranks, **access)
     assert done.code != 0
     assert 'onesided: rank ' in done.err
     assert words in done.err

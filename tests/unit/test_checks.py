@@ -9,6 +9,7 @@ import pickle
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -38,6 +39,7 @@ from assay.job.launch import OF_WITNESS, WITNESS
 from assay.machine.provenance import Provenance
 from assay.programs.figure import declared
 from assay.results.cases import NO_EVIDENCE
+from assay.tuning.starts import Start
 from assay.witness.profile import STARTUP
 from assay.witness.report import Machine
 from checks import check_on, job_script
@@ -1361,6 +1363,55 @@ def test_threads_fill_the_cores_of_two_ranks(tmp_path):
         check.setup(partition, environ)
         assert (check.num_tasks, check.placement.threads, check.threads) == (2, 8, 8)
         assert check.processes.ranks == 16
+
+
+LACKING = 'threads: this MPI does not give MPI_THREAD_MULTIPLE; use one that was built with it\n'
+
+
+def lacks_threads(folder):
+    """What a job of an MPI without MPI_THREAD_MULTIPLE leaves."""
+    (folder / 'rfm_job.err').write_text(LACKING)
+    (folder / 'result.json').unlink()
+
+
+def test_an_mpi_without_threads_is_skipped_unless_they_are_promised(job, monkeypatch):
+    golden = Path('Threads/mpich-shm')
+    with pytest.raises(SkipTestError, match='MPICH was built without MPI_THREAD_MULTIPLE'):
+        job(golden, lacks_threads, exitcode=2)
+
+    def promise(check):  # by a feature that the partition has
+        monkeypatch.setattr(sys.modules[type(check).__module__], 'PROMISED', 'shm')
+
+    with pytest.raises(SanityError, match='does not give MPI_THREAD_MULTIPLE'):
+        job(golden, lacks_threads, exitcode=2, change=promise)
+
+
+@pytest.mark.parametrize(
+    ('left', 'word', 'why'),
+    [
+        ({}, 'was not begun', ''),
+        ({'exit_code': '124'}, 'hangs', 'it had not ended after 70 s'),
+        # The kernel killed a rank: that is no hang.
+        ({'exit_code': '137', 'ended': '3'}, 'crashes', 'ended with exit code 137'),
+        (
+            {'exit_code': '3', 'ended': '3', 'err': 'collectives: rank 1: a wrong result\n'},
+            'gives a wrong answer',
+            'a wrong result',
+        ),
+    ],
+)
+def test_how_a_start_of_a_tuning_ended(tmp_path, left, word, why):
+    where = (SYSTEM, 'golden:node', tmp_path / 'reframe', 'mpi/tune', 'Tune', 'openmpi')
+    with check_on(*where, **chosen('Tune', 'shm')) as (check, partition, environ):
+        check.setup(partition, environ)
+        check._stagedir = str(tmp_path)
+        check._job = SimpleNamespace(stdout='out', stderr='err', exitcode=0, state='', nodelist=[])
+        (tmp_path / 'start').mkdir()
+        for name, text in {**({'out': '', 'err': ''} if left else {}), **left}.items():
+            (tmp_path / 'start' / name).write_text(text)
+        outcome = check.outcome(Start('start', seconds=70))
+    assert outcome.word == word
+    assert why in outcome.why
 
 
 def test_a_defect_that_hangs_is_told(job):

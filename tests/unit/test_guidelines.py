@@ -56,6 +56,17 @@ def test_one_slow_operation_is_named_with_its_sizes(operation):
     assert {one.split()[0] for one in found} == {operation}
 
 
+@pytest.mark.parametrize('ranks', [3, 6])
+def test_blocks_that_were_not_measured_are_padded(ranks):
+    def spoil(one, size):
+        return 20.0 if one in ('bcast', 'allreduce') and size >= 1 << 10 else 1.0
+
+    measured = [one for one in results(spoil) if one['op'] != 'reduce']
+    found = [line for one in guidelines(measured, ranks) for line in one.violations()]
+    assert any('as long as scatter and allgather' in one for one in found)
+    assert any('as long as reduce_scatter and allgather' in one for one in found)
+
+
 def test_a_finding_has_the_least_factor_and_the_range_of_its_sizes():
     def spoil(one, size):
         return {2048: 30.0, 4096: 20.0}.get(size, 1.0) if one == 'allreduce' else 1.0
@@ -98,6 +109,18 @@ def test_sizes_that_were_measured_in_one_bout_each_are_no_finding():
     assert any('from 1024 to 65536 bytes' in one for one in said(measured))
 
 
+def test_sizes_that_were_measured_in_some_of_the_rounds_are_no_finding():
+    def spoil(one, size):
+        return 20.0 if one == 'bcast' and 16 << 10 <= size <= 32 << 10 else 1.0
+
+    measured = results(spoil, bouts=2)
+    assert said(measured) != []
+    for one in measured:
+        if one['size'] in (8 << 10, 64 << 10):
+            one['bouts'] = 4 * [1.0]
+    assert said(measured) == []
+
+
 def test_what_was_not_measured_is_left_out():
     measured = [one for one in results() if one['op'] in ('bcast', 'allreduce')]
     held = guidelines(measured, RANKS)
@@ -121,7 +144,7 @@ def test_a_real_job_whose_slow_sizes_had_a_bout_each():
         'scatter takes 2.3 times as long as bcast, or longer, from 8192 to 16384 bytes'
     ]
     for one in report['results']:
-        one.setdefault('bouts', 2 * [one['time']['best']])
+        one.setdefault('bouts', 4 * [one['time']['best']])
     assert next(guidelines(report['results'], report['ranks'])[0].violations()) == (
         'bcast takes 2.6 times as long as scatter and allgather, or longer, from 131072 to '
         '262144 bytes'

@@ -2,12 +2,13 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
 from assay import AssayError, paths
 from assay.mpis import FAMILIES
-from assay.mpis.algorithms import Algorithm, Rule
+from assay.mpis.algorithms import OWN_CHOICE, Algorithm, Rule
 from assay.running.selection import Listed
 from assay.tuning import measuring
 from assay.tuning.choosing import Trial
@@ -36,10 +37,23 @@ class Machine:
     :param factor: of (operation, algorithm's name, size) over the default.
     :param fails: what becomes of (operation, algorithm's name), if it does not run.
     :param unordered: names of algorithms that do not keep the order of ranks.
+    :param variables: of the MPI.
+    :param most_starts: of a job; there is no time for more.
     """
 
-    def __init__(self, factor, fails=(), noise=0.02, seed=1, stop_after=None, unordered=()):
+    def __init__(
+        self,
+        factor,
+        fails=(),
+        noise=0.02,
+        seed=1,
+        stop_after=None,
+        unordered=(),
+        variables=VARIABLES,
+        most_starts=None,
+    ):
         self.factor, self.fails, self.unordered = factor, dict(fails), unordered
+        self.variables, self.most_starts = variables, most_starts
         self.random, self.noise = random.Random(seed), noise
         self.jobs, self.stop_after, self.rules = 0, stop_after, {}
 
@@ -48,8 +62,10 @@ class Machine:
         if self.stop_after is not None and self.jobs > self.stop_after:
             raise measuring.OverError('stopped by SIGINT')
         outcomes = [self.outcome(tuning, *one) for one in zip(wanted, starts, strict=True)]
+        for late in outcomes[self.most_starts :] if self.most_starts else ():
+            outcomes[outcomes.index(late)] = Outcome(late.name, 'was not begun')
         own = self.good('', {})
-        return Job('Open MPI v4.1.4', 2, ('n1',), VARIABLES, '', (own, *outcomes))
+        return Job('Open MPI v4.1.4', 2, ('n1',), self.variables, '', (own, *outcomes))
 
     def outcome(self, tuning, trial, start):
         chosen = {one.operation: one.name for one in trial.algorithms}
@@ -61,7 +77,8 @@ class Machine:
             return Outcome(start.name, 'gives a wrong answer' if is_wrong else 'good')
         if not trial.is_rules:
             return self.good(start.name, {(op, size): chosen.get(op) for op, size in points()})
-        rules = [one.rule for one in tuning._wanted(OPENMPI.offered(VARIABLES, '')) if one.rule]
+        wanted = tuning._wanted(OPENMPI.offered(self.variables, ''))
+        rules = [one.rule for one in wanted if one.rule]
         in_force = {
             (one.algorithm.operation, size): one.algorithm.name
             for one in rules
@@ -180,6 +197,59 @@ def test_rules_that_cost_other_sizes_are_not_written(tune):
     assert [told.word for one, told in found.wanted if not one.rule] == ['worse']
 
 
+#: A site's own rules are in force.
+RULED = {
+    **VARIABLES,
+    SWITCH: {'value': 1, 'choices': {'0': 'false', '1': 'true'}},
+    'coll_tuned_dynamic_rules_filename': {'value': '/site.rules'},
+}
+
+
+def test_bad_rules_of_the_site_are_seen_and_undone(tune):
+    def bad(operation, name, size):
+        return 0.2 if name == OWN_CHOICE and operation == 'bcast' and size >= 1024 else 1.0
+
+    found = tune(Machine(bad, variables=RULED))
+    assert [(one.operation, one.rule.algorithm.name) for one, _ in found.proved] == [
+        ('bcast', OWN_CHOICE)
+    ]
+    assert found.in_force == {
+        SWITCH.replace('use_dynamic_rules', 'dynamic_rules_filename'): '/site.rules'
+    }
+    assert '1024 0 4 0\n2097152' not in found.rules.text and '1024 0 4 0\n' in found.rules.text
+
+
+def test_rules_that_replace_better_ones_of_the_site_are_not_written(tune):
+    class Replaced(Machine):
+        """With rules in force, the site's for allreduce are gone."""
+
+        def outcome(self, tuning, trial, start):
+            found = super().outcome(tuning, trial, start)
+            times = [
+                (op, size, seconds * (1.5 if trial.is_rules and op == 'allreduce' else 1))
+                for op, size, seconds in found.times
+            ]
+            return replace(found, times=tuple(times))
+
+    found = tune(Replaced(lambda op, name, size: 0.5 if name == 'chain' else 1.0, variables=RULED))
+    assert any(one.rule for one, _ in found.wanted)
+    assert not found.proved and found.rules is None
+    assert [one.operation for one, told in found.wanted if told.word == 'worse'] == ['allreduce']
+
+
+def test_what_there_was_no_time_for_is_measured_in_the_next_job(tune):
+    found = tune(Machine(ring_is_better, most_starts=6))
+    tried = {
+        one.name
+        for line in found.journal.read_text().splitlines()
+        for start in json.loads(line).get('starts', ())
+        if start['trial']['is_of_order']
+        for one in [Algorithm(**start['trial']['algorithms'][0])]
+    }
+    assert tried == {'basic', 'ring'}
+    assert 'was not begun' not in found.journal.read_text()
+
+
 @pytest.mark.parametrize('after', [2, 4, 8])
 def test_a_stopped_one_goes_on_where_it_was(tune, after):
     stopped = tune(Machine(ring_is_better, stop_after=after))
@@ -239,6 +309,32 @@ def test_open_mpi_heeds_what_is_in_force():
     }
 
 
+def test_algorithms_of_open_mpi_are_measured_without_what_the_site_forces():
+    segments = f'{BCAST}_segmentsize'
+    site = {**RULED, BCAST: {**VARIABLES[BCAST], 'value': 2}, segments: {'value': 64}}
+    assert OPENMPI.in_force(site, '') == {
+        'coll_tuned_dynamic_rules_filename': '/site.rules',
+        BCAST: '2',
+    }
+    own, linear, chain = (one for one in OPENMPI.offered(site, '') if one.operation == 'bcast')
+    assert (own.name, linear.name, chain.name) == (OWN_CHOICE, 'linear', 'chain')
+    assert linear.env == {
+        f'OMPI_MCA_{SWITCH}': '1',
+        'OMPI_MCA_coll_tuned_dynamic_rules_filename': '/dev/null',
+        f'OMPI_MCA_{segments}': '0',
+        f'OMPI_MCA_{BCAST}': '1',
+    }
+    # Open MPI 5 takes it before the file.
+    assert OPENMPI.rules([Rule(linear, 0, 64)], 2, '').env[f'OMPI_MCA_{BCAST}'] == '0'
+
+
+def test_open_mpi_does_not_begin_to_heed_what_was_forced_without_the_switch():
+    site = {**VARIABLES, ALLREDUCE: {**VARIABLES[ALLREDUCE], 'value': 1}}
+    assert OPENMPI.in_force(site, '') == {}
+    linear = next(one for one in OPENMPI.offered(site, '') if one.operation == 'bcast')
+    assert OPENMPI.rules([Rule(linear, 0, 64)], 2, '').env[f'OMPI_MCA_{ALLREDUCE}'] == '0'
+
+
 def test_rules_of_open_mpi_are_for_these_ranks_alone():
     chain = Algorithm('bcast', 'chain', {f'OMPI_MCA_{BCAST}': '2'})
     rules = OPENMPI.rules([Rule(chain, 1024, 4096)], 4, '')
@@ -285,6 +381,21 @@ def test_mpich_offers_what_a_selection_can_name():
     assert not MPICH.ignored(env, {'MPIR_CVAR_BCAST_INTRA_ALGORITHM': {'value': 3}}, '')
 
 
+def test_mpich_is_measured_without_what_the_site_forces():
+    name, file = 'MPIR_CVAR_BCAST_INTRA_ALGORITHM', 'MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE'
+    site = {name: {'value': 3}, file: {'value': '/site.json'}}
+    assert MPICH.in_force(site, ANSWERS) == {name: '3', file: '/site.json'}
+    own = MPICH.offered(site, ANSWERS)[-1]
+    assert (own.name, own.env) == (OWN_CHOICE, {name: 'auto', file: ''})
+    assert not MPICH.ignored(own.env, {name: {'value': 0}, file: {'value': ''}}, '')
+    assert MPICH.ignored(own.env, site, '')
+    rules = MPICH.rules([Rule(own, 1024, 4096)], 2, ANSWERS)
+    assert rules.env == {name: 'auto', file: '{file}'}
+    default = SELECTION['collective=bcast']['comm_type=intra']
+    found = json.loads(rules.text)['collective=bcast']['comm_type=intra']['comm_size<=2']
+    assert found['avg_msg_size<=4095'] == default
+
+
 def test_a_selection_of_mpich_asks_for_these_ranks_and_sizes():
     smp = Algorithm('bcast', 'smp', {})
     text = MPICH.rules([Rule(smp, 1024, 4096)], 2, ANSWERS).text
@@ -322,9 +433,7 @@ def test_rules_of_mpich_that_follow_each_other_are_both_there():
 
 def test_an_mpich_without_a_selection_is_told():
     with pytest.raises(AssayError, match='holds no selection'):
-        MPICH.rules(
-            [Rule(Algorithm('bcast', 'smp', {}), 0, None)], 2, 'algorithm=MPIR_Bcast_intra_smp'
-        )
+        MPICH.offered({}, 'algorithm=MPIR_Bcast_intra_smp')
 
 
 def test_intel_mpi_has_numbers_and_ranges():
@@ -333,6 +442,7 @@ def test_intel_mpi_has_numbers_and_ranges():
         'I_MPI_ADJUST_GATHER \n  MPI Datatype:\n    range: 0-1\n'
     )
     found = INTEL.offered({}, answers)
+    assert INTEL.in_force({}, f'{answers}I_MPI_ADJUST_BCAST=2\n') == {'I_MPI_ADJUST_BCAST': '2'}
     assert [(one.operation, one.name) for one in found] == [
         ('bcast', '1'),
         ('bcast', '2'),

@@ -55,6 +55,11 @@ FAST = 1.25e9
 CURVE_END = 64 << 10
 
 
+def largest_block(ranks: int) -> int:
+    """Bytes of the largest messages of collectives; a rank may have two blocks for each rank."""
+    return 1 << 20 if ranks <= 64 else 64 << 10
+
+
 @dataclass(frozen=True)
 class Limit:
     """The bound of a message between two ranks.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated
@@ -69,7 +70,10 @@ def tune(
     suite = session.suite(system, 'tune', extra or [], given, one_job)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
-    suite.assert_shared(output.resolve().parent)
+    folder = output.resolve().parent
+    suite.assert_shared(folder)
+    if not os.access(folder, os.W_OK):
+        raise AssayError(f'{folder}: rules cannot be written there: name a file by -o.')
     site = suite.load()
     asked = [f'--checkpath={CHECK}', *context.args]
     cases = selection.listed(suite.command, asked, suite.environment)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 #: Operations whose sizes are of the block of a rank (sources/mpi/collectives.c); of the others it
 #: is the whole message.
 OF_BLOCKS = ('allgather', 'alltoall', 'gather', 'reduce_scatter', 'scatter')
+
+#: Where a site has settings in force: what the MPI does without them.
+OWN_CHOICE = "the MPI's own choice"
 
 #: An MPI's control variables by name, as ``collectives --algorithms`` reports them.
 ControlVariables = Mapping[str, Mapping[str, Any]]
@@ -20,12 +23,14 @@ class Algorithm:
 
     :param operation: as sources/mpi/collectives.c calls it.
     :param name: the MPI's own.
-    :param env: variables that force it.
+    :param env: variables that force it, whatever a site's own settings say.
+    :param beside: variables that rules with it need: they undo a site's own settings.
     """
 
     operation: str
     name: str
     env: Mapping[str, str]
+    beside: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -33,7 +38,7 @@ class Rule:
     """Where an algorithm is better than the default.
 
     :param least: bytes, of sizes as sources/mpi/collectives.c counts them.
-    :param end: the first size in bytes that it is not for; None where it was the best of all sizes.
+    :param end: the first size in bytes that it is not for; None of an operation without sizes.
     """
 
     algorithm: Algorithm
@@ -83,9 +88,11 @@ class Algorithms:
     :param ignored: which of the variables that were to force algorithms, or rules, the MPI did not
         use, with the reason, by its control variables and what it said.
     :param rules: its own rules for a number of ranks, by those answers.
+    :param in_force: the settings of algorithms that a site or a user has in force, by variable.
     """
 
     offered: Callable[[ControlVariables, str], list[Algorithm]]
     ignored: Callable[[Mapping[str, str], ControlVariables, str], dict[str, str]]
     rules: Callable[[Sequence[Rule], int, str], Rules]
+    in_force: Callable[[ControlVariables, str], dict[str, str]]
     questions: tuple[str, ...] = ()

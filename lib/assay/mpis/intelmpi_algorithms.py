@@ -18,6 +18,7 @@ _OPERATIONS = (
 _RANGE = re.compile(
     rf'^{_PREFIX}(\w+)(?:(?!^I_MPI_).)*?range: *\d+-(\d+)', re.MULTILINE | re.DOTALL
 )
+_SET = re.compile(rf'^({_PREFIX}\w+)=(.+)$', re.MULTILINE)
 _REFUSED = re.compile(r'Incorrect algorithm: (\w+)=')
 
 
@@ -32,6 +33,10 @@ def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
         for operation in _OPERATIONS
         for number in range(1, most.get(_variable(operation), 0) + 1)
     ]
+
+
+def _in_force(variables: ControlVariables, answers: str) -> dict[str, str]:
+    return dict(_SET.findall(answers))
 
 
 def _ignored(env: Mapping[str, str], variables: ControlVariables, said: str) -> dict[str, str]:
@@ -53,7 +58,11 @@ def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
 
 
 ALGORITHMS = Algorithms(
-    questions=tuple(f'impi_info -v {_variable(operation)}' for operation in _OPERATIONS),
+    questions=(
+        *(f'impi_info -v {_variable(operation)}' for operation in _OPERATIONS),
+        f'env | grep ^{_PREFIX}',
+    ),
+    in_force=_in_force,
     offered=_offered,
     ignored=_ignored,
     rules=_rules,

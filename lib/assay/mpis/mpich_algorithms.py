@@ -9,26 +9,26 @@ from typing import Any
 
 from assay import AssayError
 from assay.mpis.algorithms import (
+    OWN_CHOICE,
     Algorithm,
     Algorithms,
     ControlVariables,
     Rule,
     Rules,
-    bytes_in_all,
 )
 
 #: MPICH's names where they are not ours: our reduce_scatter is MPI_Reduce_scatter_block.
 _NAMES = {'reduce_scatter': 'reduce_scatter_block'}
-_OPERATIONS = (
-    *('allgather', 'allreduce', 'alltoall', 'barrier', 'bcast'),
-    *('gather', 'reduce', 'reduce_scatter', 'scatter'),
-)
-_FILE = 'MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE'
 
 #: What size a selection can ask for (src/mpi/coll/src/csel.c): of a message, or of all blocks. Of
 #: gather and scatter it counts elements, whatever they are, so that no rule for sizes is possible.
 _OF_A_MESSAGE = ('allreduce', 'alltoall', 'bcast', 'reduce')
 _OF_ALL_BLOCKS = ('allgather', 'reduce_scatter')
+_OPERATIONS = (*_OF_A_MESSAGE, *_OF_ALL_BLOCKS, 'barrier')
+
+_FILE = 'MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE'
+#: Of a variable: MPICH's own choice.
+_AUTO = 'auto'
 
 #: Algorithms with parameters of their own, which a selection would have to give.
 _HAS_PARAMETERS = re.compile(r'(?:^|_)(?:k|tree|recexch|pipelined|remexch)(?:_|$)|^recursive_multi')
@@ -54,13 +54,28 @@ def _variable(operation: str) -> str:
     return f'MPIR_CVAR_{_NAMES.get(operation, operation).upper()}_INTRA_ALGORITHM'
 
 
+def _in_force(variables: ControlVariables, answers: str) -> dict[str, str]:
+    names = (_FILE, *map(_variable, _OPERATIONS))
+    values = {name: variables.get(name, {}).get('value') for name in names}
+    return {name: str(value) for name, value in values.items() if value}
+
+
 def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
-    return [
-        Algorithm(operation, name, {_variable(operation): name})
-        for operation in _OPERATIONS
-        if _variable(operation) in variables
-        for name in sorted(_known(operation, answers))
-    ]
+    _selection(answers)  # without it no rule could be written
+    site = _in_force(variables, answers)
+    found = []
+    for operation in _OPERATIONS:
+        name = _variable(operation)
+        if name not in variables:
+            continue
+        # A variable counts more than a file.
+        beside = {name: _AUTO} if name in site else {}
+        its = sorted(_known(operation, answers))
+        found += [Algorithm(operation, one, {name: one}, beside) for one in its]
+        if site:
+            own = {name: _AUTO, **({_FILE: ''} if _FILE in site else {})}
+            found.append(Algorithm(operation, OWN_CHOICE, own, beside))
+    return found
 
 
 def _ignored(env: Mapping[str, str], variables: ControlVariables, said: str) -> dict[str, str]:
@@ -69,7 +84,7 @@ def _ignored(env: Mapping[str, str], variables: ControlVariables, said: str) -> 
     for name, wanted in env.items():
         if name not in variables:
             found[name] = 'it has no such variable'
-        elif (value := variables[name].get('value')) in (0, '') and value != wanted:
+        elif (variables[name].get('value') in (0, '')) != (wanted in (_AUTO, '')):
             found[name] = 'it is not in force'
     return found
 
@@ -80,6 +95,7 @@ def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
     :raises AssayError: if the library holds none.
     """
     selection = _selection(answers)
+    env = {name: value for rule in rules for name, value in rule.algorithm.beside.items()}
     for operation in {rule.algorithm.operation for rule in rules}:
         of_it = [rule for rule in rules if rule.algorithm.operation == operation]
         its = selection[f'collective={_NAMES.get(operation, operation)}']
@@ -91,7 +107,7 @@ def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
             f'comm_size<={ranks}': ours,
             'comm_size=any': default,
         }
-    return Rules(json.dumps(selection, indent=1) + '\n', '/* {} */', {_FILE: '{file}'})
+    return Rules(json.dumps(selection, indent=1) + '\n', '/* {} */', {**env, _FILE: '{file}'})
 
 
 def _selection(answers: str) -> dict[str, Any]:
@@ -117,23 +133,18 @@ def _by_size(
     known = _known(operation, answers)
 
     def chosen(rule: Rule) -> dict[str, Any]:
+        if rule.algorithm.name == OWN_CHOICE:
+            return default
         return {f'algorithm={known[rule.algorithm.name]}': {}}
 
-    ordered = sorted(rules, key=lambda one: one.least)
-    if len(ordered) == 1 and ordered[0].least == 0 and ordered[0].end is None:
-        return chosen(ordered[0])
-    if operation in _OF_A_MESSAGE:
-        word, times = 'avg_msg_size', 1
-    elif operation in _OF_ALL_BLOCKS:
-        word, times = 'total_msg_size', bytes_in_all(operation, 1, ranks)
-    else:
-        return default
+    is_of_all = operation in _OF_ALL_BLOCKS
+    word, times = ('total_msg_size', ranks) if is_of_all else ('avg_msg_size', 1)
     steps: dict[str, Any] = {}
-    for rule in ordered:
+    for rule in sorted(rules, key=lambda one: one.least):
+        if rule.end is None:
+            return chosen(rule)
         if rule.least:  # where one rule ends as the next begins, nothing is between them
             steps.setdefault(f'{word}<={rule.least * times - 1}', default)
-        if rule.end is None:
-            return {**steps, f'{word}=any': chosen(rule)}
         steps[f'{word}<={rule.end * times - 1}'] = chosen(rule)
     return {**steps, f'{word}=any': default}
 
@@ -151,4 +162,6 @@ def _guarded(operation: str, ours: dict[str, Any], default: dict[str, Any]) -> d
     return ours
 
 
-ALGORITHMS = Algorithms(offered=_offered, ignored=_ignored, rules=_rules, questions=(_QUESTION,))
+ALGORITHMS = Algorithms(
+    offered=_offered, ignored=_ignored, rules=_rules, in_force=_in_force, questions=(_QUESTION,)
+)

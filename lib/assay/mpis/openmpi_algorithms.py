@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from assay.mpis.algorithms import (
+    OWN_CHOICE,
     Algorithm,
     Algorithms,
     ControlVariables,
@@ -28,23 +29,51 @@ _PREFIX = 'OMPI_MCA_'
 _FANOUT = 4
 #: Of a rule: the MPI's own choice.
 _DEFAULT = 0
+#: A file without rules. Open MPI 4 takes a rule of a file before an algorithm that is forced.
+_NO_FILE = '/dev/null'
 
 
 def _variable(operation: str) -> str:
     return f'coll_tuned_{_NAMES.get(operation, operation)}_algorithm'
 
 
+def _value(variables: ControlVariables, name: str) -> str:
+    """What a site or a user gave a variable; empty if nothing did: then it is 0, or no text."""
+    return str(variables.get(name, {}).get('value') or '')
+
+
+def _forced(variables: ControlVariables) -> dict[str, str]:
+    names = map(_variable, _NUMBERS)
+    return {name: value for name in names if (value := _value(variables, name))}
+
+
+def _in_force(variables: ControlVariables, answers: str) -> dict[str, str]:
+    if not _value(variables, _SWITCH):
+        return {}  # then the others have no effect
+    file = _value(variables, _FILE)
+    return {**({_FILE: file} if file else {}), **_forced(variables)}
+
+
 def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
-    return [
-        Algorithm(
-            operation,
-            name,
-            {f'{_PREFIX}{_SWITCH}': '1', f'{_PREFIX}{_variable(operation)}': number},
-        )
-        for operation in _NUMBERS
-        for number, name in variables.get(_variable(operation), {}).get('choices', {}).items()
-        if int(number) != _DEFAULT
-    ]
+    site, forced = _in_force(variables, answers), _forced(variables)
+    found = []
+    for operation in _NUMBERS:
+        name = _variable(operation)
+        env = {f'{_PREFIX}{_SWITCH}': '1'}
+        if _FILE in site:
+            env[f'{_PREFIX}{_FILE}'] = _NO_FILE
+        if _value(variables, segments := f'{name}_segmentsize'):
+            env[f'{_PREFIX}{segments}'] = '0'
+        # Rules switch on whatever is forced, and Open MPI 5 takes that before a rule of a file.
+        undone = {one for one in forced if one == name or one not in site}
+        beside = dict.fromkeys((f'{_PREFIX}{one}' for one in sorted(undone)), str(_DEFAULT))
+        for number, algorithm in variables.get(name, {}).get('choices', {}).items():
+            is_own = int(number) == _DEFAULT
+            if is_own and not site:
+                continue
+            its = {**env, f'{_PREFIX}{name}': number}
+            found.append(Algorithm(operation, OWN_CHOICE if is_own else algorithm, its, beside))
+    return found
 
 
 def _ignored(env: Mapping[str, str], variables: ControlVariables, said: str) -> dict[str, str]:
@@ -72,7 +101,8 @@ def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
         lines += [str(_NUMBERS[operation]), '3', '0', '1', f'0 {_DEFAULT} 0 0']
         lines += [str(ranks), str(len(steps)), *steps]
         lines += [str(ranks + 1), '1', f'0 {_DEFAULT} 0 0']
-    env = {f'{_PREFIX}{_SWITCH}': '1', f'{_PREFIX}{_FILE}': '{file}'}
+    beside = {name: value for rule in rules for name, value in rule.algorithm.beside.items()}
+    env = {**beside, f'{_PREFIX}{_SWITCH}': '1', f'{_PREFIX}{_FILE}': '{file}'}
     return Rules('\n'.join(lines) + '\n', '# {}', env)
 
 
@@ -90,4 +120,4 @@ def _steps(rules: Sequence[Rule], ranks: int) -> Iterator[str]:
     yield from (line for _, line in sorted(at.items()))
 
 
-ALGORITHMS = Algorithms(offered=_offered, ignored=_ignored, rules=_rules)
+ALGORITHMS = Algorithms(offered=_offered, ignored=_ignored, rules=_rules, in_force=_in_force)

@@ -7,13 +7,15 @@ and Thakur, Self-consistent MPI performance guidelines, IEEE TPDS 21, 2010.)
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
-#: The time of an operation at a size in bytes, in seconds. A size that is no whole number was not
-#: measured.
+#: The time of an operation at a size in bytes, in seconds: of the next size that was
+#: measured, for a message can be padded.
 Time = Callable[[str, float], float]
 
 #: What an operation must not take longer than: in words, and the time of that at a size n with p
@@ -21,6 +23,11 @@ Time = Callable[[str, float], float]
 #: allreduce, otherwise of the block of a rank.
 PARTS: tuple[tuple[str, str, Callable[[Time, int, int], float]], ...] = (
     ('allreduce', 'reduce and bcast', lambda t, n, p: t('reduce', n) + t('bcast', n)),
+    (
+        'allreduce',
+        'reduce_scatter and allgather',
+        lambda t, n, p: t('reduce_scatter', n / p) + t('allgather', n / p),
+    ),
     # Each call with a root is timed behind a barrier, which ranks leave one after the other.
     ('reduce', 'allreduce', lambda t, n, p: t('allreduce', n) + t('barrier', 0)),
     ('bcast', 'scatter and allgather', lambda t, n, p: t('scatter', n / p) + t('allgather', n / p)),
@@ -42,8 +49,8 @@ OPERATIONS = (
 )
 
 #: A violation is at least this factor at each of two or more neighbouring sizes, one of which was
-#: measured in several bouts. All others are measured within a few milliseconds, and what others do
-#: meanwhile slows neighbouring sizes alike.
+#: measured in all rounds of the program. All others are measured within one or two, and a spell of
+#: the machine that slows them slows neighbouring sizes alike.
 FACTOR = 2.0
 
 
@@ -56,7 +63,7 @@ class Guideline:
     :param factors: by size in bytes, ascending, how many times as long the operation takes, by its
         best sample and the median of its parts: others who slow down some samples make it less.
         Where one of them was not measured, it is left out.
-    :param in_bouts: the sizes at which the operation was measured in several bouts.
+    :param in_bouts: the sizes at which the operation was measured in the most bouts.
     """
 
     operation: str
@@ -68,7 +75,7 @@ class Guideline:
     def worst(self) -> float:
         """The greatest factor that two neighbouring sizes have, both; 0 if there are none.
 
-        One of the two was measured in several bouts.
+        One of the two was measured in the most bouts.
         """
         pairs = pairwise(self.factors)
         counted = (min(a, b) for (m, a), (n, b) in pairs if {m, n} & self.in_bouts)
@@ -93,11 +100,14 @@ def guidelines(results: Iterable[Mapping[str, Any]], ranks: int) -> list[Guideli
     """
     results = [*results]
     times = {(one['op'], one['size']): one['time'] for one in results}
-    in_bouts = {(one['op'], one['size']) for one in results if len(one.get('bouts', ())) > 1}
+    bouts = {(one['op'], one['size']): len(one.get('bouts', ())) for one in results}
+    most = max((2, *bouts.values()))
+    in_bouts = {point for point, count in bouts.items() if count == most}
     sizes = sorted({size for operation, size in times if operation in OPERATIONS})
 
     def median(operation: str, size: float) -> float:
-        return float(times[operation, size]['median'])
+        padded = size if size == 0 else (sizes[bisect_left(sizes, size) :] or [math.inf])[0]
+        return float(times[operation, padded]['median'])
 
     def held(operation: str, parts: str, seconds: Callable[[Time, int, int], float]) -> Guideline:
         factors = []

@@ -27,7 +27,7 @@ def show_tuning(found: Found, file: Path | None) -> None:
     """
     out = console()
     print_line(out, visible(tuning_conclusion(found)))
-    for line in header(found)[:2]:
+    for line in header(found)[:-1]:
         print_line(out, visible(line.removeprefix('Rules for ')))
     rows = [_row(one, told, found) for one, told in found.wanted if one.rule]
     title = f'where an algorithm looked better than the default by more than {MARGIN:.0%}'
@@ -48,7 +48,8 @@ def show_tuning(found: Found, file: Path | None) -> None:
 
 def tuning_conclusion(found: Found) -> str:
     """The first line."""
-    rules, open_ones = len(found.proved), sum(1 for _, told in found.wanted if _is_open(told))
+    rules = len(found.proved)
+    open_ones = sum(1 for one, told in found.wanted if one.rule and _is_open(told))
     measured = (
         f'{many(found.offered, "algorithm")} measured in {many(found.rounds, "round")}, rules in '
         f'{many(found.pairs, "pair")}'
@@ -96,11 +97,19 @@ def _failures(found: Found) -> Iterator[str]:
 
 def _slower(found: Found) -> Iterator[str]:
     """Operations that lose elsewhere by the rules for them."""
+    with_rules = {one.operation for one, _ in found.wanted if one.rule}
     for one, told in found.wanted:
-        if not one.rule and told and told.word == 'worse':
+        if one.rule or not told or told.word != 'worse':
+            continue
+        if one.operation in with_rules:
             yield (
                 f'no rule for {one.operation}: with rules in force its other sizes take '
                 f'{as_change(told.ratio)}'
+            )
+        else:
+            yield (
+                f'no rules at all: they replace what is in force, without which {one.operation} '
+                f'takes {as_change(told.ratio)}'
             )
 
 
@@ -149,6 +158,7 @@ def tuning_json(found: Found, file: Path | None) -> str:
             'case': found.case.title,
             'ranks': found.job.ranks,
             'hosts': [*found.job.hosts],
+            'in_force': found.in_force,
             'offered': found.offered,
             'rounds': found.rounds,
             'pairs': found.pairs,

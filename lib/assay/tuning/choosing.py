@@ -99,12 +99,18 @@ def _around(
 
 
 def candidates(
-    found: Ratios, algorithms: Iterable[Algorithm], margin: float = MARGIN
+    found: Ratios,
+    algorithms: Iterable[Algorithm],
+    margin: float = MARGIN,
+    replaces: bool = False,
 ) -> list[Candidate]:
     """Rules that look better by more than the margin in the mean, and better in each round.
 
     The algorithm that gains most over neighbouring sizes of an operation is taken first. The next
     one takes sizes that are left.
+
+    :param replaces: whether rules replace others that are in force: then operations without a rule
+        of ours are to stay as fast, too.
     """
     known = {(one.operation, one.name): one for one in algorithms}
     chosen: list[Candidate] = []
@@ -118,9 +124,9 @@ def candidates(
             rule = Rule(known[operation, name], *_ends(stretch, sizes))
             taken.append(Candidate(operation, rule, tuple(stretch), math.exp(gain)))
         chosen += sorted(taken, key=lambda one: one.sizes)
-        if taken and left:
+        if left and (taken or replaces):
             chosen.append(Candidate(operation, None, tuple(sorted(left))))
-    return chosen
+    return chosen if any(one.rule for one in chosen) else []
 
 
 def _best_stretch(
@@ -159,10 +165,13 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _ends(stretch: Sequence[int], sizes: Sequence[int]) -> tuple[int, int | None]:
-    """From its first size, or 0, to the next size behind it, or a byte above the largest."""
+    """From its first size, or 0, to the next size behind it, or a byte above the largest.
+
+    Of larger messages than were measured nothing is known.
+    """
     place = sizes.index(stretch[-1])
     least = 0 if stretch[0] == sizes[0] else stretch[0]
-    if len(stretch) == len(sizes):
+    if sizes == [0]:
         return 0, None
     return least, sizes[place + 1] if place + 1 < len(sizes) else stretch[-1] + 1
 
@@ -212,9 +221,14 @@ def judge(
 def proved(
     wanted: Sequence[Candidate], said: Sequence[Decision | None]
 ) -> list[tuple[Candidate, Decision]]:
-    """The candidates with a rule that is proved, of operations that lose nowhere by rules."""
+    """The candidates with a rule that is proved, of operations that lose nowhere by rules.
+
+    None if an operation loses that no rule of ours is for: what was in force is better for it.
+    """
     pairs = [(one, told) for one, told in zip(wanted, said, strict=True) if told]
     lose = {one.operation for one, told in pairs if not one.rule and told.word == 'worse'}
+    if lose - {one.operation for one in wanted if one.rule}:
+        return []
     return [
         (one, told)
         for one, told in pairs

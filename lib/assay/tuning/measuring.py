@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from assay.mpis import FAMILIES
 from assay.mpis.algorithms import Algorithm, Algorithms, Rules
 from assay.quantities import time_of
 from assay.results.cases import left_in
-from assay.results.failures import failures
+from assay.results.failures import failures, skipped
 from assay.results.runner import Concluded, Runner
 from assay.results.statistics.retest import BUDGET, Decision
 from assay.running import selection
@@ -23,7 +24,7 @@ from assay.running.supervise import noted
 from assay.spelling import many
 from assay.tuning.choosing import FEWEST_ROUNDS, Candidate, Trial, candidates, judge, proved, ratios
 from assay.tuning.journal import Starts, open_journal
-from assay.tuning.starts import OUTCOMES, Job, Outcome, Start, read_job, write_plan
+from assay.tuning.starts import LATEST, OUTCOMES, Job, Outcome, Start, read_job, write_plan
 from assay.tuning.trials import Excluded, excluded, in_order, of_order, trials
 
 #: Pairs of a job of the proof: two foursomes, after which somebody looks.
@@ -47,6 +48,7 @@ class Found:
     :param rules: of what is proved; None if nothing is.
     :param stopped: why it ended before all was decided; empty if it did not.
     :param fault: why the rules could not be put in force; empty if they could.
+    :param in_force: settings of algorithms that the default is measured with.
     """
 
     case: Listed
@@ -62,6 +64,7 @@ class Found:
     journal: Path
     stopped: str
     fault: str
+    in_force: dict[str, str]
 
     @property
     def exit_code(self) -> int:
@@ -104,7 +107,7 @@ class Tuning:
     def run(self) -> Found:
         """Measure until all candidates are decided, the time is over, or somebody stops it.
 
-        :raises AssayError: if the default itself does not work, or nothing can be written.
+        :raises AssayError: if the default itself was not measured, or no rules can be written.
         :raises SystemExit: if it was told to stop before anything was measured.
         """
         words = self._words
@@ -134,12 +137,17 @@ class Tuning:
             'version': self.job.version,
             'ranks': self.job.ranks,
             'hosts': len(self.job.hosts),
+            'in_force': self._in_force,
         }
+
+    @property
+    def _in_force(self) -> dict[str, str]:
+        return self._words.in_force(self.job.variables, self.job.answers)
 
     def _first_job(self) -> Job:
         """The default alone: what the MPI says of itself."""
         say(f'{self.case.title}: asking the MPI which algorithms it has')
-        return self._job([])
+        return self._job([self._start(0, Trial(), None, ())])
 
     def _choose(self, offered: Sequence[Algorithm]) -> None:
         """Rounds of all algorithms, until there are enough.
@@ -149,13 +157,13 @@ class Tuning:
         rounds = self.journal.chosen_by
         while not self.journal.proofs and len(rounds) < MOST_ROUNDS:
             wanted = in_order(trials(offered, rounds), len(rounds))
-            wanted += of_order(offered) if not rounds else []
+            wanted += of_order(offered, rounds)
             spent = time.monotonic() - self.began
             is_enough = self.seconds and spent + self.took > TO_CHOOSE * self.seconds
             if not wanted or (len(rounds) >= FEWEST_ROUNDS and is_enough):
                 return
-            say(f'round {len(rounds) + 1}: {many(len(wanted) + 1, "start")}{self._lasts()}')
-            self._round(wanted, None, is_proof=False)
+            label = f'round {len(rounds) + 1}: {many(len(wanted) + 1, "start")}'
+            self._round(label, wanted, None, is_proof=False)
 
     def _prove(self, offered: Sequence[Algorithm]) -> None:
         """Pairs with the candidates' rules in force, until each is decided.
@@ -169,21 +177,24 @@ class Tuning:
         write_whole(self.journal.rules, rules.text)
         while self._is_open(wanted):
             pairs = 2 * len(self._foursomes())
-            say(
+            label = (
                 f'{many(sum(bool(one.rule) for one in wanted), "rule")} in force, pairs '
-                f'{pairs + 1} to {pairs + 2 * FOURSOMES} of at most {BUDGET}{self._lasts()}'
+                f'{pairs + 1} to {pairs + 2 * FOURSOMES} of at most {BUDGET}'
             )
-            self._round([*FOURSOME * FOURSOMES], rules, is_proof=True)
+            self._round(label, [*FOURSOME * FOURSOMES], rules, is_proof=True)
 
     def _wanted(self, offered: Sequence[Algorithm]) -> list[Candidate]:
         """The candidates, which the rounds of all algorithms decide once there are pairs."""
-        gone = {(one.algorithm.operation, one.algorithm.name) for one in self._excluded()}
+        rounds = self.journal.chosen_by
+        out = [one.algorithm for one in self._excluded()]
+        out += [trial.algorithms[0] for trial in of_order(offered, rounds)]
+        gone = {(one.operation, one.name) for one in out}
         able = [one for one in offered if (one.operation, one.name) not in gone]
         found = {
             point: {name: logs for name, logs in by_name.items() if (point[0], name) not in gone}
-            for point, by_name in ratios(self.journal.chosen_by).items()
+            for point, by_name in ratios(rounds).items()
         }
-        return candidates(found, able)
+        return candidates(found, able, replaces=bool(self._in_force))
 
     def _excluded(self) -> list[Excluded]:
         return excluded(self.journal.chosen_by)
@@ -226,25 +237,29 @@ class Tuning:
         ]
         return judge(wanted, self._foursomes(), defaults)
 
-    def _lasts(self) -> str:
-        return f', some {time_of(self.took)}' if self.took else ''
-
-    def _round(self, wanted: Sequence[Trial], rules: Rules | None, is_proof: bool) -> None:
+    def _round(
+        self, label: str, wanted: Sequence[Trial], rules: Rules | None, is_proof: bool
+    ) -> None:
         """One job, and its record.
 
+        :param label: what it is, in words.
         :raises OverError: if somebody stopped it, or it would end too late.
         """
-        left = None if self.seconds is None else self.began + self.seconds - time.monotonic()
-        if left is not None and self.took > left:
+        left = math.inf if self.seconds is None else self.began + self.seconds - time.monotonic()
+        if self.took > left:
             raise OverError(f'the time of {time_of(self.seconds or 0)} is over')
+        say(f'{label}, some {time_of(self.took)}' if self.took else label)
         began = time.monotonic()
         operations = self._operations(is_proof)
         starts = [self._start(place, one, rules, operations) for place, one in enumerate(wanted)]
+        latest = int(min(left, LATEST))
+        starts = [replace(one, seconds=self.job.patience, latest=latest) for one in starts]
         job = self._job(starts)
         # The first is the job's own program, which is started last.
         outcomes = [*job.outcomes[1:], job.outcomes[0]]
         done: Starts = list(zip([*wanted, Trial()], outcomes, strict=True))
-        self.journal.add_round(done[: len(wanted)] if is_proof else done, is_proof)
+        done = [start for start in done if start[1].word != 'was not begun']
+        self.journal.add_round(done[:-1] if is_proof else done, is_proof)
         self.took = time.monotonic() - began
 
     def _operations(self, is_proof: bool) -> tuple[str, ...]:
@@ -267,7 +282,7 @@ class Tuning:
         """Run a job, and read what it left.
 
         :raises OverError: if somebody stopped it.
-        :raises AssayError: if the default itself does not work.
+        :raises AssayError: if the default itself was not measured.
         """
         if self.runner.signals:
             raise OverError(f'stopped by {self.runner.signals[0].name}')
@@ -306,22 +321,25 @@ class Tuning:
             self.journal.path,
             stopped,
             fault,
+            self._in_force,
         )
 
 
 def _left(ended: Concluded) -> Job:
     """What the job left.
 
-    :raises AssayError: if the default itself does not work, with the reasons.
+    :raises AssayError: if the default itself was not measured, with the reasons.
     """
     cases = ended.run.last_cases if ended.run else ()
     for case in cases:
         folder = left_in(case)
         if case.check.startswith('Tune') and case.result == 'pass' and folder:
             return read_job(folder / OUTCOMES)
-    told = failures(ended.run) if ended.run else []
-    why = [f'{one.case}: {one.reason}' for one in told]
-    raise AssayError('\n'.join(['the default itself does not work:', *why, *ended.problems]))
+    why = []
+    if run := ended.run:
+        why += [f'{one.case}: {one.reason}' for one in failures(run)]
+        why += [f'{case}: skipped: {reason}' for case, reason in skipped(run, ended.log or ())]
+    raise AssayError('\n'.join(['the default itself was not measured:', *why, *ended.problems]))
 
 
 def only(case: Listed, cases: Sequence[Listed]) -> list[str]:
@@ -335,6 +353,7 @@ def header(found: Found) -> list[str]:
     return [
         f'Rules for {found.job.version}',
         f'{found.job.ranks} ranks on {hosts}, {found.case.title}',
+        *(f'the default is with {name}={value}' for name, value in found.in_force.items()),
         f'by assay tune, {datetime.now():%Y-%m-%d %H:%M}, proved by {found.pairs} pairs A B B A',
     ]
 

@@ -14,11 +14,14 @@ from assay.files import strict_json, write_whole
 #: In the folder of the job: what came of its starts; and the answers to an MPI's questions.
 OUTCOMES, ANSWERS = 'starts.json', 'answers'
 
-#: Seconds after which a start is ended: it hangs. On a machine with ten times as many busy
-#: processes as cores a good one took more than 120.
-MOST_SECONDS = 600
+#: A start is ended after so many times the seconds of the default, within bounds: it hangs.
+OF_DEFAULT, FEWEST_SECONDS, MOST_SECONDS = 10, 60, 600
+#: Seconds of a job after which no start begins: its limit of time has room for one that hangs.
+LATEST = 45 * 60
 
-Word = Literal['good', 'hangs', 'crashes', 'gives a wrong answer', 'did not run as asked']
+Word = Literal[
+    'good', 'hangs', 'crashes', 'gives a wrong answer', 'did not run as asked', 'was not begun'
+]
 
 
 @dataclass(frozen=True)
@@ -27,14 +30,18 @@ class Start:
 
     :param name: of its folder in the job's.
     :param env: variables beside the job's own.
-    :param operations: that are measured.
+    :param operations: that are measured; all if there are none.
     :param is_of_order: whether it is of ``noncommutative``, and not of ``collectives``.
+    :param seconds: after which it is ended.
+    :param latest: seconds of the job after which it does not begin.
     """
 
     name: str
     env: Mapping[str, str] = field(default_factory=dict)
     operations: tuple[str, ...] = ()
     is_of_order: bool = False
+    seconds: int = MOST_SECONDS
+    latest: int = LATEST
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class Outcome:
     :param why: in words, if it is not good.
     :param times: of a good one: operation, size in bytes, and seconds of its best sample.
     :param ignored: variables of its :attr:`Start.env` that the MPI ignored, with the reason.
+    :param seconds: that it took from its start to its end, if it is good.
     """
 
     name: str
@@ -51,6 +59,7 @@ class Outcome:
     why: str = ''
     times: tuple[tuple[str, int, float], ...] = ()
     ignored: Mapping[str, str] = field(default_factory=dict)
+    seconds: int = 0
 
     @property
     def by_point(self) -> dict[tuple[str, int], float]:
@@ -73,6 +82,13 @@ class Job:
     variables: dict[str, dict[str, Any]]
     answers: str
     outcomes: tuple[Outcome, ...]
+
+    @property
+    def patience(self) -> int:
+        """Seconds after which a start hangs, by how long those of this job took."""
+        took = [one.seconds for one in self.outcomes if one.name and one.word == 'good']
+        longest = OF_DEFAULT * max(took, default=MOST_SECONDS)
+        return min(max(longest, FEWEST_SECONDS), MOST_SECONDS)
 
 
 def write_plan(path: Path, starts: Sequence[Start]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 
-from assay.mpis.algorithms import Algorithm
+from assay.mpis.algorithms import OWN_CHOICE, Algorithm
 from assay.tuning.choosing import Trial
 from assay.tuning.journal import Starts
 
@@ -65,12 +65,16 @@ def trials(offered: Sequence[Algorithm], rounds: Sequence[Starts]) -> list[Trial
     return together + [Trial((one,)) for one in alone]
 
 
-def of_order(offered: Sequence[Algorithm]) -> list[Trial]:
+def of_order(offered: Sequence[Algorithm], rounds: Iterable[Starts]) -> list[Trial]:
     """For each algorithm of a reduction, whether it keeps the order of ranks where that counts.
 
-    An MPI's rules cannot ask for that, so an algorithm that does not is not offered.
+    An MPI's rules cannot ask for that, so an algorithm that does not is not offered, nor one that
+    was not tried.
     """
-    return [Trial((one,), is_of_order=True) for one in offered if one.operation in REDUCTIONS]
+    tried = [trial for starts in rounds for trial, _ in starts if trial.is_of_order]
+    reductions = (one for one in offered if one.operation in REDUCTIONS and one.name != OWN_CHOICE)
+    wanted = [Trial((one,), is_of_order=True) for one in reductions]
+    return [one for one in wanted if one not in tried]
 
 
 def in_order(wanted: Sequence[Trial], number: int) -> list[Trial]:

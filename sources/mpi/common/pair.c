@@ -4,20 +4,42 @@
 #include <time.h>
 
 #include "bench.h"
+#include "patience.h"
 
 enum { WAKE_TAG = 32767 }; /* the largest tag that every MPI has */
 
-static void sleep_until_woken(void)
+/* Of what rank 0 tells: no step follows. */
+static const double ALL_STEPS = 0;
+
+static double next_step(void)
 {
     const struct timespec nap = { .tv_nsec = 2000000 };
-    int woken = 0;
+    double seconds;
+    int told = 0;
     for (;;) {
-        MPI_Iprobe(0, WAKE_TAG, MPI_COMM_WORLD, &woken, MPI_STATUS_IGNORE);
-        if (woken)
+        MPI_Iprobe(0, WAKE_TAG, MPI_COMM_WORLD, &told, MPI_STATUS_IGNORE);
+        if (told)
             break;
         nanosleep(&nap, NULL);
     }
-    MPI_Recv(NULL, 0, MPI_BYTE, 0, WAKE_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&seconds, 1, MPI_DOUBLE, 0, WAKE_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return seconds;
+}
+
+static void sleep_until_woken(void)
+{
+    /* Rank 0 says first in what it hangs. */
+    enum { LATER_SECONDS = 2 };
+    double seconds;
+    while ((seconds = next_step()) > ALL_STEPS)
+        patience_start(seconds + LATER_SECONDS, "a step of the first and the last rank");
+    patience_end();
+}
+
+static void tell_between(double seconds)
+{
+    for (int rank = 1; bench.rank == 0 && rank < bench.ranks - 1; rank++)
+        MPI_Send(&seconds, 1, MPI_DOUBLE, rank, WAKE_TAG, MPI_COMM_WORLD);
 }
 
 MPI_Comm pair_enter(void)
@@ -33,6 +55,10 @@ MPI_Comm pair_enter(void)
 void pair_leave(MPI_Comm *pair)
 {
     MPI_Comm_free(pair);
-    for (int rank = 1; bench.rank == 0 && rank < bench.ranks - 1; rank++)
-        MPI_Send(NULL, 0, MPI_BYTE, rank, WAKE_TAG, MPI_COMM_WORLD);
+    tell_between(ALL_STEPS);
+}
+
+void pair_step(double seconds)
+{
+    tell_between(seconds);
 }

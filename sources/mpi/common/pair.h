@@ -18,6 +18,10 @@
  * others sleep, and get MPI_COMM_NULL after the pair has left. */
 MPI_Comm pair_enter(void);
 
+/* On rank 0, before a step of the pair that may hang: the others end, too, if no other step follows
+ * within somewhat more than so many seconds. A launcher may overlook them where the pair has ended. */
+void pair_step(double seconds);
+
 /* Collective over the pair: frees it and wakes the others. */
 void pair_leave(MPI_Comm *pair);
 
