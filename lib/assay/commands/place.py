@@ -108,6 +108,8 @@ def place(
         if command:
             planned = files.with_plan(launcher, str(output.absolute()), before.mpi.library, command)
             measured = turns.in_turn(turns.runner([({}, command), planned]), LEAST)
+    elif command and not as_json:
+        print_line(out, 'the command was not run: nothing is to be changed')
     if as_json:
         print(show.as_json(made, how, measured))
     if how and not as_json:
