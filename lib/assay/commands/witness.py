@@ -141,7 +141,7 @@ def run(
         some = [one for one in started if one[0].exists()] or started[:1]
         for path, words_of_it in some:
             own = picture and picture.with_stem(picture.stem + path.stem[len(report.stem) :])
-            _tell(path, words_of_it if len(some) > 1 else '', own)
+            _tell(path, words_of_it, len(some) > 1, own)
         if not (unseen or started or problems):
             print(
                 'assay witness: nothing was recorded: no program with an MPI was started by mpirun, '
@@ -153,20 +153,22 @@ def run(
     raise typer.Exit(code)
 
 
-def _tell(report: Path, words: str, picture: Path | None) -> None:
+def _tell(report: Path, words: str, is_one_of_many: bool, picture: Path | None) -> None:
     """What the witness saw of a program that has ended; nothing changes its exit code any more.
 
-    :param words: that started it, if there were several.
+    :param words: that started it.
     """
     from assay.report.console import console, print_line
     from assay.report.witness import show_answer
-    from assay.running.program import keep_lines
+    from assay.running.program import alone, keep_lines
     from assay.witness.reading import WitnessError, read_witness
 
     out = console(errors=True)
     try:
         seen, problems = keep_lines(report, read_witness(report))
-        print_line(out, f'\nThe witness saw{" of " if words else ""}{words}:')
+        print_line(out, f'\nThe witness saw{f" of {words}" if is_one_of_many else ""}:')
+        if fault := alone(words, seen.ranks):
+            print_line(out, fault)
         show_answer(seen, out)
         for problem in problems:
             print_line(out, problem)

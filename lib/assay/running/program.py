@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from assay import AssayError, locks, paths, say
@@ -700,6 +701,30 @@ def launches(folder: Path) -> list[tuple[Path, str]]:
     files = sorted(folder.glob('[0-9]*'), key=lambda file: int(file.name))
     found = [json.loads(file.read_text()) for file in files]
     return [(Path(report), words) for report, words in found]
+
+
+def alone(words: str, ranks: int) -> str | None:
+    """Why a report has one rank of many, as a sentence; None if it need not have more.
+
+    :param words: of the launch.
+    """
+    try:
+        line = read_line(shlex.split(words))
+    except AssayError:  # a program that a script has removed since
+        return None
+    options = line.words[: min(line.programs)]
+    asked = 0
+    for word, after in pairwise([*options, '']):
+        found = re.fullmatch(r'(-np?|--np?|--ntasks)(?:=?(\d+))?', word)
+        if found and line.launcher and (count := found[2] or after).isdigit():
+            asked = int(count)
+    if not asked > ranks == 1:
+        return None
+    return (
+        f'{Path(line.launcher).name} was asked for {asked} ranks, and each ran alone, as rank 0 of '
+        '1: launcher and program are not of one MPI, or Slurm does not start this one '
+        '(`srun --mpi=list` shows which it can)'
+    )
 
 
 def problems_of_launches(folder: Path) -> list[str]:
