@@ -9,8 +9,14 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool has_own; /* the program has set a handler of its own */
 
+/* Not one of MPI's, which may not be freed, and which the witness needs no silence from: they end the
+ * program when its own call fails, and that is before the witness looks at it. */
 static bool is_own(MPI_Errhandler handler)
 {
+#ifdef MPI_ERRORS_ABORT
+    if (handler == MPI_ERRORS_ABORT)
+        return false;
+#endif
     return handler != MPI_ERRORS_ARE_FATAL && handler != MPI_ERRORS_RETURN;
 }
 

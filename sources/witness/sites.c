@@ -73,6 +73,18 @@ static _Unwind_Reason_Code look(struct _Unwind_Context *context, void *argument)
     return _URC_NO_REASON;
 }
 
+/* A return address as it stands on the stack: AArch64 may have signed it, in the bits that no address
+ * of a program has. */
+static uintptr_t read_address(uintptr_t place)
+{
+    uintptr_t address;
+    memcpy(&address, (const void *)place, sizeof address);
+#ifdef __aarch64__
+    address &= ((uintptr_t)1 << 48) - 1;
+#endif
+    return address;
+}
+
 /* Where in its frame a library keeps the address that it returns to. */
 static void measure_frame(struct site *site, uintptr_t frame)
 {
@@ -82,10 +94,8 @@ static void measure_frame(struct site *site, uintptr_t frame)
     if (!found.caller_s || !found.size || found.size > LARGEST || found.size % sizeof(uintptr_t))
         return;
     for (size_t at = found.size; at; at -= sizeof(uintptr_t)) {
-        uintptr_t word;
-        memcpy(&word, (const void *)(frame + at - sizeof word), sizeof word);
-        if (word == found.caller_s) {
-            site->beyond = (uint32_t)(at - sizeof word);
+        if (read_address(frame + at - sizeof(uintptr_t)) == found.caller_s) {
+            site->beyond = (uint32_t)(at - sizeof(uintptr_t));
             site->frame = (uint32_t)found.size;
             return;
         }
@@ -124,7 +134,7 @@ struct site *site_find(struct sites *of, enum call call, uintptr_t address, uint
         site = *near;
         if (!site->frame)
             break;
-        memcpy(&address, (const void *)(frame + site->beyond), sizeof address);
+        address = read_address(frame + site->beyond);
         frame += site->frame;
     }
     return site;

@@ -53,6 +53,20 @@ static inline bool site_is(const struct site *site, uintptr_t address, enum call
 /* `frame`: the stack as it was before the call of the wrapper. NULL without memory. */
 struct site *site_find(struct sites *sites, enum call call, uintptr_t address, uintptr_t frame);
 
+/* The stack as it was before the call of the wrapper that this is in. Compilers that cannot say it give
+ * NULL: then calls from a library of bindings are that library's. Clang's is off on some machines, by the
+ * same for all calls of a wrapper, which does not matter. */
+#if defined __has_builtin
+#if __has_builtin(__builtin_dwarf_cfa)
+#define STACK_BEFORE() ((uintptr_t)__builtin_dwarf_cfa())
+#endif
+#elif defined __GNUC__
+#define STACK_BEFORE() ((uintptr_t)__builtin_dwarf_cfa())
+#endif
+#ifndef STACK_BEFORE
+#define STACK_BEFORE() ((uintptr_t)0)
+#endif
+
 /* Of the wrapper that this becomes a part of. */
 static inline __attribute__((always_inline)) struct site *site_here(struct sites *sites,
                                                                     enum call call)
@@ -61,7 +75,7 @@ static inline __attribute__((always_inline)) struct site *site_here(struct sites
     struct site *site = sites->near[site_place(address)];
     if (site_is(site, address, call) && !site->frame)
         return site;
-    return site_find(sites, call, address, (uintptr_t)__builtin_dwarf_cfa());
+    return site_find(sites, call, address, STACK_BEFORE());
 }
 
 /* Adds what a thread's sites have to the rank's, and empties them. `scales`: by which the time of each

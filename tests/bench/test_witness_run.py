@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 import pytest
@@ -17,7 +18,14 @@ LATE = 0.05  # seconds, of each of three sends
 
 
 @pytest.fixture
-def started(mpi, surroundings, build, compiled, tmp_path, monkeypatch):
+def launched(tmp_path):
+    """A folder for what is known of launches."""
+    (tmp_path / 'launched').mkdir()
+    return tmp_path / 'launched'
+
+
+@pytest.fixture
+def started(mpi, surroundings, build, compiled, tmp_path, launched, monkeypatch):
     """Prepares and runs a line in the test's folder; the witness is built once for all tests."""
     library = build('assay_witness') / 'libassay_witness.so'
     monkeypatch.setattr(program, 'build_witness', lambda of: library)
@@ -26,7 +34,7 @@ def started(mpi, surroundings, build, compiled, tmp_path, monkeypatch):
             monkeypatch.setenv(name, surroundings[name])
 
     def run(*words, report='r.json'):
-        line, unseen = program.prepare([*map(str, words)], tmp_path / report)
+        line, unseen = program.prepare([*map(str, words)], tmp_path / report, launched)
         assert unseen is None
         return run_command(line, surroundings, tmp_path, 120, cwd=tmp_path)
 
@@ -68,23 +76,44 @@ def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
     assert lines.count('(sites.c:') == 5 and ' new ' not in lines
 
 
-def test_another_tool_is_refused(mpi, started, compiled, tmp_path, monkeypatch):
+def test_launches_of_a_script(mpi, started, compiled, tmp_path, launched):
+    """Each has a report of its own, however the script finds its launcher."""
+    (tmp_path / 'bin').mkdir()
+    (tmp_path / 'bin/mpiexec').write_text(f'#!/bin/sh\nexec {mpi.launcher} "$@"\n')
+    script = tmp_path / 'job'
+    script.write_text(
+        f'#!/bin/sh\n{mpi.launcher} --version >version 2>&1\n{mpi.launcher} -n 2 {compiled("sites")}\n'
+        f'PATH={tmp_path}/bin:$PATH\nmpiexec -n 2 {compiled("sites")}\nexit 6\n'
+    )
+    for file in (script, tmp_path / 'bin/mpiexec'):
+        file.chmod(0o755)
+    done = started(script)
+    assert (done.code, done.out) == (6, ''), done.err
+    assert [path.name for path, _ in program.launches(launched)] == ['r.json', 'r-2.json']
+    assert not program.problems_of_launches(launched)
+    for path, words in program.launches(launched):
+        assert read_witness(path).ranks == 2 and words.endswith('/sites')
+
+
+def test_another_tool_is_refused(mpi, started, compiled, tmp_path, launched, monkeypatch):
+    there = (tmp_path / 'r.json', launched)
     tool = tmp_path / 'libtool.so'
     source = tmp_path / 'tool.c'
     source.write_text(
         '#include <mpi.h>\nint MPI_Barrier(MPI_Comm c) { return PMPI_Barrier(c); }\n'
         'int MPI_Init(int *c, char ***v) { return PMPI_Init(c, v); }\n'
     )
-    subprocess.run([mpi.cc, '-shared', '-fPIC', source, '-o', tool], check=True)
+    surroundings = {**os.environ, **mpi.env}
+    subprocess.run([mpi.cc, '-shared', '-fPIC', source, '-o', tool], check=True, env=surroundings)
     monkeypatch.setenv('LD_PRELOAD', str(tool))
     with pytest.raises(program.AssayError, match=r'libtool\.so wraps MPI calls too'):
-        program.prepare([mpi.launcher, '-n', '1', str(compiled('sites'))], tmp_path / 'r.json')
+        program.prepare([mpi.launcher, '-n', '1', str(compiled('sites'))], *there)
 
 
-def test_a_static_program_is_only_run(tmp_path, monkeypatch):
+def test_a_static_program_is_only_run(tmp_path, launched):
     source, static = tmp_path / 'a.c', tmp_path / 'a'
     source.write_text('int main(void) { return 4; }\n')
     if subprocess.run(['cc', '-static', source, '-o', static], capture_output=True).returncode:
         pytest.skip('this compiler links nothing statically')
-    words, unseen = program.prepare([str(static)], tmp_path / 'r.json')
+    words, unseen = program.prepare([str(static)], tmp_path / 'r.json', launched)
     assert words == [str(static)] and 'is linked statically' in unseen

@@ -66,6 +66,20 @@ def test_a_wrong_answer_is_told(read, old, new, told):
     assert any(told in fault for fault in faults if fault)
 
 
+@pytest.mark.parametrize(
+    ('old', 'new', 'is_refused'),
+    [('1/s', '1/s', False), ('1/s', 'atoms/s', True), ('better: higher', 'better: lower', True)],
+)
+def test_figures_of_one_name_are_of_one_kind(read, old, new, is_refused):
+    entry = ENTRY.partition('applications:\n')[2]
+    both = ENTRY + entry.replace('lammps:', 'other:').replace(old, new)
+    if is_refused:
+        with pytest.raises(ApplicationsError, match=r'other.figures.steps: lammps has a figure'):
+            read(both)
+    else:
+        assert [*read(both)] == ['lammps', 'other']
+
+
 def test_bounds_are_a_reference_that_can_fail(read, tmp_path):
     steps = read(ENTRY)['lammps'].figures['steps']
     held = Reference.read(steps.reference, tmp_path)

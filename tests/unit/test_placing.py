@@ -2,6 +2,10 @@
 
 import itertools
 import json
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -290,6 +294,23 @@ def test_files_of_launchers():
         files.with_plan('slurm', 'F', '', ['time', 'srun', 'ls'])
 
 
+def test_seats_that_share_cores_need_leave():
+    """As those of ranks that are not bound: Open MPI 5 starts nothing otherwise."""
+    seats = planned(ring(2, 2, dealt=True, pairs_only=True)).seats
+    assert not seats.overlap
+    assert replace(seats, cores=(frozenset({0, 1}), *seats.cores[1:])).overlap
+    new, old = 'Open MPI v5.0.9, package', 'Open MPI v4.1.4, package'
+    leave = ['--bind-to', ':overload-allowed']
+
+    def made(library, *options):
+        return files.with_plan('openmpi', 'F', library, ['mpirun', *options, 'ls'], True)[1]
+
+    assert made(new) == ['mpirun', '--map-by', 'rankfile:file=F', *leave, 'ls']
+    own = ['--bind-to', 'none']
+    assert made(new, *own) == ['mpirun', '--map-by', 'rankfile:file=F', *own, 'ls']
+    assert made(old) == ['mpirun', '--rankfile', 'F', 'ls']
+
+
 def test_roles_are_dealt_by_seats_and_not_by_ranks():
     """Three ranks in a circle: what is planned for whom, and who plays whom, are inverse."""
     made = planned(ring(2, 4, dealt=True))
@@ -353,6 +374,26 @@ def test_runs_in_turn_until_decided():
     assert turns.in_turn(stopped, 0.02) == turns.Turns(((), ()), None)
     with pytest.raises(AssayError, match='false: exit code 1'):
         turns.runner([({}, ['false'])])(0)
+
+
+def test_a_launcher_that_is_interrupted_cleans_up(tmp_path):
+    """What was measured counts, and nobody kills the launcher meanwhile."""
+    launcher = (
+        'trap "sleep 0.5; : >cleaned; exit 1" INT; : >ready; while :; do sleep 0.05; done'
+    )
+    code = (
+        'from assay.placing import turns; '
+        f'print(turns.in_turn(turns.runner([({{}}, ["sh", "-c", {launcher!r}])]), 0.02))'
+    )
+    with subprocess.Popen(
+        [sys.executable, '-c', code], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as run:
+        end = time.monotonic() + 60
+        while not (tmp_path / 'ready').exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        run.send_signal(signal.SIGINT)
+        out, _ = run.communicate(timeout=60)
+    assert out == 'Turns(seconds=((), ()), decision=None)\n' and (tmp_path / 'cleaned').exists()
 
 
 # What messages cost -------------------------------------------------------------------------------
@@ -429,10 +470,13 @@ def test_the_command(tmp_path, monkeypatch):
     packed = witnessed.write(tmp_path / 'p.json', ring(2, 4, dealt=False))
     ended = call('place', packed, '--for', 'slurm', '-o', tmp_path / 'none')
     assert ended.stdout.startswith('leave it: ') and not (tmp_path / 'none').exists()
+    ended = call('place', packed, '--for', 'slurm', '--', 'srun', 'false')
+    assert 'the command was not run: ' in ended.stdout and ended.exit_code == 0
     for words, why in (
         (['--for', 'slrm'], 'did you mean slurm'),
         (['--stay', 'x'], 'not a list of numbers'),
         (['--', 'mpirun', 'app'], 'name that with --for'),
+        (['--for', 'slurm', '--check', path, '--', 'srun', 'ls'], 'a run that has ended'),
     ):
         with pytest.raises(AssayError, match=why):
             call('place', path, *words)

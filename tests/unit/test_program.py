@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -49,13 +50,13 @@ def test_the_program_of_a_line(folder, line):
     words = shlex.split(line)
     found = program.read_line(words)
     first = words.index('app') if 'app' in words else words.index('./app')
-    assert found.programs == [first]
+    assert [*found.programs] == [first]
 
 
 def test_each_part_of_a_line_has_a_program(folder):
     words = shlex.split('mpirun -n 1 ./app : -n 2 -x A ./app b : -n 1 app')
-    assert program.read_line(words).programs == [3, 9, 14]
-    made = program.read_line(words).with_witness('/w.so', folder / 'r.json')
+    assert [*program.read_line(words).programs] == [3, 9, 14]
+    made = program.read_line(words).preloading([Path('/w.so')], {'A': 'b c'})
     assert made.count('/w.so') == 3 and made[-1] == './app'
     assert [word for word in made if word in words] == [*words[:14], './app']  # in their order
 
@@ -64,7 +65,8 @@ def test_a_program_is_looked_for_where_it_starts(folder):
     (folder / 'run').mkdir()
     (folder / 'app').rename(folder / 'run' / 'app')
     for option in ('-wdir', '--wdir', '-wd', '-D'):
-        assert program.read_line(['mpirun', option, 'run', '-n', '2', './app']).programs == [5]
+        found = program.read_line(['mpirun', option, 'run', '-n', '2', './app'])
+        assert found.programs == {5: Path('run')}
     with pytest.raises(AssayError, match='no program was found'):
         program.read_line(['mpirun', '-n', '2', './app'])
 
@@ -88,11 +90,12 @@ def test_a_line_without_a_program_is_not_started(folder, line, told):
 def test_what_a_user_preloads_stays_first(folder, monkeypatch):
     (folder / 'app').write_text('#!/bin/sh\necho "$LD_PRELOAD|$ASSAY_WITNESS_REPORT|$*"; exit 3\n')
     for before, wanted in ((None, ''), ('/nowhere/tool.so', '/nowhere/tool.so:')):
-        made = program.read_line(['./app', 'a b', '*']).with_witness('/no/w.so', folder / 'r.json')
+        given = {'ASSAY_WITNESS_REPORT': f'{folder}/r $x.json'}
+        made = program.read_line(['./app', 'a b', '*']).preloading([Path('/no/w.so')], given)
         env = {'PATH': os.environ['PATH']} | ({'LD_PRELOAD': before} if before else {})
         done = subprocess.run(made, capture_output=True, text=True, env=env)
         assert done.returncode == 3
-        assert done.stdout == f'{wanted}/no/w.so|{folder}/r.json|a b *\n'
+        assert done.stdout == f'{wanted}/no/w.so|{folder}/r $x.json|a b *\n'
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,7 @@ def test_a_container_gets_nothing(folder, monkeypatch, line, told):
     (folder / name).write_text('#!/bin/sh\n')
     (folder / name).chmod(0o755)
     monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
-    words, unseen = program.prepare(line.split(), folder / 'r.json')
+    words, unseen = program.prepare(line.split(), folder / 'r.json', folder)
     assert words == line.split() and told in unseen
 
 
@@ -126,7 +129,7 @@ def test_another_file_is_not_removed(folder):
     ('script', 'code'), [('exit 0', 0), ('exit 77', 77), ('kill -9 $$', 137), ('kill -15 $$', 143)]
 )
 def test_the_exit_code_is_the_programs(script, code):
-    assert program.run_passing_signals(['sh', '-c', script]) == code
+    assert program.run_passing_signals(['sh', '-c', script]) == (code, set())
 
 
 def test_the_environment_is_the_users(monkeypatch, capfd):
@@ -137,18 +140,94 @@ def test_the_environment_is_the_users(monkeypatch, capfd):
     assert capfd.readouterr().out == '/users/modules|none\n'
 
 
-def test_signals_reach_the_program(tmp_path):
-    """Those sent to the command alone; it ends when the program has ended."""
+@pytest.mark.parametrize('send', [os.kill, os.killpg], ids=['alone', 'group'])
+def test_a_signal_reaches_the_program_once(tmp_path, send):
+    """Also one that `timeout` or Slurm sends to the whole group."""
     ready = tmp_path / 'ready'
-    inner = f'trap "echo got; exit 5" USR1; : >{ready}; while :; do sleep 0.05; done'
+    # The shell counts what comes until both have had the time to come.
+    inner = (
+        f'n=0; trap "n=\\$((n+1))" USR1; trap "exit \\$((4+n))" USR2; : >{ready}; '
+        'while :; do sleep 0.05; done'
+    )
     code = (
         'import sys; from assay.running import program; '
-        f'sys.exit(program.run_passing_signals(["sh", "-c", {inner!r}]))'
+        f'sys.exit(program.run_passing_signals(["sh", "-c", {inner!r}])[0])'
+    )
+    with subprocess.Popen([sys.executable, '-c', code], start_new_session=True) as run:
+        end = time.monotonic() + 60
+        while not ready.exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        send(run.pid, signal.SIGUSR1)
+        time.sleep(0.3)
+        run.send_signal(signal.SIGUSR2)
+        assert run.wait(timeout=60) == 5
+
+
+def test_what_it_started_ends_when_it_is_killed(tmp_path):
+    ready = tmp_path / 'ready'
+    inner = f'trap "echo ended; exit" TERM; : >{ready}; while :; do sleep 0.05; done'
+    code = (
+        'from assay.running import program; '
+        f'program.run_passing_signals(["sh", "-c", {inner!r}])'
     )
     with subprocess.Popen([sys.executable, '-c', code], stdout=subprocess.PIPE, text=True) as run:
         end = time.monotonic() + 60
         while not ready.exists() and time.monotonic() < end:
             time.sleep(0.02)
-        run.send_signal(signal.SIGUSR1)
-        out, _ = run.communicate(timeout=60)
-    assert (out, run.returncode) == ('got\n', 5)
+        run.kill()
+        assert run.communicate(timeout=60)[0] == 'ended\n'
+
+
+def test_the_mpi_in_another_folder_is_seen(folder, monkeypatch):
+    """A relative path is one from the folder that the launcher starts the program in."""
+    (folder / 'run').mkdir()
+    (folder / 'app').rename(folder / 'run' / 'app')
+    seen = []
+    monkeypatch.setattr(program, '_libraries', lambda file: (seen.append(file.absolute()), ([], False))[1])
+    program.look_at(program.read_line('mpirun -n 1 -wdir run ./app : -n 1 ./core'.split()))
+    assert seen == [folder / 'run/app', folder / 'core']
+
+
+@pytest.mark.parametrize(
+    ('content', 'kind'),
+    [
+        (b'\0ompi_mpi_comm_world\0', 'openmpi'),
+        (b'\0MPIR_Process\0HPE MPT 2.25\0', 'mpich'),
+        (b'\0HPE MPT 2.25  08/12/21\0', 'HPE MPT'),
+        (b'\0SGI MPT 2.14\0', 'HPE MPT'),
+        (b'\0Platform MPI 9.1.4\0', 'IBM Platform MPI'),
+        (b'\0nothing that is known', 'mpich'),
+    ],
+)
+def test_whose_handles_a_library_has(tmp_path, content, kind):
+    library = tmp_path / 'libmpi.so'
+    library.write_bytes(content)
+    assert program._kind(library) == kind
+    if kind not in ('openmpi', 'mpich'):
+        with pytest.raises(AssayError, match=f'is of {kind}: its handles are its own'):
+            program.choose_mpi(program.Program(library, (library,), library), 'mpirun')
+
+
+def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):
+    """What a script starts must not fail because of us; what is asked of a launcher is no launch."""
+    monkeypatch.setenv('LD_PRELOAD', f'/users/tool.so:{program.paths.BUILDS}/launch-1.so')
+    monkeypatch.setenv('ASSAY_WITNESS_LAUNCH', 'x')
+    for words in (['mpirun', '--version'], ['mpirun', '-n', '2', './lost']):
+        assert program.launch(words, folder / 'r.json', folder) == words
+    assert (os.environ['LD_PRELOAD'], 'ASSAY_WITNESS_LAUNCH' in os.environ) == (
+        '/users/tool.so',
+        False,
+    )
+    (told,) = program.problems_of_launches(folder)
+    assert told.startswith('mpirun -n 2 ./lost: no program was found')
+    assert not program.launches(folder)
+
+
+@pytest.mark.parametrize(
+    ('options', 'ranks', 'is_told'),
+    [('-n 2', 1, True), ('--ntasks=2', 1, True), ('-n2', 1, True), ('-n 1', 1, False)]
+    + [('-n 2', 2, False), ('', 1, False)],
+)
+def test_ranks_that_did_not_find_each_other(folder, options, ranks, is_told):
+    told = program.alone(f'srun {options} ./app -n 4', ranks)
+    assert bool(told) is is_told and (not told or 'srun was asked for 2 ranks' in told)

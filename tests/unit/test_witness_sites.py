@@ -119,6 +119,19 @@ def test_lines_are_looked_up_in_the_build_that_ran(tmp_path):
     assert not found and 'is another build than the one that ran' in problems[0]
 
 
+def test_a_name_is_only_of_its_function(monkeypatch):
+    """Of a stripped file a tool names what stands before; symbols may stand within others."""
+    table = '0000000000000100 0000000000000080 T all\n0000000000000110 0000000000000008 t part\n'
+    said = {'nm': table, 'addr2line': 'all\n??:0\n' * 4}
+    monkeypatch.setattr(
+        sites.subprocess,
+        'run',
+        lambda command, **_: subprocess.CompletedProcess(command, 0, said[command[0]]),
+    )
+    found = sites._look_up('addr2line', 'lib.so', ['0xff', '0x100', '0x17f', '0x180'])
+    assert [name for name, *_ in found.values()] == ['', 'all', 'all', '']
+
+
 def test_lines_that_were_kept_are_read(tmp_path):
     path = write(tmp_path / 'r.json', job([part(site('0x10'))]))
     (tmp_path / 'r.json.lines').write_text('{"ab12": {"0x10": ["exchange", "/src/halo.c", 12]}}')

@@ -68,7 +68,7 @@ class SiteApplicationCheck(
             not re.search(self.entry.environments, environment),
             f'{self.application} does not run in {environment}: its entry says so',
         )
-        self.env_vars = {**self.env_vars, **self.entry.variables}
+        self.env_vars = {**self.entry.variables, **self.env_vars}
 
     @property
     def program(self) -> Path:

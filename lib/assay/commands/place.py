@@ -88,7 +88,10 @@ def place(
         kept = parse_cpus(stay)
     except ValueError as error:
         raise AssayError(f'--stay {stay}: {error}') from None
+    if command and check:
+        raise AssayError('--check holds a run that has ended: leave out the command, or --check.')
     before = _read(report)
+    library = before.mpi.library
     hosts = [host.name for host in before.hosts]
     by_node = launcher is not None and files.LAUNCHERS[launcher].by_node
     made = plan(before, costs_of(hosts, system, cases, load()), kept, by_node)
@@ -103,11 +106,15 @@ def place(
     if launcher is not None and written:
         write_whole(output, files.LAUNCHERS[launcher].content(made))
         if not as_json:
-            use = files.in_words(launcher, str(output), before.mpi.library)
+            use = files.in_words(launcher, str(output), library, made.seats.overlap)
             print_line(out, f'{output}: {use}')
         if command:
-            planned = files.with_plan(launcher, str(output.absolute()), before.mpi.library, command)
+            planned = files.with_plan(
+                launcher, str(output.absolute()), library, command, made.seats.overlap
+            )
             measured = turns.in_turn(turns.runner([({}, command), planned]), LEAST)
+    elif command and not as_json:
+        print_line(out, 'the command was not run: nothing is to be changed')
     if as_json:
         print(show.as_json(made, how, measured))
     if how and not as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -121,37 +122,53 @@ def run(
       assay witness run -o after.json -- srun -n 64 ./program
       assay witness before.json after.json
     """
-    from assay.running.program import prepare, run_passing_signals
+    from assay.running.program import launches, prepare, problems_of_launches, run_passing_signals
 
     report = output.absolute()
+    with tempfile.TemporaryDirectory(prefix='assay-witness-') as name:
+        try:
+            _assert_page(picture)
+            words, unseen = prepare(line, report, Path(name))
+            code, _ = run_passing_signals(words)
+        except AssayError as error:
+            print(f'assay: {error}', file=sys.stderr)
+            raise typer.Exit(2) from None
+        started, problems = launches(Path(name)), problems_of_launches(Path(name))
     try:
-        _assert_page(picture)
-        words, unseen = prepare(line, report)
-        code = run_passing_signals(words)
-    except AssayError as error:
-        print(f'assay: {error}', file=sys.stderr)
-        raise typer.Exit(2) from None
-    try:
-        _tell(report, unseen, picture)
+        for problem in [unseen] if unseen else problems:
+            print(f'assay witness: nothing was recorded: {problem}', file=sys.stderr)
+        # Of a script's launches some start no MPI program.
+        some = [one for one in started if one[0].exists()] or started[:1]
+        for path, words_of_it in some:
+            own = picture and picture.with_stem(picture.stem + path.stem[len(report.stem) :])
+            _tell(path, words_of_it, len(some) > 1, own)
+        if not (unseen or started or problems):
+            print(
+                'assay witness: nothing was recorded: no program with an MPI was started by mpirun, '
+                'mpiexec, srun or another launcher',
+                file=sys.stderr,
+            )
     except KeyboardInterrupt:  # the program has ended, and has its exit code
         print('assay witness: stopped before all lines were looked up', file=sys.stderr)
     raise typer.Exit(code)
 
 
-def _tell(report: Path, unseen: str | None, picture: Path | None) -> None:
-    """What the witness saw of a program that has ended; nothing changes its exit code any more."""
+def _tell(report: Path, words: str, is_one_of_many: bool, picture: Path | None) -> None:
+    """What the witness saw of a program that has ended; nothing changes its exit code any more.
+
+    :param words: that started it.
+    """
     from assay.report.console import console, print_line
     from assay.report.witness import show_answer
-    from assay.running.program import keep_lines
+    from assay.running.program import alone, keep_lines
     from assay.witness.reading import WitnessError, read_witness
 
     out = console(errors=True)
-    if unseen:
-        print_line(out, f'assay witness: nothing was recorded: {unseen}')
-        return
     try:
         seen, problems = keep_lines(report, read_witness(report))
-        print_line(out, '\nThe witness saw:')
+        print_line(out, f'\nThe witness saw{f" of {words}" if is_one_of_many else ""}:')
+        if fault := alone(words, seen.ranks):
+            print_line(out, fault)
         show_answer(seen, out)
         for problem in problems:
             print_line(out, problem)

@@ -101,7 +101,8 @@ class SiteApplication(Entry):
     :param inputs: files that are copied into the folder that it runs in.
     :param answer: what its output has to say; without that a wrong run would pass.
     :param threads: of each rank.
-    :param variables: that the job has.
+    :param variables: that the job has; those by which a fabric is forced, or a layout made, count
+        before these.
     """
 
     command: Annotated[list[str], Field(min_length=1)]
@@ -134,6 +135,20 @@ class Applications(Entry):
     """The file."""
 
     applications: dict[Name, SiteApplication]
+
+    @model_validator(mode='after')
+    def _figures_are_of_one_kind(self) -> Applications:
+        """A contract knows figures of the check by name alone."""
+        first: dict[str, str] = {}
+        for name, one in self.applications.items():
+            for figure, own in one.figures.items():
+                other = first.setdefault(figure, name)
+                if self.applications[other].figures[figure].quantity != own.quantity:
+                    raise ValueError(
+                        f'{name}.figures.{figure}: {other} has a figure of that name with another '
+                        'unit or direction: give one of them another name'
+                    )
+        return self
 
 
 def _number(text: str | None) -> float | None:

@@ -33,14 +33,15 @@ class Launcher:
     """What a launcher takes.
 
     :param content: of its file.
-    :param options: that follow the launcher's name, given the file's and rank 0's MPI library.
+    :param options: that follow the launcher's name, given the file's, rank 0's MPI library, and
+        whether seats overlap.
     :param variables: of its environment, given the file's name.
     :param by_node: whether it chooses nodes alone.
     :param starters: the programs that a command for it begins with.
     """
 
     content: Callable[[Plan], str]
-    options: Callable[[str, str], list[str]] = lambda _, __: []
+    options: Callable[[str, str, bool], list[str]] = lambda *_: []
     variables: Callable[[str], dict[str, str]] = lambda _: {}
     by_node: bool = False
     starters: tuple[str, ...] = ('srun', 'aprun')
@@ -77,12 +78,16 @@ def role_of_each(plan: Plan) -> list[int]:
     return [int(rank) for rank in np.argsort(plan.seat)]
 
 
-def _rankfile_option(name: str, library: str) -> list[str]:
-    """Of mpirun: Open MPI 5 has another word for it than those before."""
+def _rankfile_option(name: str, library: str, overlap: bool) -> list[str]:
+    """Of mpirun: Open MPI 5 has another word for it than those before, and shares no core unless it
+    is told to.
+    """
     if re.match(r'Open MPI v[1-4]\.', library):
         return ['--rankfile', name]
-    return ['--map-by', f'rankfile:file={name}']
+    return ['--map-by', f'rankfile:file={name}', *_OVERLOAD[: 2 * overlap]]
 
+
+_OVERLOAD = ('--bind-to', ':overload-allowed')
 
 #: By the words of the option that chooses one.
 LAUNCHERS: Final = {
@@ -91,7 +96,7 @@ LAUNCHERS: Final = {
     ),
     'slurm': Launcher(
         hosts,
-        lambda _, __: ['--distribution=arbitrary'],
+        lambda *_: ['--distribution=arbitrary'],
         lambda name: {'SLURM_HOSTFILE': name},
         by_node=True,
     ),
@@ -106,17 +111,17 @@ LAUNCHERS: Final = {
 }
 
 
-def in_words(launcher: str, name: str, library: str) -> str:
+def in_words(launcher: str, name: str, library: str, overlap: bool = False) -> str:
     """How the file of a launcher is used."""
     if launcher == SPLIT:
         return f'MPI_Comm_split(MPI_COMM_WORLD, 0, KEY, ...), KEY being line rank + 1 of {name}'
     one = LAUNCHERS[launcher]
-    words = [one.starters[0], *one.options(name, library), '...']
+    words = [one.starters[0], *one.options(name, library, overlap), '...']
     return ' '.join([*(f'{key}={value}' for key, value in one.variables(name).items()), *words])
 
 
 def with_plan(
-    launcher: str, name: str, library: str, command: Sequence[str]
+    launcher: str, name: str, library: str, command: Sequence[str], overlap: bool = False
 ) -> tuple[dict[str, str], list[str]]:
     """The variables and words of a command that starts a program as planned.
 
@@ -131,7 +136,7 @@ def with_plan(
             f'{command[0]}: a command that is started as planned begins with the launcher itself, '
             f'{" or ".join(one.starters)}'
         )
-    program = read_line(command).programs[0]
+    program = min(read_line(command).programs)
     own, within, words = False, '', []
     for word, after in pairwise([*command[1:program], '']):
         name_of, _, value = word.partition('=')
@@ -144,7 +149,9 @@ def with_plan(
             within = _within(joined) or within
         else:
             words.append(word)
-    options = one.options(name, library)
+    # How the command binds ranks stays.
+    binds = any(re.match('--?bind-to(=|$)', word) for word in words)
+    options = one.options(name, library, overlap and not binds)
     if options and launcher == 'slurm':
         options = [*options[:-1], options[-1] + within]
     return one.variables(name), [command[0], *options, *words, *command[program:]]

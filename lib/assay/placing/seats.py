@@ -42,6 +42,12 @@ class Seats:
     hosts: tuple[str, ...]
     cores: tuple[frozenset[int], ...]
 
+    @property
+    def overlap(self) -> bool:
+        """Whether two seats have a core in common, as those of ranks that are not bound."""
+        each = [(host, core) for host, its in zip(self.hosts, self.cores) for core in its]
+        return len({*each}) < len(each)
+
     def distance(self, one: int, other: int) -> int:
         """Which of :data:`DISTANCES`."""
         return int((self.groups[:, one] != self.groups[:, other]).sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -10,9 +10,13 @@ from dataclasses import dataclass
 
 from assay import AssayError, say
 from assay.results.statistics.retest import BUDGET, LOOKS, Decision, decide
+from assay.running.program import run_passing_signals
 
 #: The order of the sides of two pairs.
 ORDER = (0, 1, 1, 0)
+
+#: Signals that end it: the launcher gets them too, and has cleaned up when it ends.
+STOPS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
 
 #: Seconds of a side.
 Run = Callable[[int], float]
@@ -65,15 +69,9 @@ def runner(sides: Sequence[tuple[Mapping[str, str], Sequence[str]]]) -> Run:
     def run(side: int) -> float:
         variables, words = sides[side]
         began = time.monotonic()
-        try:
-            code = subprocess.run(
-                words,
-                env={**os.environ, **variables},
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-            ).returncode
-        except OSError as error:
-            raise AssayError(f'{words[0]}: {error.strerror}') from None
+        code, signals = run_passing_signals(words, variables, subprocess.DEVNULL)
+        if signals & STOPS:
+            raise KeyboardInterrupt
         if code:
             raise AssayError(f'{" ".join(words)}: exit code {code}')
         return time.monotonic() - began

@@ -73,9 +73,14 @@ def show_answer(report: Report, out: Console) -> None:
         f'perfect balance at most {percent(job.imbalance_share)}.',
     )
     for words in surroundings(report):
-        print_line(out, f'{words[0].upper()}{plain(words[1:])}.')
+        print_line(out, _sentence(words))
     show_sites(report, out, few=True)
     show_phases(report, out)
+
+
+def _sentence(words: str) -> str:
+    """Begun with a capital, unless with the name of a host."""
+    return f'{words[0].upper() if words.startswith("the ") else words[0]}{plain(words[1:])}.'
 
 
 def surroundings(report: Report) -> list[str]:
@@ -227,7 +232,7 @@ def show_disturbance(report: Report, out: Console) -> None:
 
     for words in disturbed([report]):
         out.print()
-        print_line(out, f'{words[0].upper()}{plain(words[1:])}.')
+        print_line(out, _sentence(words))
 
 
 def show_traffic(report: Report, out: Console) -> None:

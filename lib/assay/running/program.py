@@ -4,35 +4,47 @@ Nothing else is changed: the launcher runs as it would, on the same terminal, an
 that of the command. The program's word in the launcher's line gets a shell before it, which adds
 the witness to ``LD_PRELOAD`` and becomes the program: so the launcher and its helpers do not load
 it, whichever launcher it is, and what a user preloads is kept.
+
+A line without a launcher may start some: a job script, make, a driver. Into that a small library is
+preloaded (sources/witness/launch.c), by which each launcher that it starts comes here first.
 """
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import itertools
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 from assay import AssayError, locks, paths, say
-from assay.machine.mpi import Mpi, find_mpis
+from assay.machine import candidates
+from assay.machine.mpi import Mpi, examine_mpi, find_mpis
 from assay.machine.provenance import checksum
+from assay.mpis import strangers
 from assay.witness.report import Report
 from assay.witness.sites import find_lines
 
 LIBRARY = 'libassay_witness.so'
 
 #: What users start MPI programs with; a suffix is of the MPI, as in ``mpirun.openmpi``.
-_LAUNCHERS = re.compile(
-    r'(mpirun|mpiexec|orterun|prterun|prun|srun|flux|aprun|jsrun|ibrun|palsrun|mpirun_rsh)([.-].*)?'
+_NAMES = (
+    *('mpirun', 'mpiexec', 'orterun', 'prterun', 'prun', 'srun', 'flux', 'aprun', 'jsrun'),
+    *('ibrun', 'palsrun', 'mpirun_rsh'),
 )
+_LAUNCHERS = re.compile(rf'({"|".join(_NAMES)})([.-].*)?')
 
 #: What starts a program in a container, in which the witness's file is not there.
 _CONTAINERS = {
@@ -89,32 +101,39 @@ class Line:
     """A line that starts an MPI program.
 
     :param words: of the line.
-    :param programs: the places of the programs' words; several of a line with ``:``.
-    :param launcher: its word; the program's where it has none.
+    :param programs: the places of the programs' words, several of a line with ``:``; and the
+        folder that the launcher is told to start each in.
+    :param launcher: its word; empty where there is none.
     """
 
     words: list[str]
-    programs: list[int]
+    programs: dict[int, Path]
     launcher: str = ''
 
-    def with_witness(self, preload: str, report: Path) -> list[str]:
-        """The words, with what preloads the witness before each program.
+    def preloading(self, libraries: Iterable[Path], variables: Mapping[str, str]) -> list[str]:
+        """The words, with what preloads something before each program.
 
-        :param preload: what comes behind the user's own ``LD_PRELOAD``.
+        :param libraries: that come behind the user's own ``LD_PRELOAD``.
+        :param variables: that the programs get.
         """
         found: list[str] = []
+        given = [':'.join(map(str, libraries)), *map('='.join, variables.items()), '--']
         for place, word in enumerate(self.words):
             if place in self.programs:
-                found += ['/bin/sh', '-c', _SCRIPT, preload, str(report)]
+                found += ['/bin/sh', '-c', _SCRIPT, *given]
                 word = _as_started(word)
             found.append(word)
         return found
 
 
 _SCRIPT = (
-    'export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0" '
-    'ASSAY_WITNESS=profile,matrix,silent ASSAY_WITNESS_REPORT="$1"; shift; exec "$@"'
+    'export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}$0"; '
+    'while [ "$1" != -- ]; do export "$1"; shift; done; shift; exec "$@"'
 )
+
+
+def _for_report(report: Path) -> dict[str, str]:
+    return {'ASSAY_WITNESS': 'profile,matrix,silent', 'ASSAY_WITNESS_REPORT': str(report)}
 
 
 def _as_started(word: str) -> str:
@@ -132,17 +151,17 @@ def read_line(words: Sequence[str]) -> Line:
     if launcher is None or (launcher and names[0] not in _BEFORE):
         if not words or not _executable(words[0]):
             raise AssayError(f'there is no program {words[0] if words else ""!r} to run')
-        return Line([*words], [0], words[0])
+        return Line([*words], {0: Path()})
     name = names[launcher]
     start = launcher + 1
     if name == 'flux':
         if words[start : start + 1] != ['run']:
             raise AssayError('of flux only `flux run` waits for its program: use that')
         start += 1
-    programs = []
+    programs = {}
     while start < len(words):
-        place = _program(name, words, start)
-        programs.append(place)
+        place, folder = _program(name, words, start)
+        programs[place] = folder
         # Each part of a line with `:` has a program of its own.
         behind = [n for n in range(place + 1, len(words)) if words[n] == ':']
         start = behind[0] + 1 if behind else len(words)
@@ -151,8 +170,8 @@ def read_line(words: Sequence[str]) -> Line:
     return Line([*words], programs, words[launcher])
 
 
-def _program(launcher: str, words: Sequence[str], start: int) -> int:
-    """The place of the first word that is a program, and not a value of an option."""
+def _program(launcher: str, words: Sequence[str], start: int) -> tuple[int, Path]:
+    """The place of the first word that is a program, and not a value of an option; its folder."""
     kind = 'mpirun' if launcher.startswith(('mpi', 'orte', 'pr')) else launcher
     one = _ONE | _TWO | _LETTERS.get(kind, _LETTERS[''])
     place, folder = start, Path()
@@ -170,7 +189,7 @@ def _program(launcher: str, words: Sequence[str], start: int) -> int:
             break
         if not word.startswith('-'):
             if _executable(word, folder):
-                return place
+                return place, folder
             place += 1  # the value of an option that is not known here
         elif joined:
             place += 1
@@ -181,7 +200,7 @@ def _program(launcher: str, words: Sequence[str], start: int) -> int:
         else:
             place += 1
     if place < len(words) and _executable(words[place], folder):
-        return place
+        return place, folder
     raise AssayError(
         f'no program was found among {" ".join(words[start:])!r}: write its path, and all options '
         f'of {launcher} before it'
@@ -240,13 +259,13 @@ def _look_at_part(line: Line, place: int) -> Program:
         if Path(word).name in _CONTAINERS:
             name = Path(word).name
             return Program(unseen=f'{name} starts it in a container, where the witness is not')
-        if not (file := _executable(word)):
+        if not (file := _executable(word, line.programs[place])):
             continue
         libraries, is_static = _libraries(file)
         if is_static:
             return Program(unseen=f'{file} is linked statically: nothing can be preloaded into it')
         if mpis := [one for one in libraries if _MPI_LIBRARY.fullmatch(one.name)]:
-            is_one = len({_kind(one) for one in mpis}) == 1
+            is_one = len({_kind(one.resolve()) for one in mpis}) == 1
             return Program(file, tuple(libraries), mpis[0] if is_one else None)
     return Program()
 
@@ -312,6 +331,9 @@ def other_tool(program: Program, files: Iterable[Path]) -> Path | None:
     """
     wraps = re.compile(r' [TW] MPI_(Init|Send|Recv|Isend|Allreduce|Finalize|File_open)$', re.M)
     for file in filter(None, [*files, program.file, *program.libraries]):
+        with suppress(OSError):
+            if b'PMPI_' not in file.read_bytes():  # which such a tool calls
+                continue
         said = _said('nm', '-D', '--defined-only', str(file))
         if file == program.file:  # a tool may be linked into it
             said += _said('nm', '--defined-only', str(file))
@@ -323,48 +345,88 @@ def other_tool(program: Program, files: Iterable[Path]) -> Path | None:
 # The witness for it -------------------------------------------------------------------------------
 
 
+#: MPIs whose handles are neither Open MPI's nor MPICH's.
+_OWN_HANDLES = {'HPE MPT', 'IBM Platform MPI'}
+
+
+@cache
 def _kind(library: Path) -> str:
-    """Whose handles an MPI library has: Open MPI's, those of the standard's ABI, or MPICH's."""
+    """Whose handles an MPI library has: Open MPI's, those of the standard's ABI, or MPICH's; or the
+    name of the MPI whose own they are.
+    """
     if library.name.startswith('libmpi_abi'):
         return 'abi'
     with suppress(OSError):
-        if b'ompi_mpi_comm_world' in library.read_bytes():
+        content = library.read_bytes()
+        if b'ompi_mpi_comm_world' in content:
             return 'openmpi'
+        if b'MPIR_Process' in content:
+            return 'mpich'
+        if (one := strangers.in_library(content)) and one.name in _OWN_HANDLES:
+            return one.name
     return 'mpich'
 
 
 def choose_mpi(program: Program, launcher: str) -> Mpi:
     """The MPI whose compiler builds the witness: the program's, or one with the same handles.
 
+    Those that the program or its launcher is a part of are asked first: to ask all takes long.
+
     :param launcher: whose MPI is taken where the program does not tell its own.
     :raises AssayError: if there is no such compiler.
     """
-    mpis = [mpi for mpi in find_mpis() if not mpi.fault and Path(mpi.cc).exists()]
-    beside = [mpi for mpi in mpis if _starts(mpi, launcher)]
-    if program.mpi is None:
-        if not mpis:
-            raise AssayError(
-                'there is no mpicc to build the witness with: load the MPI of the program'
-            )
+    library = program.mpi.resolve() if program.mpi else None
+    kind = _kind(library) if library else None
+    if kind in _OWN_HANDLES:
+        raise AssayError(
+            f'the program runs on {library}, which is of {kind}: its handles are its own, and '
+            'there is no witness for them'
+        )
+    for mpis in (_near(library, launcher), find_mpis):
+        usable = [mpi for mpi in mpis() if not mpi.fault and Path(mpi.cc).exists()]
+        beside = [mpi for mpi in usable if _starts(mpi, launcher)]
+        if library is None:
+            if beside:
+                return beside[0]
+            continue
+        alike = [mpi for mpi in usable if ('mpich', 'openmpi')[mpi.family == 'openmpi'] == kind]
+        # That of Debian has a folder of links, and its compiler leads to where it is.
+        own = [mpi for mpi in alike if Path(mpi.cc).resolve().parent.parent in library.parents]
+        if own:
+            return next((mpi for mpi in own if mpi in beside), own[0])
+    if library is None and usable:
         # A witness with other handles than the program's would end it.
-        if not beside and len({mpi.family == 'openmpi' for mpi in mpis}) > 1:
+        if len({mpi.family == 'openmpi' for mpi in usable}) > 1:
             raise AssayError(
                 'neither the program nor its launcher tells which MPI it runs on, and there are '
                 'several: load that one alone, or start it by the path of its own mpirun'
             )
-        return (beside or mpis)[0]
-    library = program.mpi.resolve()
-    kind = _kind(library)
-    alike = [mpi for mpi in mpis if ('openmpi' if mpi.family == 'openmpi' else 'mpich') == kind]
-    # That of Debian has a folder of links, and its compiler leads to where it is.
-    own = [mpi for mpi in alike if Path(mpi.cc).resolve().parent.parent in library.parents]
-    for some in ([mpi for mpi in own if mpi in beside], own, alike):
-        if some:
-            return some[0]
+        return usable[0]
+    if library is None:
+        raise AssayError('there is no mpicc to build the witness with: load the MPI of the program')
+    if alike:
+        return alike[0]
     raise AssayError(
         f'the program runs on {library}, and there is no mpicc of that MPI to build the witness '
         'with: load it, or install it'
     )
+
+
+def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
+    """Asks the MPIs in whose folders a library or a launcher is; environment modules are not."""
+    started = shutil.which(launcher) if launcher else None
+    files = [one for one in (library, started and Path(started).resolve()) if one]
+    prefixes = [folder for file in files for folder in [*file.parents][:4] if folder.name not in ('', 'usr')]
+
+    def ask() -> Iterator[Mpi]:
+        known = [*candidates.wheels(), *candidates.debian()]
+        named = [candidates.in_prefix(one) for one in prefixes if (one / 'bin/mpicc').exists()]
+        for one in [*known, *named]:
+            if one.cc.resolve().parent.parent in {up for file in files for up in file.parents}:
+                if mpi := examine_mpi(one):
+                    yield mpi
+
+    return ask
 
 
 def _starts(mpi: Mpi, launcher: str) -> bool:
@@ -437,45 +499,103 @@ def preloaded(words: Iterable[str]) -> Iterator[Path]:
             yield Path(name)
 
 
-#: All programs on a terminal get a signal that it sends; one that is sent to this process alone is
-#: passed on.
+#: Signals that are for the program.
 _PASSED_ON = {
-    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
+    *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP),
     *(signal.SIGUSR1, signal.SIGUSR2, signal.SIGCONT, signal.SIGWINCH),
 }
 
 
-def run_passing_signals(words: Sequence[str]) -> int:
-    """Run a program in place of this one, and return its exit code; of a signal 128 and its number.
+def run_passing_signals(
+    words: Sequence[str],
+    variables: Mapping[str, str] | None = None,
+    output: int | None = None,
+) -> tuple[int, set[int]]:
+    """Run a program in place of this one.
 
+    It has a process group of its own, so that it gets each signal once: what is sent to the group
+    that this process is in (by a terminal, `timeout`, Slurm) is passed on.
+
+    :param variables: that it gets beside those of the user.
+    :param output: where its output goes if nobody is to see it: then it has no input, and no
+        terminal either.
+    :returns: its exit code, 128 and its number of a signal; and the signals that were passed on.
     :raises AssayError: if it cannot be started.
     """
-    waited_for = {*_PASSED_ON, signal.SIGCHLD}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited_for)
+    is_seen = output is None
+    got: set[int] = set()
+    before = signal.pthread_sigmask(
+        signal.SIG_BLOCK, {*_PASSED_ON, signal.SIGCHLD, signal.SIGTTOU, signal.SIGTTIN}
+    )
+
+    def begin() -> None:
+        os.setpgid(0, 0)
+        _end_with_parent()
+        if is_seen:
+            _move_to_front(os.getpid(), os.getpgid(os.getppid()))
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
     try:
         try:
             process = subprocess.Popen(
                 words,
-                env=given_environment(),
-                preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before),
+                env=given_environment() | (variables or {}),
+                stdin=None if is_seen else subprocess.DEVNULL,
+                stdout=output,
+                preexec_fn=begin,
             )
         except OSError as error:
             raise AssayError(f'{words[0]}: {error.strerror}') from None
-        while process.poll() is None:
-            told = signal.sigwaitinfo(waited_for)
-            # A positive code is the kernel's: the terminal has told the program as well.
-            if told.si_signo != signal.SIGCHLD and told.si_code <= 0:
-                process.send_signal(told.si_signo)
+        code = process.returncode = _wait_for(process.pid, is_seen, got)
+        _move_to_front(os.getpgrp(), process.pid)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    code = process.returncode
-    return 128 - code if code < 0 else code
+    return code, got
 
 
-def prepare(words: Sequence[str], report: Path) -> tuple[list[str], str | None]:
+def _wait_for(pid: int, is_seen: bool, got: set[int]) -> int:
+    """Wait for a program that leads its group; stop while it is stopped, as the shell expects."""
+    own = os.getpgrp()
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
+        if ended and os.WIFSTOPPED(status):
+            # One that went to the background with us is in front as soon as we are.
+            if not (is_seen and _move_to_front(pid, own)):
+                _move_to_front(own, pid)
+                os.kill(os.getpid(), signal.SIGSTOP)
+                if is_seen:
+                    _move_to_front(pid, own)
+            os.killpg(pid, signal.SIGCONT)
+        elif ended:
+            code = os.waitstatus_to_exitcode(status)
+            return 128 - code if code < 0 else code
+        told = signal.sigwaitinfo({*_PASSED_ON, signal.SIGCHLD}).si_signo
+        if told != signal.SIGCHLD:
+            got.add(told)
+            with suppress(ProcessLookupError):
+                os.killpg(pid, told)
+
+
+def _move_to_front(group: int, other: int) -> bool:
+    """Put a process group in front on the terminal, if the other one is."""
+    for file in (0, 1, 2):
+        with suppress(OSError):
+            if os.tcgetpgrp(file) == other:
+                os.tcsetpgrp(file, group)
+                return True
+    return False
+
+
+def _end_with_parent() -> None:
+    """Have the kernel send SIGTERM when the parent has been killed (prctl, PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
+
+
+def prepare(words: Sequence[str], report: Path, folder: Path) -> tuple[list[str], str | None]:
     """What to run in place of a line, so that the witness sees its ranks.
 
     :param report: where the witness is to leave its report.
+    :param folder: an empty one, for what is known of the launches of a line without a launcher.
     :returns: the words; and why it will see nothing, if that is known: then they are those given.
     :raises AssayError: if the line cannot be run with the witness.
     """
@@ -493,9 +613,124 @@ def prepare(words: Sequence[str], report: Path) -> tuple[list[str], str | None]:
             'those of the other: run with one of them'
         )
     remove_earlier(report)
-    library = build_witness(choose_mpi(program, line.launcher))
-    sanitizers = [str(one) for one in program.libraries if _SANITIZER.fullmatch(one.name)]
-    return line.with_witness(':'.join([*sanitizers, str(library)]), report), None
+    libraries = [Path(one) for one in program.libraries if _SANITIZER.fullmatch(one.name)]
+    variables: dict[str, str] = {}
+    if line.launcher or program.mpi:
+        libraries.append(build_witness(choose_mpi(program, line.launcher)))
+        variables = _for_report(report)
+        claim(folder, report, line.words)
+    if not line.launcher:
+        libraries.append(build_launch_library())
+        variables |= _for_launchers(report, folder)
+    return line.preloading(libraries, variables), None
+
+
+# Launchers that a program starts -------------------------------------------------------------------
+
+
+def _for_launchers(report: Path, folder: Path) -> dict[str, str]:
+    """What the library of launches reads: see sources/witness/launch.c."""
+    command = folder / 'launch'
+    words = [sys.executable, '-E', '-s', '-m', 'assay.running.launched', str(report), str(folder)]
+    command.write_text(f'exec {shlex.join(words)} "$@"\n')
+    return {'ASSAY_WITNESS_LAUNCH': str(command), 'ASSAY_WITNESS_LAUNCHERS': ':'.join(_NAMES)}
+
+
+def build_launch_library() -> Path:
+    """The library that is preloaded into what may start launchers.
+
+    :raises AssayError: if it cannot be built.
+    """
+    source = paths.SOURCES / 'witness/launch.c'
+    name = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    library = paths.BUILDS / f'launch-{name}.so'
+    compiler = next(filter(None, map(shutil.which, ('cc', 'gcc', 'clang', 'icx'))), None)
+    if not library.exists():
+        if not compiler:
+            raise AssayError('there is no C compiler, to see what the program starts')
+        library.parent.mkdir(parents=True, exist_ok=True)
+        new = library.with_name(f'{library.name}.{os.getpid()}')
+        if said := _said(compiler, '-shared', '-fPIC', '-O1', str(source), '-o', str(new)):
+            if not new.exists():
+                raise AssayError(f'{source} could not be built: {said}')
+        new.rename(library)
+    return library
+
+
+def launch(words: list[str], report: Path, folder: Path) -> list[str]:
+    """What a launcher that the program started is to run; what it was given if that fails.
+
+    :param report: of the first launch; that of the second has ``-2`` in its name, and so on.
+    :param folder: where launches are noted.
+    """
+    own = f'{paths.BUILDS}/'
+    kept = [one for one in os.environ.get('LD_PRELOAD', '').split(':') if not one.startswith(own)]
+    os.environ['LD_PRELOAD'] = ':'.join(kept)
+    for name in ('LD_PRELOAD', 'ASSAY_WITNESS_LAUNCH', 'ASSAY_WITNESS_LAUNCHERS'):
+        if not os.environ.get(name) or name != 'LD_PRELOAD':
+            os.environ.pop(name, None)
+    if all(word.startswith('-') for word in words[1:]):  # such as --version
+        return words
+    try:
+        line = read_line(words)
+        program = look_at(line)
+        if program.unseen:
+            raise AssayError(program.unseen)
+        library = build_witness(choose_mpi(program, line.launcher))
+        own_report = claim(folder, report, words)
+        remove_earlier(own_report)
+        return line.preloading([library], _for_report(own_report))
+    except AssayError as error:
+        with (folder / 'problems').open('a') as file:
+            file.write(f'{shlex.join(words)}: {error}\n')
+        return words
+
+
+def claim(folder: Path, report: Path, words: Sequence[str]) -> Path:
+    """The report of another launch: each has its own, also of those at one time."""
+    for number in itertools.count(1):
+        own = report.with_name(f'{report.stem}-{number}{report.suffix}') if number > 1 else report
+        with suppress(FileExistsError), (folder / f'{number}').open('x') as file:
+            file.write(json.dumps([str(own), shlex.join(words)]))
+            return own
+    raise AssertionError
+
+
+def launches(folder: Path) -> list[tuple[Path, str]]:
+    """The report of each launch, and its words, in their order."""
+    files = sorted(folder.glob('[0-9]*'), key=lambda file: int(file.name))
+    found = [json.loads(file.read_text()) for file in files]
+    return [(Path(report), words) for report, words in found]
+
+
+def alone(words: str, ranks: int) -> str | None:
+    """Why a report has one rank of many, as a sentence; None if it need not have more.
+
+    :param words: of the launch.
+    """
+    try:
+        line = read_line(shlex.split(words))
+    except AssayError:  # a program that a script has removed since
+        return None
+    options = line.words[: min(line.programs)]
+    asked = 0
+    for word, after in pairwise([*options, '']):
+        found = re.fullmatch(r'(-np?|--np?|--ntasks)(?:=?(\d+))?', word)
+        if found and line.launcher and (count := found[2] or after).isdigit():
+            asked = int(count)
+    if not asked > ranks == 1:
+        return None
+    return (
+        f'{Path(line.launcher).name} was asked for {asked} ranks, and each ran alone, as rank 0 of '
+        '1: launcher and program are not of one MPI, or Slurm does not start this one '
+        '(`srun --mpi=list` shows which it can)'
+    )
+
+
+def problems_of_launches(folder: Path) -> list[str]:
+    """Why the witness was not started with some of them, a sentence each."""
+    file = folder / 'problems'
+    return [*dict.fromkeys(file.read_text().splitlines())] if file.exists() else []
 
 
 def remove_earlier(report: Path) -> None:

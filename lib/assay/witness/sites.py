@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 
 from assay.witness.report import Lines, Report, Site
@@ -275,7 +277,7 @@ def _look_up(tool: str, path: str, offsets: list[str]) -> dict[str, tuple[str, s
         said = []
     if len(said) < 2 * len(offsets):
         return {}
-    ranges = _functions(path)
+    begins, ends = _functions(path)
     found = {}
     for offset, function, place in zip(offsets, said[::2], said[1::2], strict=False):
         # A discriminator or a column may follow the line.
@@ -283,14 +285,17 @@ def _look_up(tool: str, path: str, offsets: list[str]) -> dict[str, tuple[str, s
         file, line = (match[1], int(match[2])) if match else ('', 0)
         name = '' if function.startswith('?') else _without_parameters(function)
         # Of a stripped file the tools name the last function before it that others may call.
-        if not line and not any(begin <= int(offset, 16) < end for begin, end in ranges):
+        at = bisect_right(begins, int(offset, 16))
+        if not line and not (at and int(offset, 16) < ends[at - 1]):
             name = ''
         found[offset] = (name, '' if file.startswith('?') else file, line)
     return found
 
 
-def _functions(path: str) -> list[tuple[int, int]]:
-    """Where the functions of a file begin and end that its tables of symbols know."""
+def _functions(path: str) -> tuple[list[int], list[int]]:
+    """Where the functions begin that a file's tables of symbols know, in order; and of each where
+    the last of it and those before ends.
+    """
     found = []
     for option in ('-S', '-DS'):
         with suppress(OSError, subprocess.TimeoutExpired):
@@ -303,7 +308,8 @@ def _functions(path: str) -> list[tuple[int, int]]:
             )
             for begin, size in re.findall(r'^([0-9a-f]+) ([0-9a-f]+) [tTwWiu] ', done.stdout, re.M):
                 found.append((int(begin, 16), int(begin, 16) + int(size, 16)))
-    return found
+    found.sort()
+    return [begin for begin, _ in found], [*accumulate((end for _, end in found), max)]
 
 
 def _without_parameters(function: str) -> str:
