@@ -34,9 +34,9 @@ from assay.comparing.interleaved import AGAIN, NoGoodError, StoppedError
 from assay.files import explained, write_whole
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
+from assay.results.diff.sides import some
 from assay.results.figure_series import FigureKey, Measured, measured
 from assay.results.history import load
-from assay.results.diff.sides import some
 from assay.results.run_selectors import choose_figures
 from assay.results.runner import Runner
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
