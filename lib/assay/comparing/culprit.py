@@ -41,11 +41,14 @@ from assay.results.run_selectors import choose_figures
 from assay.results.runner import Runner
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
+from assay.running import turn
+from assay.running.processes import Others
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.setting import ENVIRONMENT
 from assay.running.supervise import noted
 from assay.spelling import many
+from assay.witness.disturbance import NOTICEABLE
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -54,6 +57,8 @@ if TYPE_CHECKING:
 PURPOSE = 'culprit'
 #: Pairs of a search at most, and those in a row that may give no value.
 MOST, NO_VALUES = 60, 3
+#: Seconds that others are waited for, and of a look at what they do.
+QUIET, LOOK = 60.0, 2.0
 #: What a session is taken to vary by if that is not known, and at least: few runs may look alike.
 UNKNOWN, LEAST_SPREAD = 0.05, 0.01
 #: Seconds that a build is taken to need, and a session before the first was measured.
@@ -455,7 +460,9 @@ class CulpritSearch:
         asked = state(self.factors, switched)
         label = f'culprit {self.asked.name}: {len(switched)} of {len(self.factors)} changes'
         options = [*asked.options, *self.options]
-        for _ in range(1 + AGAIN):
+        for number in range(1 + AGAIN):
+            if number:
+                self._wait_for_quiet()
             if self.runner.signals:
                 raise StoppedError(f'stopped by {self.runner.signals[0].name}')
             self._assert_time_is_left(0.0)
@@ -481,6 +488,16 @@ class CulpritSearch:
             if ended.verdict.problems:
                 return {}, '; '.join(ended.verdict.problems), True
         return {}, 'others disturbed it each time', False
+
+    def _wait_for_quiet(self) -> None:
+        """Where jobs run on this machine, until others have left it, or for a minute."""
+        ends = time.monotonic() + QUIET
+        is_local = turn.VARIABLE in self.runner.suite.environment
+        while is_local and not self.runner.signals and time.monotonic() < ends:
+            others = Others()
+            time.sleep(LOOK)
+            if others.use().share < NOTICEABLE:
+                return
 
     def _figures(self, uuid: str) -> dict[str, Measured]:
         """The figures in question that a session gave, by their names in the question."""
