@@ -12,7 +12,14 @@ import pytest
 
 from assay import AssayError, paths
 from assay.comparing import culprit, factors
-from assay.comparing.culprit import CulpritSearch, Journal, Pair, effect_of, question
+from assay.comparing.culprit import (
+    CulpritSearch,
+    Journal,
+    Pair,
+    chance_of_failure,
+    effect_of,
+    question,
+)
 from assay.comparing.factors import Untried, differs_from, factors_of, state
 from assay.report.culprit import culprit_conclusion, culprits_json, show_culprits
 from assay.results import runner
@@ -210,6 +217,12 @@ def test_a_variable_is_set_and_unset():
     assert both.exports == {}
 
 
+def test_a_value_is_what_the_job_had_and_not_what_the_report_has():
+    (one,), _ = changes(('OMPI_MCA_x', '-', r'a\x7cb c:"d"'))
+    assert one.needs[1] == {'OMPI_MCA_x': 'a|b c:"d"'}
+    assert differs_from(one, {'OMPI_MCA_x': one.after}, True) is None
+
+
 def test_variables_of_the_fabric_come_first_and_those_of_other_mpis_last():
     names = ('UCX_TLS', 'FI_PROVIDER', 'MPIR_CVAR_X', 'OMPI_MCA_x', 'PRTE_MCA_y')
     found, _ = changes(*((name, '-', '1') for name in names))
@@ -253,6 +266,11 @@ def test_flags_are_switched_one_by_one(before, after, needs):
 def test_flags_that_cannot_be_switched_are_told(before, after, why):
     found, (one,) = changes(('flags', before, after))
     assert (found, one.why) == ([], why)
+
+
+def test_one_flag_that_cannot_be_switched_hides_no_other():
+    (one,), (gone,) = changes(('flags', '-O2 -march=a -DX=1', '-O2 -DX=2'))
+    assert (one.name, gone.name) == ('flag -DX', 'flag -march')
 
 
 def test_an_mpi_is_an_environment_of_its_version_or_place():
@@ -318,26 +336,29 @@ def test_what_cannot_be_switched_is_told_with_the_reason():
 
 
 def test_sources_of_another_commit_are_taken_from_git(monkeypatch, tmp_path):
-    answers = {'diff': 1}
-    asked = []
+    answers = {'sources': 1, 'lib': 0}
 
     def git(*words):
-        asked.append(words)
-        return type('Ended', (), {'returncode': answers.get(words[0], 0), 'stderr': ''})
+        code = next((answers[name] for name in answers if name in words), 0)
+        return type('Ended', (), {'returncode': code, 'stderr': ''})
 
     monkeypatch.setattr(factors, '_git', git)
     monkeypatch.setattr(factors, 'suite_commit', lambda: 'b' * 40)
     monkeypatch.setattr(factors, '_checked_out', lambda commit: f'/at/{commit[:4]}')
-    (one,), _ = changes(('suite_commit', 'a' * 40, 'b' * 40))
+    (one,), untried = changes(('suite_commit', 'a' * 40, 'b' * 40))
     assert one.needs == ({'sources': '/at/aaaa'}, {'sources': str(paths.SOURCES)})
-    answers['diff'] = 0
+    assert untried == []
+    (one,), _ = changes(('suite_commit', 'a' * 40, 'c' * 40))
+    assert one.needs == ({'sources': '/at/aaaa'}, {'sources': '/at/cccc'})
+    answers['sources'] = 0
     assert changes(('suite_commit', 'a' * 40, 'b' * 40)) == ([], [])
-    answers['diff'] = 128
+    answers['lib'] = 1
+    found, (suite,) = changes(('suite_commit', 'a' * 40, 'b' * 40))
+    assert not found and suite.why == 'how it measures is not switched'
+    answers['lib'] = 128
     for before, why in (('a' * 40, 'not in this'), ('a' * 40 + '-dirty', 'files were changed')):
         found, (gone,) = changes(('suite_commit', before, 'b' * 40))
         assert not found and why in gone.why
-    _, (gone,) = changes(('suite_commit', 'a' * 40, 'c' * 40))
-    assert 'neither' in gone.why
 
 
 def test_what_jobs_had_is_held_against_what_was_asked_for():
@@ -537,13 +558,64 @@ def test_sessions_without_values_end_it(machine):
     assert [pair.figures for pair in found.pairs] == [{}] * 3
 
 
+def fails(case, values):
+    values.clear()
+    case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'no'}
+
+
+def test_changes_that_break_jobs_together_are_kept_apart(machine, monkeypatch):
+    """As where one is an option of what another one chooses."""
+    one = asked(machine)
+
+    def broken(name, number, case, values):
+        machine._change(name, number, case, values)
+        if 'OMPI_MCA_e' in machine.variables and 'OMPI_MCA_f' not in machine.variables:
+            fails(case, values)
+
+    def judged(own, end, given):
+        run = read_report(own.report)
+        failed = ('a case failed',) * any(case.result == 'fail' for case in run.last_cases)
+        return Concluded(run, [], Verdict(failed, 0, failed))
+
+    monkeypatch.setattr(runner, 'judge_session', judged)
+    machine.change = broken
+    found = search(machine, one).run()
+    assert [change.name for change in found.changes] == ['OMPI_MCA_c'] and found.is_sure
+    failed = [{*pair.failed} for pair in found.pairs if pair.failed is not None]
+    assert all('OMPI_MCA_e' in some and 'OMPI_MCA_f' not in some for some in failed)
+    assert Journal(one.name).pairs == [*found.pairs]
+
+
+def test_a_change_that_fails_without_another_is_found_by_what_worked():
+    flags = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 1, 1], [1, 1, 1, 1]], bool)
+    chance = chance_of_failure(flags, [flags[0]], [flags[3]])
+    # Of four ways in which the first may have failed the second has one.
+    assert list(chance) == [1.0, 0.25, 0.0, 0.0]
+    assert list(chance_of_failure(flags, [flags[0]], [flags[1]])) == [1.0, 0.0, 0.0, 0.0]
+
+
+def test_sessions_that_are_not_as_before_and_after_are_told(machine, capsys):
+    one = asked(machine)
+    machine.stuck = {'UCX_TLS': 'tcp'}
+    found = search(machine, one).run()
+    assert found.strange == {'UCX_TLS': ('-', 'tcp')}
+    show_culprits(found)
+    assert 'not as before and after: UCX_TLS: -, here tcp' in capsys.readouterr().out
+    assert json.loads(culprits_json(found))['not_as_before_and_after'] == {'UCX_TLS': ['-', 'tcp']}
+
+
 def test_nothing_worse_is_nothing_to_explain(machine):
     machine.guilty = set()
     with pytest.raises(AssayError, match='no figure is worse after'):
         asked(machine)
     machine.guilty = {'OMPI_MCA_c'}
-    with pytest.raises(AssayError, match='no figure is worse after'):
+    with pytest.raises(AssayError, match='choose is worse after; worse are: latency of Ring'):
         asked(machine, figures='bandwidth')
+    with pytest.raises(AssayError, match="--figure 'bandwdth' matches none of"):
+        asked(machine, figures='bandwdth')
+    machine.change = lambda name, number, case, values: machine.variables and fails(case, values)
+    with pytest.raises(AssayError, match='failed after: only what has figures is explained'):
+        asked(machine)
 
 
 def test_cases_and_figures_are_chosen(machine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -53,7 +54,7 @@ def culprit(
       assay culprit last~1 last --figure bandwidth --budget 30m
       assay culprit 2026-11-01..2026-11-10 2026-11-12 -n '^Ring' --json
     """
-    from assay.comparing.culprit import CulpritSearch, question
+    from assay.comparing.culprit import PURPOSE, CulpritSearch, question
     from assay.report.culprit import culprits_json, show_culprits
     from assay.results.diff.difference import difference
     from assay.results.history import load
@@ -62,7 +63,10 @@ def culprit(
     from assay.running import reframe_options, session
 
     history = load()
-    old, new = (choose(history, words, system) for words in (before, after))
+    # `last` is the same when it goes on: its own sessions do not count.
+    own = [run for run in history.runs if run.summary.purpose != PURPOSE]
+    others = replace(history, runs=tuple(own))
+    old, new = (choose(others, words, system) for words in (before, after))
     if any(run.file for run in (*old, *new)):
         raise AssayError('runs of files may be of another machine: choose runs of this one.')
     given = reframe_options.read_for('a comparison', [])

@@ -22,28 +22,45 @@ import numpy as np
 from scipy import special
 
 from assay import AssayError, paths, say
-from assay.comparing.factors import Factor, Untried, differs_from, factors_of, state
+from assay.comparing.factors import (
+    Factor,
+    Untried,
+    differs_from,
+    factors_of,
+    state,
+    strange_facts,
+)
 from assay.comparing.interleaved import AGAIN, NoGoodError, StoppedError
 from assay.files import explained, write_whole
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
+from assay.results.diff.sides import some
 from assay.results.figure_series import FigureKey, Measured, measured
 from assay.results.history import load
-from assay.results.run_selectors import of_cases, pattern_of
+from assay.results.run_selectors import choose_figures
 from assay.results.runner import Runner
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
+from assay.running import turn
+from assay.running.processes import Others
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.setting import ENVIRONMENT
 from assay.running.supervise import noted
 from assay.spelling import many
+from assay.witness.disturbance import NOTICEABLE
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
+#: Of its sessions, in the history.
+PURPOSE = 'culprit'
 #: Pairs of a search at most, and those in a row that may give no value.
 MOST, NO_VALUES = 60, 3
+#: Seconds that others are waited for, and of a look at what they do.
+QUIET, LOOK = 60.0, 2.0
+#: What a session is taken to vary by if that is not known, and at least: few runs may look alike.
+UNKNOWN, LEAST_SPREAD = 0.05, 0.01
 #: Seconds that a build is taken to need, and a session before the first was measured.
 BUILD, SESSION = 90.0, 30.0
 
@@ -76,12 +93,11 @@ class Question:
     @property
     def spread(self) -> float | None:
         """A guess at how much a pair varies, in units of the change; None without one."""
-        found = []
-        for one in self.figures:
-            comparison = one.verdict.comparison if one.verdict else None
-            if comparison and comparison.is_seen and 0 < comparison.error < math.inf:
-                single = comparison.error / math.sqrt(sum(1 / size for size in comparison.sizes))
-                found.append(math.sqrt(2) * single / abs(one.change))
+        found = [
+            math.sqrt(2) * single / abs(one.change)
+            for one in self.figures
+            if (single := _error_of_a_session(one))
+        ]
         return statistics.median(found) if found else None
 
     @property
@@ -108,36 +124,52 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
     :param figures: only those in whose names this is found.
     :raises AssayError: if nothing got worse.
     """
-    is_case, pattern = of_cases(cases), pattern_of('--figure', figures)
-
-    def is_chosen(one: Compared) -> bool:
-        return is_case(one.figure.test_case) and bool(pattern.search(one.figure.figure))
-
-    worse = [one for one in found.figures if one.word == 'worse' and one.change]
-    worse = [*filter(is_chosen, worse or found.suspects)]
+    chosen = choose_figures({one.figure: one.after for one in found.figures}, cases, figures)
+    are_worse = [one for one in found.figures if one.word == 'worse' and one.change]
+    worse = [one for one in are_worse or found.suspects if one.figure in chosen]
     if not worse:
-        raise AssayError(
-            'no figure is worse after: there is nothing to explain. `assay compare-runs` shows all.'
-        )
-    groups = [one for cause in found.causes if cause.word == 'worse' for one in [cause.figures]]
-    together = next((one for one in groups if not {*one}.isdisjoint(worse)), worse)
-    if not (cases or figures):
-        worse = [one for one in worse if one in together] or worse
-    first = worst_first(worse)[0]
-    # A partition at a time: its cases are the same as those of another.
-    alike = [one for one in worse if one.figure.partition == first.figure.partition]
-    positions = {number: one.figure for number, one in enumerate(found.figures) if one in alike}
+        raise AssayError(_nothing(found, are_worse))
+    # The case that tells most: each more would take its time in every session.
+    first = max(worse, key=_certainty).figure.test_case
+    of_case = [one for one in worse if one.figure.test_case == first]
+    positions = {number: one.figure for number, one in enumerate(found.figures) if one in of_case}
     switched, untried = factors_of(found.facts, positions, site)
-    if any(ENVIRONMENT in one.needs[1] for one in switched):
-        alike = [one for one in alike if one.figure.environment == first.figure.environment]
     return Question(
         tuple(run.uuid for run in found.before),
         tuple(run.uuid for run in found.after),
-        worst_first(alike),
+        worst_first(of_case),
         tuple(switched),
         tuple(untried),
-        sum(one.word == 'worse' for one in found.figures) - len(alike),
+        len({*are_worse} - {*of_case}),
     )
+
+
+def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
+    """Why there is nothing to explain.
+
+    :param worse: figures that were not chosen.
+    """
+    if worse:
+        others = some([str(one.figure) for one in worse])
+        return f'no figure that -n and --figure choose is worse after; worse are: {others}.'
+    if missed := [one.case for one in (*found.lost, *found.at_times)]:
+        return f'{some(missed)} failed after: only what has figures is explained; `assay triage`.'
+    if found.lacks_values:
+        return 'too few values before and after count: `assay compare-runs` says why. Run again.'
+    return 'no figure is worse after: there is nothing to explain. `assay compare-runs` shows all.'
+
+
+def _certainty(one: Compared) -> float:
+    """How large its change is, in units of what a session varies."""
+    return abs(one.change) / max(_error_of_a_session(one) or UNKNOWN, LEAST_SPREAD)
+
+
+def _error_of_a_session(one: Compared) -> float | None:
+    """The standard deviation of its logarithm, as it is known; None if it is not."""
+    comparison = one.verdict.comparison if one.verdict else None
+    if comparison and comparison.is_seen and 0 < comparison.error < math.inf:
+        return comparison.error / math.sqrt(sum(1 / size for size in comparison.sizes))
+    return None
 
 
 @dataclass(frozen=True)
@@ -150,6 +182,7 @@ class Pair:
     :param runs: identifiers.
     :param seconds: that it took.
     :param why: why it has no value.
+    :param failed: names of the changes of a session whose job failed; None if none did.
     """
 
     first: tuple[str, ...]
@@ -158,6 +191,7 @@ class Pair:
     runs: tuple[str, ...]
     seconds: float
     why: str = ''
+    failed: tuple[str, ...] | None = None
 
     def value(self, figures: Iterable[Compared]) -> float | None:
         """The change from its second session to the first: 1 is that which was seen.
@@ -198,6 +232,8 @@ class Culprits:
     :param effect: of the most likely answer; of all changes where that is no change. None before
         two pairs tell it.
     :param pairs: all that were measured.
+    :param strange: what sessions of this search had otherwise than runs before and after: by name,
+        what these had, and what it is here.
     :param stopped: why it ended before it was sure; empty if it did not.
     :param signal: by which it was stopped; 0 for none.
     """
@@ -207,6 +243,7 @@ class Culprits:
     guilt: Floats
     effect: Effect | None
     pairs: tuple[Pair, ...]
+    strange: Mapping[str, tuple[str, str]]
     stopped: str = ''
     signal: int = 0
 
@@ -244,10 +281,12 @@ class CulpritSearch:
         seconds: float | None,
     ) -> None:
         self.asked, self.options, self.seconds = asked, options, seconds
-        self.runner = Runner(suite, given, handles, 'culprit', suite.own)
+        self.runner = Runner(suite, given, handles, PURPOSE, suite.own)
         self.journal = Journal(asked.name)
         self.pairs = self.journal.pairs
         self.began = time.monotonic()
+        #: What sessions here had in place of what runs before and after had: by name, both values.
+        self.strange: dict[str, tuple[str, str]] = {}
         self._begin()
 
     def _begin(self) -> None:
@@ -282,7 +321,8 @@ class CulpritSearch:
         with noted() as self.runner.signals:
             try:
                 while (split := self._next()) is not None:
-                    self._assert_time_is_left()
+                    self._assert_pairs_are_left()
+                    self._assert_time_is_left(max((one.seconds for one in self.pairs), default=0.0))
                     self._measure(split)
             except StoppedError as error:
                 stopped = str(error)
@@ -294,6 +334,7 @@ class CulpritSearch:
             self.search.guilt(),
             effect_of(found[0], self.factors, self.pairs, self.asked.figures),
             tuple(self.pairs),
+            self.strange,
             stopped,
             signals[0] if signals else 0,
         )
@@ -337,9 +378,9 @@ class CulpritSearch:
         return split
 
     def _has(self, first: Flags, second: Flags) -> bool:
-        """Whether such a pair has a value."""
+        """Whether such a pair has a value, or can have none."""
         return any(
-            pair.figures
+            (pair.figures or pair.failed is not None)
             and np.array_equal(self._set(pair.first), first)
             and np.array_equal(self._set(pair.second), second)
             for pair in self.pairs
@@ -354,27 +395,30 @@ class CulpritSearch:
         return names or {'none': 'none of these'}.get(answer.kind, 'several small ones')
 
     def _cost(self, splits: Flags) -> Floats:
-        """Seconds that pairs take; endless for one that failed."""
+        """Seconds that a pair with a value takes; endless for one that fails."""
         build = [number for number, one in enumerate(self.factors) if one.is_built]
-        sets = [one for pair in self.pairs for one in self._sets(pair)]
+        sets = [one for pair in self.pairs if pair.figures for one in self._sets(pair)]
         there = {tuple(one[build]) for one in sets}
-        failed = {tuple(self._set(pair.first)) for pair in self.pairs if not pair.figures}
         took = [pair.seconds for pair in self.pairs if pair.figures]
         session = min(took) if took else 2 * SESSION
-        found = []
-        for first in splits:
-            builds = len({tuple(side[build]) for side in (first, ~first)} - there)
-            found.append(math.inf if tuple(first) in failed else session + BUILD * builds)
-        return np.array(found)
+        builds = [len({tuple(side[build]) for side in (first, ~first)} - there) for first in splits]
+        failed = [self._set(pair.failed) for pair in self.pairs if pair.failed is not None]
+        both = [chance_of_failure(some, failed, sets) for some in (splits, ~splits)]
+        works = np.prod(1 - np.array(both), axis=0)
+        with np.errstate(divide='ignore'):
+            found: Floats = (session + BUILD * np.array(builds)) / works
+        return found
 
-    def _assert_time_is_left(self) -> None:
-        """:raises StoppedError: if another pair would end too late, or there were too many."""
+    def _assert_pairs_are_left(self) -> None:
+        """:raises StoppedError: if there were too many, or too many without a value."""
         if len(self.pairs) >= MOST:
             raise StoppedError(f'{MOST} pairs were not enough')
         last = self.pairs[-NO_VALUES:]
         if len(last) == NO_VALUES and not any(pair.figures for pair in last):
             raise StoppedError(f'{NO_VALUES} pairs had no value: {last[-1].why}')
-        took = max((pair.seconds for pair in self.pairs), default=0.0)
+
+    def _assert_time_is_left(self, took: float) -> None:
+        """:raises StoppedError: if what takes so many seconds would end too late."""
         if self.seconds is not None and time.monotonic() - self.began + took > self.seconds:
             raise StoppedError(f'the time of {self.seconds / 60:g} min was over')
 
@@ -390,23 +434,24 @@ class CulpritSearch:
         ]
         values: list[dict[str, float]] = [{}, {}]
         runs: list[str] = []
-        why = ''
+        why, failed = '', None
         order = (0, 1) if len(self.pairs) % 2 == 0 else (1, 0)
         for side in order:
-            values[side], why = self._session(sides[side], runs)
+            values[side], why, is_failure = self._session(sides[side], runs)
             if not values[side]:
+                failed = tuple(sides[side]) if is_failure else None
                 break
         both = {name: (values[0][name], values[1][name]) for name in values[0].keys() & values[1]}
         why = '' if both else why or 'no figure is in both of its sessions'
         seconds = time.monotonic() - began
-        pair = Pair(tuple(sides[0]), tuple(sides[1]), both, tuple(runs), seconds, why)
+        pair = Pair(tuple(sides[0]), tuple(sides[1]), both, tuple(runs), seconds, why, failed)
         self.journal.keep(pair)
         self._learn(pair)
         value = pair.value(self.asked.figures)
         say(f'no value: {why}' if value is None else f'{value:+.0%} of the change')
 
-    def _session(self, switched: list[str], runs: list[str]) -> tuple[dict[str, float], str]:
-        """The values of a session with some of the changes, and why there are none.
+    def _session(self, switched: list[str], runs: list[str]) -> tuple[dict[str, float], str, bool]:
+        """The values of a session with some of the changes; why there are none, if a job failed.
 
         What others disturbed is measured again.
 
@@ -415,10 +460,12 @@ class CulpritSearch:
         asked = state(self.factors, switched)
         label = f'culprit {self.asked.name}: {len(switched)} of {len(self.factors)} changes'
         options = [*asked.options, *self.options]
-        why = ''
-        for _ in range(1 + AGAIN):
+        for number in range(1 + AGAIN):
+            if number:
+                self._wait_for_quiet()
             if self.runner.signals:
                 raise StoppedError(f'stopped by {self.runner.signals[0].name}')
+            self._assert_time_is_left(0.0)
             own = self.runner.begin()
             ended = self.runner.run(own, label, options, asked.exports)
             if ended.stopped:
@@ -429,19 +476,28 @@ class CulpritSearch:
             self.runner.release(own, not ended.verdict.problems)
             runs.append(ended.run.uuid)
             found = self._figures(ended.run.uuid)
-            self._look_at(found.values(), switched)
+            self._look_at(found, switched)
             values = {
                 name: one.middle
                 for name, one in found.items()
                 if one.middle is not None and one.middle > 0
             }
             if values:
-                return values, ''
+                return values, '', False
             ended.tell_failures()
-            why = '; '.join(ended.verdict.problems) or 'others disturbed it each time'
             if ended.verdict.problems:
-                break
-        return {}, why
+                return {}, '; '.join(ended.verdict.problems), True
+        return {}, 'others disturbed it each time', False
+
+    def _wait_for_quiet(self) -> None:
+        """Where jobs run on this machine, until others have left it, or for a minute."""
+        ends = time.monotonic() + QUIET
+        is_local = turn.VARIABLE in self.runner.suite.environment
+        while is_local and not self.runner.signals and time.monotonic() < ends:
+            others = Others()
+            time.sleep(LOOK)
+            if others.use().share < NOTICEABLE:
+                return
 
     def _figures(self, uuid: str) -> dict[str, Measured]:
         """The figures in question that a session gave, by their names in the question."""
@@ -455,18 +511,21 @@ class CulpritSearch:
         environment = '' if self.asked.has_environments else figure.environment
         return figure.partition, environment, figure.case, figure.figure, figure.unit
 
-    def _look_at(self, figures: Iterable[Measured], switched: Iterable[str]) -> None:
+    def _look_at(self, figures: Mapping[str, Measured], switched: Iterable[str]) -> None:
         """See that jobs had what was asked for; a change that they had not is tried no more.
 
-        :raises StoppedError: if none is left.
+        :raises AssayError: if none is left.
         """
         wrong = {}
-        for one in figures:
+        for one in figures.values():
             for factor in self.factors:
                 is_made = factor.name in switched
                 if (found := differs_from(factor, one.facts, is_made)) is not None:
                     wanted = factor.after if is_made else factor.before
                     wrong[factor.name] = f'jobs had {found} in place of {wanted}'
+        for one in self.asked.figures:
+            if (here := figures.get(str(one.figure))) and not here.values.is_empty():
+                self.strange |= strange_facts(one, here.facts, self.asked.factors)
         for name, why in wrong.items():
             say(f'{name} is not switched: {why}')
             self.journal.give_up(name, why)
@@ -503,6 +562,8 @@ class Journal:
             else:
                 figures = {name: (a, b) for name, (a, b) in told.pop('figures').items()}
                 first, second, runs = (tuple(told.pop(one)) for one in ('first', 'second', 'runs'))
+                if told.get('failed') is not None:
+                    told['failed'] = tuple(told['failed'])
                 self.pairs.append(Pair(first, second, figures, runs, **told))
         except (ValueError, TypeError, AttributeError, KeyError):
             raise AssayError(f'{self.path} is damaged: remove it to begin anew.') from None
@@ -522,6 +583,25 @@ class Journal:
                 file.write(json.dumps(told) + '\n')
                 file.flush()
                 os.fsync(file.fileno())
+
+
+def chance_of_failure(splits: Flags, failed: Sequence[Flags], worked: Sequence[Flags]) -> Floats:
+    """How likely sessions fail, shape (m,): all changes and none of them had figures, so that one
+    change fails without another, or beside what is not made of another.
+
+    :param splits: shape (m, n), the changes of each session.
+    :param failed: shape (n,), those of each that failed.
+    :param worked: likewise.
+    """
+    harmless = np.zeros((splits.shape[1],) * 2, dtype=bool)
+    for one in worked:
+        harmless |= np.outer(one, ~one)
+    found = np.zeros(len(splits))
+    for one in failed:
+        suspects = np.outer(one, ~one) & ~harmless
+        within = np.einsum('ij,jk,ik->i', splits, suspects.astype(float), ~splits)
+        found = np.maximum(found, within / max(1, suspects.sum()))
+    return found
 
 
 def effect_of(

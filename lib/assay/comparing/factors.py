@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tarfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,12 +22,14 @@ from assay.machine.slurm import SCHEDULERS
 from assay.mpis import FAMILIES
 from assay.results.diff.causes import Fact
 from assay.results.figure_series import FigureKey
-from assay.results.provenance import OF_SETTINGS
+from assay.results.provenance import OF_SETTINGS, both_tell
 from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
 from assay.witness.variables import OF_THE_START
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
+
+    from assay.results.diff.compared import Compared
 
 #: How much likelier a change of a kind is to be the cause than a variable.
 _MPI, _MODULE, _FLAG, _SOURCES, _NODES = 4.0, 2.0, 2.0, 2.0, 1.5
@@ -124,6 +126,9 @@ class State:
         return {**dict.fromkeys(self.unset), **self.setting.exports}
 
 
+_Found = Factor | Untried
+
+
 def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
     """The state with some changes made, and all others undone.
 
@@ -167,6 +172,32 @@ def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | 
     return None
 
 
+def strange_facts(
+    one: Compared, here: Mapping[str, str], switched: Iterable[Factor]
+) -> dict[str, tuple[str, str]]:
+    """What a figure was measured with here, and neither before nor after: it explains nothing.
+
+    :param here: facts of a session of a search.
+    :returns: by name, what it was after, and what it is.
+    """
+    (before, _), (after, now) = (both_tell(side.facts, here) for side in (one.before, one.after))
+    follows = {*_FOLLOW, *(name for change in switched for name in _facts_of(change))}
+    found = {}
+    for name in (after.keys() | now.keys()) - follows:
+        known = [side.get(name) or '-' for side in (before, after)]
+        value = now.get(name) or '-'
+        if not any(value in told.split(' / ') for told in known):
+            found[name] = known[1], value
+    return found
+
+
+def _facts_of(one: Factor) -> set[str]:
+    """Facts that are other ones with some of the changes than with all or none."""
+    names = {FLAGS: 'flags', SOURCES: 'suite_commit', NODES: 'nodes'}
+    found = {names.get(name, name) for name in one.needs[1]}
+    return {'ran_modules', *found} if one.name.startswith(_MODULE_NAME) else found
+
+
 def factors_of(
     facts: Sequence[Fact], figures: Mapping[int, FigureKey], site: _SiteConfig
 ) -> tuple[list[Factor], list[Untried]]:
@@ -188,12 +219,14 @@ def factors_of(
         if len({(one.before, one.after) for one in those}) > 1 or any(
             ' / ' in text for one in those for text in (one.before, one.after)
         ):
-            several = ' / '.join(sorted({one.after for one in those}))
-            untried.append(Untried(name, '-', several, 'it has several values'))
+            sides = zip(*((one.before, one.after) for one in those), strict=True)
+            before, after = (' / '.join(sorted({*side})) for side in sides)
+            untried.append(Untried(name, before, after, 'it has several values'))
             continue
         (fact, *_) = those
         try:
-            switched += made.factors(fact, by_name)
+            for one in made.factors(fact, by_name):
+                (switched if isinstance(one, Factor) else untried).append(one)
         except AssayError as error:
             untried.append(Untried(name, fact.before, fact.after, str(error)))
     return switched, untried
@@ -211,7 +244,7 @@ class _Maker:
         }
         self.cases = ' '.join({one.case for one in figures.values()})
 
-    def factors(self, fact: Fact, facts: Collection[str]) -> Iterator[Factor]:
+    def factors(self, fact: Fact, facts: Mapping[str, Sequence[Fact]]) -> Iterator[_Found]:
         if Setting({fact.name: ''}).variables:
             yield self._variable(fact)
         elif fact.name == 'flags':
@@ -219,7 +252,7 @@ class _Maker:
         elif fact.name == 'ran_modules':
             yield from self._modules(fact)
         elif fact.name == 'ran_mpi' or (fact.name == 'mpi' and 'ran_mpi' not in facts):
-            yield self._mpi(fact)
+            yield self._mpi(fact, *facts.get('mpi', ()))
         elif fact.name == 'suite_commit':
             yield from _sources(fact)
         elif fact.name == 'nodes':
@@ -229,7 +262,7 @@ class _Maker:
             raise AssayError(next(reason, 'there is no way to switch it'))
 
     def _variable(self, fact: Fact) -> Factor:
-        sides = (None if told == '-' else told for told in (fact.before, fact.after))
+        sides = (None if told == '-' else _from_field(told) for told in (fact.before, fact.after))
         before, after = ({fact.name: side} for side in sides)
         return Factor(fact.name, fact.before, fact.after, self._weight(fact.name), (before, after))
 
@@ -243,16 +276,18 @@ class _Maker:
                 return _OF_THE_FABRIC if f'%fabric={transport}' in self.cases else _OF_ANOTHER
         return 1.0
 
-    def _mpi(self, fact: Fact) -> Factor:
-        names = [self._environment(told) for told in (fact.before, fact.after)]
+    def _mpi(self, *told: Fact) -> Factor:
+        """:param told: facts that tell which MPI it is, the one that tells most first."""
+        sides = [one.before for one in told], [one.after for one in told]
+        names = [self._environment(side) for side in sides]
         if names[0] == names[1]:
-            raise AssayError(f'{names[0]} is both')
+            raise AssayError(f'the environment {names[0]} has had both')
         before, after = ({ENVIRONMENT: name} for name in names)
-        return Factor('MPI', fact.before, fact.after, _MPI, (before, after))
+        return Factor('MPI', sides[0][0], sides[1][0], _MPI, (before, after))
 
-    def _environment(self, told: str) -> str:
+    def _environment(self, told: Sequence[str]) -> str:
         """The environment that has an MPI."""
-        library = re.search(r'\((/.*)\)', told)
+        library = re.search(r'\((/.*)\)', told[0])
         versions = {}
         for name, one in self.environments.items():
             places = [value for key, value in one.get('env_vars', ()) if key == 'PATH']
@@ -261,9 +296,9 @@ class _Maker:
                 return str(name)
             extras = one.get('extras', {})
             versions[f'{extras.get("family")}@{extras.get("version")}'] = str(name)
-        if told in versions:
-            return versions[told]
-        raise AssayError(f'no environment of this system has {told}')
+        if told[-1] in versions:
+            return versions[told[-1]]
+        raise AssayError(f'no environment of this system has {told[0]}')
 
     def _modules(self, fact: Fact) -> Iterator[Factor]:
         """A change for each module; modules load what they need themselves."""
@@ -285,6 +320,11 @@ class _Maker:
         return Factor('nodes', fact.before, fact.after, _NODES, (before, after))
 
 
+def _from_field(told: str) -> str:
+    """What a job had, of what reports have in its place: signs that would end a field."""
+    return re.sub(r'\\x([01]\w|7c|7f|[89]\w)', lambda found: chr(int(found[1], 16)), told)
+
+
 def _follows(fact: Fact, facts: Collection[str]) -> bool:
     """Whether it is another that changed it: what a variable preloads."""
     return fact.name.startswith(f'{OF_SETTINGS}preloaded ') and 'LD_PRELOAD' in facts
@@ -303,21 +343,27 @@ def _modules_of(loaded: str) -> dict[str, str]:
 # Flags --------------------------------------------------------------------------------------------
 
 
-def _flags(fact: Fact) -> Iterator[Factor]:
+def _flags(fact: Fact) -> Iterator[_Found]:
     """A change for each kind of flag."""
     old, new = _by_kind(fact.before), _by_kind(fact.after)
     for kind in sorted(old.keys() | new.keys()):
         sides = old.get(kind, {'-'}), new.get(kind, {'-'})
         if sides[0] == sides[1]:
             continue
+        before, after = (' / '.join(sorted(side)) for side in sides)
+        named = f'{_FLAG_NAME}{kind}', before, after
         if any(len(side) > 1 for side in sides):
-            raise AssayError('languages have other flags')
-        before, after = (next(iter(side)) for side in sides)
-        needs = (
-            {FLAGS: _negated(after) if before == '-' else before},
-            {FLAGS: _negated(before) if after == '-' else after},
-        )
-        yield Factor(f'{_FLAG_NAME}{kind}', before, after, _FLAG, needs)
+            yield Untried(*named, 'languages have other flags')
+            continue
+        try:
+            needs = (
+                {FLAGS: _negated(after) if before == '-' else before},
+                {FLAGS: _negated(before) if after == '-' else after},
+            )
+        except AssayError as error:
+            yield Untried(*named, str(error))
+            continue
+        yield Factor(*named, _FLAG, needs)
 
 
 def _by_kind(flags: str) -> dict[str, set[str]]:
@@ -350,24 +396,37 @@ def _negated(flag: str) -> str:
 # Sources ------------------------------------------------------------------------------------------
 
 
-def _sources(fact: Fact) -> Iterator[Factor]:
-    """Programs of another commit; nothing if both have the same."""
+#: What of the suite measures, beside its programs.
+_MEASURES = ('assay', 'checks', 'config', 'lib', 'requirements.lock')
+
+
+def _sources(fact: Fact) -> Iterator[_Found]:
+    """Programs of another commit; nothing if the suites of both are the same."""
     here = suite_commit()
-    if fact.before != here and fact.after != here:
-        raise AssayError('neither is what is checked out now')
-    old, new = (None if told == here else told for told in (fact.before, fact.after))
-    other = old or new or ''
-    if other.endswith('-dirty'):
-        raise AssayError(f'files were changed since {other.removesuffix("-dirty")[:12]}')
-    ended = _git('diff', '--quiet', other, '--', paths.SOURCES.name)
-    if ended.returncode == 0:
-        return
-    if ended.returncode != 1:
-        raise AssayError(f'{other[:12]} is not in this repository')
-    folder = _checked_out(other)
-    sides = [str(paths.SOURCES) if told is None else folder for told in (old, new)]
-    before, after = ({SOURCES: side} for side in sides)
-    yield Factor('sources', fact.before, fact.after, _SOURCES, (before, after))
+    sides = fact.before, fact.after
+    for one in sides:
+        # What is checked out may be measured as it is, and others as they were committed.
+        if one != here and one.endswith('-dirty'):
+            raise AssayError(f'files were changed since {one.removesuffix("-dirty")[:12]}')
+    if _differ(sides, here, _MEASURES):
+        yield Untried('suite', *sides, 'how it measures is not switched')
+    if _differ(sides, here, [paths.SOURCES.name]):
+        folders = (str(paths.SOURCES) if one == here else _checked_out(one) for one in sides)
+        before, after = ({SOURCES: one} for one in folders)
+        yield Factor('sources', *sides, _SOURCES, (before, after))
+
+
+def _differ(commits: Collection[str], here: str, names: Sequence[str]) -> bool:
+    """Whether files of two commits differ.
+
+    :param here: what is checked out, with what was changed since.
+    """
+    others = [one for one in commits if one != here]
+    ended = _git('diff', '--quiet', *others, '--', *names)
+    if ended.returncode not in (0, 1):
+        told = ' or '.join(one[:12] for one in others)
+        raise AssayError(f'{told} is not in this repository')
+    return ended.returncode == 1
 
 
 def _checked_out(commit: str) -> str:

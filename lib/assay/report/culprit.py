@@ -33,6 +33,9 @@ def show_culprits(found: Culprits) -> None:
     for one in found.answers[:MOST]:
         if one.probability >= LEAST:
             print_line(out, visible(f'  {_probability(one)}  {answer_in_words(found, one)}'))
+    for name, (was, now) in sorted(found.strange.items()):
+        told = f'not as before and after: {name}: {was}, here {now}'
+        print_line(out, visible(told))
     for untried in asked.untried:
         print_line(out, visible(f'not tried: {untried}'))
     if asked.left:
@@ -169,6 +172,7 @@ def culprits_json(found: Culprits) -> str:
         ],
         'looked_at': [_change(one) for one in asked.factors],
         'not_tried': [vars(one) for one in asked.untried],
+        'not_as_before_and_after': found.strange,
         'runs_before': asked.before,
         'runs_after': asked.after,
         'reproduce': reproducer(found) if found.changes else [],
