@@ -126,7 +126,16 @@ def diff_conclusion(found: Difference, decides: str | None = None) -> str:
     told = f'{found.verdict.upper()}: {word_counts(found)}'
     if found.verdict == 'undecided':
         told += f'; {decides or _what_decides(found)}'
+    elif found.verdict == 'not worse' and 2 * found.counts['cannot tell'] > len(found.figures):
+        told += f'; {_at_most(median(one.most_lost for one in found.figures))}'
     return told
+
+
+def _at_most(loss: float) -> str:
+    """What is known of figures of which it cannot be told whether they are the same."""
+    if loss > FAR - 1:
+        return 'of half of them it is not known how much worse they may be: run more often'
+    return f'half of them are worse by {percent(loss)} at most (95%)'
 
 
 def word_counts(found: Difference) -> str:

@@ -60,6 +60,14 @@ class Compared:
         return self.verdict.reason if self.verdict else self.why_not
 
     @property
+    def most_lost(self) -> float:
+        """By what fraction it may be worse at most (95%); infinite where nothing is known."""
+        if not self.verdict or self.verdict.comparison.better == 'exact':
+            return 0.0 if self.verdict else math.inf
+        low, high = self.verdict.interval
+        return max(0.0, 1 - low if self.verdict.comparison.better == 'higher' else high - 1)
+
+    @property
     def change(self) -> float:
         """Of after over before the natural logarithm; 0 where there is no ratio."""
         change = self.verdict.comparison.change if self.verdict else 0.0
