@@ -144,8 +144,8 @@ void require_memory(double bytes_on_this_rank, const char *remedy)
 {
     shortage found;
     if (find_shortage(bytes_on_this_rank, first_rank_of_host(), &found))
-        refuse("the ranks on host %s need %.2f GiB but only %.2f GiB are available; %s",
-               found.host, found.need, found.available, remedy);
+        refuse("the ranks on host %s need %.2f GiB but only %.2f GiB are available; %s", found.host,
+               found.need, found.available, remedy);
 }
 
 static long runs_of_kernels;

@@ -890,7 +890,8 @@ def test_imb_while_the_cpus_were_moved(job):
         assert 0.5 < of < 2
 
 
-@pytest.mark.parametrize('golden', GOLDEN, ids=str)
+# Of each check one: which MPI and fabric it is of does not matter.
+@pytest.mark.parametrize('golden', {path.parts[0]: path for path in GOLDEN}.values(), ids=str)
 def test_a_report_of_another_program_proves_nothing(job, golden):
     def of_another(folder):
         change = edit_report(lambda report: report.update(command=['/usr/bin/other']), WITNESS)

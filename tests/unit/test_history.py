@@ -22,6 +22,7 @@ from assay.report.history import history_json
 from assay.results import figures, store
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import load, of_file, remove_runs
+from assay.results.reframe_report import as_run
 from assay.results.rows import rows
 from assay.results.run_selectors import assert_label, choose, removable
 from assay.results.verdict import summary
@@ -217,10 +218,17 @@ def test_one_damaged_row_is_named_among_good_ones(database, made, column, value)
         {'taken_by_others': ['\ud800']},
     ],
 )
-def test_a_session_of_another_shape_counts_for_nothing(database, made, change, tmp_path):
-    put(database, made(1), made(2))
+def test_a_report_of_another_shape_is_none(made, change):
     odd = made(1)
     cases(odd)[1] |= change
+    with pytest.raises(AssayError, match=r'^the text: not as ReFrame writes it'):
+        as_run(json.dumps(odd), 'the text')
+
+
+def test_a_session_of_another_shape_counts_for_nothing(database, made, tmp_path):
+    put(database, made(1), made(2))
+    odd = made(1)
+    cases(odd)[1]['perfvalues'] = {'toy:node:latency': ['many', 1, 2, 3, 'us', 'pass']}
     with sqlite3.connect(database) as connection:
         where = 'UPDATE sessions SET json_blob = ? WHERE uuid = ?'
         connection.execute(where, [json.dumps(odd), odd['session_info']['uuid']])

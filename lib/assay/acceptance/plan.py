@@ -31,6 +31,9 @@ from assay.spelling import many
 
 Floats = NDArray[np.float64]
 
+# The probability of passing -----------------------------------------------------------------------
+
+
 #: Standard deviations beyond which nothing is: 1e-17 of a normal distribution.
 FAR = 8.5
 #: Of polynomials that are exact up to degree 39, for each piece of two standard deviations.

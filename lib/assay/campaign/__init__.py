@@ -2,8 +2,7 @@
 
 ============  ====================================================================================
 catalogue.py  the faults, as ``tests/faults/catalogue`` declares them
-injected.py   injects a fault, and heals it
 look.py       one run of the suite, and what it reported
-course.py     the campaign: healthy, broken, healed, and so on
+course.py     the campaign: healthy, broken, healed, and so on; its table
 ============  ====================================================================================
 """

@@ -27,6 +27,9 @@ PROGRAMS = paths.ROOT / 'tests' / 'programs' / 'faults'
 PATIENCE = 120
 
 
+# A fault that is in the cluster, and gone again ---------------------------------------------------
+
+
 @contextmanager
 def injected(cluster: Cluster, fault: Fault, severity: Severity) -> Iterator[None]:
     """Bring a fault into the nodes; afterwards they are as before, and Slurm uses them.
@@ -112,6 +115,9 @@ def _await_slurm(cluster: Cluster) -> None:
         if time.monotonic() > deadline:
             raise AssayError(f'after {PATIENCE} s Slurm calls no node down')
         time.sleep(0.1)
+
+
+# The campaign -------------------------------------------------------------------------------------
 
 
 #: Times that a check may fail, before anything is broken, on a machine that others use as well.
@@ -254,6 +260,9 @@ def _meet(cluster: Cluster, mpi: Mpi, name: str, fault: Fault, severity: Severit
         with injected(cluster, fault, severity):
             broken = look.look_at(checks, given, is_kept=False)
     return FaultOutcome(name, fault, severity, broken, look.look_at(checks, {}))
+
+
+# Its table ----------------------------------------------------------------------------------------
 
 
 HEADER = ('fault', 'severity', 'caught by', 'which said', 'stayed green', 'after it was healed')

@@ -1,4 +1,4 @@
-"""The command and its options; a file beside this one for each of its commands.
+"""The command and its options; files beside this one for its commands.
 
 In all of them imports that cost time stand inside the functions that need them: ``assay env`` runs
 in every shell.

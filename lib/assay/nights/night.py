@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
 
+# What is remembered from night to night -----------------------------------------------------------
+
+
 class Folder:
     """What is remembered from night to night of a system and a mode, in ``perflogs/nights``.
 
@@ -97,6 +100,9 @@ class Folder:
         with explained(self.file, 'written'):
             self.path.mkdir(parents=True, exist_ok=True)
             write_whole(self.file, f'{memory.model_dump_json(indent=2)}\n')
+
+
+# Maintenance --------------------------------------------------------------------------------------
 
 
 #: Nights are put off for so long; then somebody has to know that nothing is measured.
@@ -168,6 +174,9 @@ def _shown(what: str) -> list[Record]:
         return records(what)
     except AssayError:
         return []
+
+
+# A night ------------------------------------------------------------------------------------------
 
 
 #: The exit code of a night on which nothing was measured, and nothing is wrong: EX_TEMPFAIL of

@@ -263,6 +263,9 @@ def case_of_culprit(culprit: str) -> str:
     return culprit.rpartition(' of ')[2]
 
 
+# How people hear of it ----------------------------------------------------------------------------
+
+
 #: Sentences of a message.
 MOST_SENTENCES = 20
 

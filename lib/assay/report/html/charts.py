@@ -20,6 +20,9 @@ from assay.running.runs import KEPT
 from assay.spelling import many
 from assay.text import plain
 
+# Time and bandwidth over the size of a message ----------------------------------------------------
+
+
 #: The programs that have a curve: what a time of it is, and which of its results belong to it.
 PROGRAMS: dict[str, tuple[str, dict[str, str]]] = {
     'pt2pt': ('one way, by ping-pong between two ranks', {'pattern': 'ping-pong'}),
@@ -186,6 +189,9 @@ def gone(runs: Sequence[Overlay]) -> list[str]:
                 'checkout keep their files.'
             )
     return found
+
+
+# Figures: limits, scaling, and where the time went ------------------------------------------------
 
 
 #: Bars of one chart: with more, nobody finds one.
