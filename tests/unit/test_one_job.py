@@ -1,7 +1,9 @@
 """Cases as steps of one allocation: which nodes they have, and how they end."""
 
+import errno
 import heapq
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -344,6 +346,61 @@ def test_a_dead_node_costs_its_own_cases(cluster):
     after = [cluster.job('true') for _ in range(3)]
     cluster.play()
     assert {job.nodelist[0] for job in after} == {'n1', 'n3', 'n4'}
+
+
+def test_a_case_that_dies_and_whose_files_are_gone(cluster):
+    """It says how it ended, and the others go on."""
+    died = cluster.job('touch begun; while [[ ! -e ../end ]]; do sleep 0.05; done; exit 1', ranks=2)
+    other = cluster.job('true')
+    cluster.look(lambda: os.path.exists(f'{died.workdir}/begun'))
+    shutil.rmtree(died.workdir)
+    cluster.has('n[1,3-4]')
+    (cluster.folder / 'end').touch()
+    cluster.play()
+    assert (died.state, other.state) == ('NODE_FAIL', 'COMPLETED')
+    words = r'a node of its job died \(n2\); /\S+/rfm_job.err: No such file or directory'
+    with pytest.raises(JobError, match=words):
+        died.finished()
+
+
+def test_a_case_whose_folder_is_gone_before_it_starts(cluster):
+    """It fails, and its nodes are for others."""
+    first = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done', ranks=4)
+    cluster.look(lambda: os.path.exists(f'{first.workdir}/begun'))
+    lost, other = cluster.job('true', ranks=4), cluster.job('true', ranks=4)
+    shutil.rmtree(lost.workdir)
+    Path(first.workdir, 'end').touch()
+    cluster.play()
+    assert [job.state for job in (first, other)] == ['COMPLETED'] * 2
+    words = r'this host could not start its job: /\S+/rfm_job.out: No such file or directory'
+    with pytest.raises(JobError, match=words):
+        lost.finished()
+
+
+def test_a_host_without_room_for_one_more_process(cluster, monkeypatch):
+    """A case waits until another has ended; if there is none it fails."""
+    start = subprocess.Popen
+
+    def refuse(*args, **more):
+        if args[0][0] != 'srun' or (cluster.folder / 'room').exists():
+            return start(*args, **more)
+        raise BlockingIOError(errno.EAGAIN, 'Resource temporarily unavailable')
+
+    first = cluster.job('touch begun; while [[ ! -e ../room ]]; do sleep 0.05; done')
+    cluster.look(lambda: os.path.exists(f'{first.workdir}/begun'))
+    monkeypatch.setattr(subprocess, 'Popen', refuse)
+    second = cluster.job('true')
+    for _ in range(5):
+        cluster.scheduler.poll(first, second)
+    assert second.state == 'PENDING'
+    (cluster.folder / 'room').touch()
+    cluster.play()
+    assert [job.state for job in (first, second)] == ['COMPLETED'] * 2
+    (cluster.folder / 'room').unlink()
+    alone = cluster.job('true')
+    cluster.play()
+    with pytest.raises(JobError, match='this host could not start its job: Resource temporarily'):
+        alone.finished()
 
 
 @pytest.fixture

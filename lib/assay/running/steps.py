@@ -8,6 +8,7 @@ that its variables name. No other case has one of these nodes meanwhile.
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -33,6 +34,7 @@ from reframe.frontend.executors import RegressionTask, policies
 
 from assay import AssayError, locks, paths, say
 from assay.machine import job_states
+from assay.machine.job_states import ENDED_BY_SCHEDULER
 from assay.machine.slurm import PASSES, query, without_defaults
 from assay.running import allocation, node_choice
 from assay.running.asking import OUTAGE, STOPPING
@@ -53,6 +55,9 @@ TRIES = 3
 #: Seconds between two questions whether steps have ended that were stopped, and seconds after which
 #: their nodes are set aside; then seconds between two such questions.
 AGAIN, PATIENCE, LOOK = 0.5, 60.0, 10.0
+
+#: What a host says that has no room for one more process or open file until others end.
+_FULL = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
 #: Options of a job that Slurm hands on to its steps, by the variable that does it.
 _HANDED_ON = {
@@ -207,7 +212,12 @@ class _Allocation:
                 job._state = 'CANCELLED'
             return
         while not self._over and (found := self._plan.next()):
-            self._launch(*found)
+            try:
+                self._launch(*found)
+            except OSError as error:
+                self._not_launched(*found, error)
+                if error.errno in _FULL:
+                    break
         if self._over:
             for job in self._plan.waiting():
                 self._not_run(job)
@@ -234,6 +244,14 @@ class _Allocation:
         )
         job.began, job._state = time.time(), 'RUNNING'
         self._running.append(_Running(job, nodes, job.client, said))
+
+    def _not_launched(self, job: Any, nodes: list[str], error: OSError) -> None:
+        """Fail a case that this host cannot start; it waits if there may be room for it later."""
+        self._plan.has_ended(nodes)
+        if error.errno in _FULL and self._running:
+            self._plan.add(job, job.want)
+        else:
+            self._fail(job, f'this host could not start its job: {_told(error)}')
 
     def _variables(self, job: Any, nodes: list[str]) -> dict[str, str]:
         """Those of a job of these nodes."""
@@ -502,8 +520,17 @@ def _note(one: _Running, dead: Iterable[str]) -> None:
         return
     lines = [line for line in one.words.splitlines() if not line.startswith('assay-')]
     lines += [f'Node failure on {node}' for node in dead]
-    with Path(one.job.workdir, one.job.stderr).open('a') as errors:
-        errors.writelines(f'{line}\n' for line in lines)
+    try:
+        with Path(one.job.workdir, one.job.stderr).open('a') as errors:
+            errors.writelines(f'{line}\n' for line in lines)
+    except OSError as error:  # then its check could not tell it
+        words = f'{ENDED_BY_SCHEDULER[one.state]}{f" ({fold_nodes([*dead])})" if dead else ""}'
+        one.job._exception = JobError(f'{words}; {_told(error)}', one.job.jobid)
+
+
+def _told(error: OSError) -> str:
+    """What went wrong, and with which file, if one is known."""
+    return ': '.join(filter(None, [str(error.filename or ''), error.strerror or str(error)]))
 
 
 def _per_node(job: Any) -> int:
