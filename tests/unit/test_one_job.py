@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 import reframe.core.runtime as rt
@@ -18,7 +19,16 @@ from reframe.core.exceptions import JobError, SkipTestError
 
 from assay import AssayError, paths
 from assay.machine import slurm
-from assay.running import allocation, leftovers, reframe_options, runs, session, setting, steps
+from assay.running import (
+    allocation,
+    leftovers,
+    reframe_options,
+    reframe_plugin,
+    runs,
+    session,
+    setting,
+    steps,
+)
 from assay.running.node_plan import NodePlan, Want
 from assay.running.selection import Listed
 from command import call
@@ -292,6 +302,46 @@ def test_side_by_side_and_alone_on_their_nodes(cluster):
     assert [job.exitcode for job in (*two, small)] == [0, 0, 0]
     assert sorted(two[0].nodelist + two[1].nodelist) == names(4)
     assert small.began >= min(job.completion_time for job in two)
+
+
+@pytest.fixture
+def policy(cluster, monkeypatch):
+    """ReFrame's, of which only this is known: the cases that it has been at work on, and how."""
+    monkeypatch.setattr(steps, 'SOON', 0)
+    made = object.__new__(reframe_plugin._Policy)
+    made._schedulers, made.at_work = {'batch': cluster.scheduler}, []
+    for name in ('startup', 'ready_run', 'running', 'completing'):
+        monkeypatch.setattr(
+            reframe_plugin.AsynchronousExecutionPolicy,
+            f'_advance_{name}',
+            lambda own, task: own.at_work.append(task),
+        )
+    return made
+
+
+@pytest.mark.parametrize('work', ['startup', 'ready_run', 'completing'])
+def test_nodes_do_not_wait_while_reframe_is_at_work_on_other_cases(cluster, policy, work):
+    """It prepares and judges hundreds one after the other, for seconds."""
+    first, second = (cluster.job('true', ranks=4) for _ in range(2))
+    others = [SimpleNamespace() for _ in range(2)]
+    policy._advance_startup(others[0])
+    assert first.state == 'PENDING'  # the largest may be still to come
+    cluster.scheduler.poll(first, second)
+    first.client.wait()
+    getattr(policy, f'_advance_{work}')(others[1])
+    assert (first.state, second.state) == ('COMPLETED', 'RUNNING')
+    assert policy.at_work == others
+
+
+def test_reframe_is_not_at_work_on_cases_that_go_on(cluster, policy):
+    first, second = (cluster.job('true', ranks=4) for _ in range(2))
+    tasks = [SimpleNamespace(check=SimpleNamespace(job=job)) for job in (first, second)]
+    cluster.scheduler.poll(first, second)
+    assert [policy._advance_running(task) for task in tasks] == [0, 0] and not policy.at_work
+    cluster.play()
+    for task in tasks:
+        policy._advance_running(task)
+    assert policy.at_work == tasks
 
 
 @pytest.mark.parametrize(

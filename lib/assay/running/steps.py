@@ -56,6 +56,9 @@ TRIES = 3
 #: their nodes are set aside; then seconds between two such questions.
 AGAIN, PATIENCE, LOOK = 0.5, 60.0, 10.0
 
+#: Seconds between two looks at steps while ReFrame prepares or judges cases.
+SOON = 0.1
+
 #: What a host says that has no room for one more process or open file until others end.
 _FULL = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 
@@ -89,6 +92,11 @@ class _Job(slurm._SlurmJob):
     @property
     def nodelist(self) -> Any:
         return self._nodelist
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has not ended, which ReFrame need not find out."""
+        return not job_states.has_ended(self._state)
 
     @property
     def proc(self) -> subprocess.Popen[bytes] | None:
@@ -150,7 +158,7 @@ class _Allocation:
         self._able: set[str] = set()
         # Nodes that get no cases for now, and since when: steps do not end there, or did not start.
         self._aside: dict[str, float] = {}
-        self._asked = self._looked = -math.inf
+        self._asked = self._looked = self._polled = -math.inf
         self._silent_since: float | None = None
         #: When the run was stopped, if it was: then nothing starts any more.
         self.stopping_since: float | None = None
@@ -193,6 +201,12 @@ class _Allocation:
         self._clear()
         self._look_aside()
         self._start()
+        self._polled = time.monotonic()
+
+    def look(self) -> None:
+        """The same while ReFrame is at work on other cases, once it has submitted the first."""
+        if self._running and time.monotonic() - self._polled >= SOON:
+            self.poll(())
 
     def stop(self) -> None:
         """End all cases, those that wait as well: the run is stopped."""
@@ -583,8 +597,13 @@ class Steps(slurm.SqueueJobScheduler):
         if submitted := [job for job in jobs if job]:
             _allocation().poll(submitted)
 
+    def look(self) -> None:
+        """Let no node wait for what ReFrame does with cases, which takes seconds of many."""
+        if _allocation.cache_info().currsize:
+            _allocation().look()
+
     def finished(self, job: Any) -> bool:
-        return job_states.has_ended(job.state)
+        return not job.goes_on
 
     def wait(self, job: Any) -> None:
         """Wait for the end of a job; if the run is stopped not for ever."""
