@@ -20,7 +20,9 @@ from assay import paths
 from assay.running import allocation, events, runs
 
 SCRIPTS = {
-    'srun': '[ "$1" = --version ] || {{ echo "assay-step $$"; sleep {seconds}; echo "assay-exit 0"; }}',
+    'srun': (
+        '[ "$1" != --version ] || exit; echo "assay-step $$"; sleep {seconds}; echo "assay-exit 0"'
+    ),
     'squeue': 'case "$*" in *--steps*) ;; *) echo "RUNNING|n[1-{nodes}]|NO|all" ;; esac',
     'scancel': ':',
 }
