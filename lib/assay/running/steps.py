@@ -34,7 +34,6 @@ from reframe.frontend.executors import RegressionTask, policies
 
 from assay import AssayError, locks, paths, say
 from assay.machine import job_states
-from assay.machine.job_states import ENDED_BY_SCHEDULER
 from assay.machine.slurm import PASSES, query, without_defaults
 from assay.running import allocation, node_choice
 from assay.running.asking import OUTAGE, STOPPING
@@ -538,8 +537,9 @@ def _note(one: _Running, dead: Iterable[str]) -> None:
         with Path(one.job.workdir, one.job.stderr).open('a') as errors:
             errors.writelines(f'{line}\n' for line in lines)
     except OSError as error:  # then its check could not tell it
-        words = f'{ENDED_BY_SCHEDULER[one.state]}{f" ({fold_nodes([*dead])})" if dead else ""}'
-        one.job._exception = JobError(f'{words}; {_told(error)}', one.job.jobid)
+        words = job_states.ENDED_BY_SCHEDULER[one.state]
+        which = f' ({fold_nodes([*dead])})' if dead else ''
+        one.job._exception = JobError(f'{words}{which}; {_told(error)}', one.job.jobid)
 
 
 def _told(error: OSError) -> str:
