@@ -20,7 +20,9 @@ from assay import paths
 from assay.running import allocation, events, runs
 
 SCRIPTS = {
-    'srun': 'echo "assay-step $$"; sleep {seconds}; echo "assay-exit 0"',
+    'srun': (
+        '[ "$1" != --version ] || exit; echo "assay-step $$"; sleep {seconds}; echo "assay-exit 0"'
+    ),
     'squeue': 'case "$*" in *--steps*) ;; *) echo "RUNNING|n[1-{nodes}]|NO|all" ;; esac',
     'scancel': ':',
 }
@@ -59,6 +61,12 @@ site_configuration = {{
         'partitions': [{{
             'name': 'batch', 'scheduler': 'squeue', 'launcher': 'srun', 'environs': ['builtin'],
         }}],
+    }}],
+    # As Assay has it: ReFrame's default costs more than all else.
+    'logging': [{{
+        'level': 'info',
+        'handlers': [{{'type': 'file', 'name': '{told}.log', 'level': 'info'}}],
+        'handlers_perflog': [],
     }}],
 }}
 """

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from assay.results.failures import failures, skipped
+import pytest
+
+from assay.results.failures import failures, reason, skipped
 from reports import cases, run_of
 
 REPORTS = Path(__file__).parents[1] / 'golden' / 'reports'
@@ -18,8 +20,9 @@ def test_a_missed_reference_says_what_disturbed_the_job(golden_report):
 
 def test_a_case_whose_build_failed(golden_report):
     report = golden_report('FailedSanity')
-    cases(report)[1].update(fail_phase=None, fail_reason=None)
-    assert failures(run_of(report))[0].reason == 'it did not run, because its build failed'
+    cases(report)[1].update(result='fail_deps', fail_phase=None, fail_reason=None)
+    words = 'it did not run, because what it depends on failed'
+    assert reason(run_of(report).counted[1]) == words
 
 
 def test_sentences_are_one_visible_line(golden_report):
@@ -102,11 +105,13 @@ def test_skip_reasons_come_from_reframes_log(golden_report):
     assert reason == "no reason in ReFrame's log"
 
 
-def test_all_that_was_stopped_has_one_sentence(golden_report):
+@pytest.mark.parametrize('result', ['abort', '<unknown>'])
+def test_all_that_was_stopped_has_one_sentence(golden_report, result):
+    """By a signal, or by an error in ReFrame's session: then it knows of no end."""
     report = golden_report('FailedSanity')
     *_, first, last = cases(report)
     for case in (first, last):
-        case |= {'result': 'abort', 'perfvalues': {}}
+        case |= {'result': result, 'perfvalues': {}, 'fail_phase': None, 'fail_reason': None}
     assert [(one.case, one.reason) for one in failures(run_of(report))] == [
         ('2 case(s)', 'not finished, because the run was stopped')
     ]

@@ -1,7 +1,9 @@
 """Cases as steps of one allocation: which nodes they have, and how they end."""
 
+import errno
 import heapq
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -9,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 import reframe.core.runtime as rt
@@ -16,7 +19,16 @@ from reframe.core.exceptions import JobError, SkipTestError
 
 from assay import AssayError, paths
 from assay.machine import slurm
-from assay.running import allocation, leftovers, reframe_options, runs, session, setting, steps
+from assay.running import (
+    allocation,
+    leftovers,
+    reframe_options,
+    reframe_plugin,
+    runs,
+    session,
+    setting,
+    steps,
+)
 from assay.running.node_plan import NodePlan, Want
 from assay.running.selection import Listed
 from command import call
@@ -292,6 +304,46 @@ def test_side_by_side_and_alone_on_their_nodes(cluster):
     assert small.began >= min(job.completion_time for job in two)
 
 
+@pytest.fixture
+def policy(cluster, monkeypatch):
+    """ReFrame's, of which only this is known: the cases that it has been at work on, and how."""
+    monkeypatch.setattr(steps, 'SOON', 0)
+    made = object.__new__(reframe_plugin._Policy)
+    made._schedulers, made.at_work = {'batch': cluster.scheduler}, []
+    for name in ('startup', 'ready_run', 'running', 'completing'):
+        monkeypatch.setattr(
+            reframe_plugin.AsynchronousExecutionPolicy,
+            f'_advance_{name}',
+            lambda own, task: own.at_work.append(task),
+        )
+    return made
+
+
+@pytest.mark.parametrize('work', ['startup', 'ready_run', 'completing'])
+def test_nodes_do_not_wait_while_reframe_is_at_work_on_other_cases(cluster, policy, work):
+    """It prepares and judges hundreds one after the other, for seconds."""
+    first, second = (cluster.job('true', ranks=4) for _ in range(2))
+    others = [SimpleNamespace() for _ in range(2)]
+    policy._advance_startup(others[0])
+    assert first.state == 'PENDING'  # the largest may be still to come
+    cluster.scheduler.poll(first, second)
+    first.client.wait()
+    getattr(policy, f'_advance_{work}')(others[1])
+    assert (first.state, second.state) == ('COMPLETED', 'RUNNING')
+    assert policy.at_work == others
+
+
+def test_reframe_is_not_at_work_on_cases_that_go_on(cluster, policy):
+    first, second = (cluster.job('true', ranks=4) for _ in range(2))
+    tasks = [SimpleNamespace(check=SimpleNamespace(job=job)) for job in (first, second)]
+    cluster.scheduler.poll(first, second)
+    assert [policy._advance_running(task) for task in tasks] == [0, 0] and not policy.at_work
+    cluster.play()
+    for task in tasks:
+        policy._advance_running(task)
+    assert policy.at_work == tasks
+
+
 @pytest.mark.parametrize(
     ('script', 'state', 'code'),
     [('exit 7', 'FAILED', 7), ('kill -KILL $$', 'FAILED', 137), ('exit 0', 'COMPLETED', 0)],
@@ -344,6 +396,61 @@ def test_a_dead_node_costs_its_own_cases(cluster):
     after = [cluster.job('true') for _ in range(3)]
     cluster.play()
     assert {job.nodelist[0] for job in after} == {'n1', 'n3', 'n4'}
+
+
+def test_a_case_that_dies_and_whose_files_are_gone(cluster):
+    """It says how it ended, and the others go on."""
+    died = cluster.job('touch begun; while [[ ! -e ../end ]]; do sleep 0.05; done; exit 1', ranks=2)
+    other = cluster.job('true')
+    cluster.look(lambda: os.path.exists(f'{died.workdir}/begun'))
+    shutil.rmtree(died.workdir)
+    cluster.has('n[1,3-4]')
+    (cluster.folder / 'end').touch()
+    cluster.play()
+    assert (died.state, other.state) == ('NODE_FAIL', 'COMPLETED')
+    words = r'a node of its job died \(n2\); /\S+/rfm_job.err: No such file or directory'
+    with pytest.raises(JobError, match=words):
+        died.finished()
+
+
+def test_a_case_whose_folder_is_gone_before_it_starts(cluster):
+    """It fails, and its nodes are for others."""
+    first = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done', ranks=4)
+    cluster.look(lambda: os.path.exists(f'{first.workdir}/begun'))
+    lost, other = cluster.job('true', ranks=4), cluster.job('true', ranks=4)
+    shutil.rmtree(lost.workdir)
+    Path(first.workdir, 'end').touch()
+    cluster.play()
+    assert [job.state for job in (first, other)] == ['COMPLETED'] * 2
+    words = r'this host could not start its job: /\S+/rfm_job.out: No such file or directory'
+    with pytest.raises(JobError, match=words):
+        lost.finished()
+
+
+def test_a_host_without_room_for_one_more_process(cluster, monkeypatch):
+    """A case waits until another has ended; if there is none it fails."""
+    start = subprocess.Popen
+
+    def refuse(*args, **more):
+        if args[0][0] != 'srun' or (cluster.folder / 'room').exists():
+            return start(*args, **more)
+        raise BlockingIOError(errno.EAGAIN, 'Resource temporarily unavailable')
+
+    first = cluster.job('touch begun; while [[ ! -e ../room ]]; do sleep 0.05; done')
+    cluster.look(lambda: os.path.exists(f'{first.workdir}/begun'))
+    monkeypatch.setattr(subprocess, 'Popen', refuse)
+    second = cluster.job('true')
+    for _ in range(5):
+        cluster.scheduler.poll(first, second)
+    assert second.state == 'PENDING'
+    (cluster.folder / 'room').touch()
+    cluster.play()
+    assert [job.state for job in (first, second)] == ['COMPLETED'] * 2
+    (cluster.folder / 'room').unlink()
+    alone = cluster.job('true')
+    cluster.play()
+    with pytest.raises(JobError, match='this host could not start its job: Resource temporarily'):
+        alone.finished()
 
 
 @pytest.fixture

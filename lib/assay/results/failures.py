@@ -329,7 +329,7 @@ def _reason(case: Case) -> str:
     if said.strip():
         return said.strip()
     if not case.fail_phase:  # so ReFrame ends what depends on something that failed
-        return 'it did not run, because its build failed'
+        return 'it did not run, because what it depends on failed'
     return f'failed in phase {case.fail_phase}, and ReFrame gives no reason'
 
 

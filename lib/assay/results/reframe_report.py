@@ -148,7 +148,7 @@ def _name(record: Record) -> dict[str, Any]:
 def _case(record: Record) -> Case:
     return Case(
         **_name(record),
-        result=_text(record, 'result'),
+        result=_result(record),
         figures=_figures(record),
         fail_phase=_text(record, 'fail_phase', ''),
         fail_reason=_words(record, 'fail_reason'),
@@ -170,6 +170,15 @@ def _case(record: Record) -> Case:
         needs=_needs(record),
         environments=_texts(record, 'valid_prog_environs'),
     )
+
+
+def _result(record: Record) -> str:
+    """ReFrame's word; one for all that had not ended when the session was stopped.
+
+    ReFrame ends them itself if it is stopped by a signal, and not if it stops by an error.
+    """
+    result = _text(record, 'result')
+    return 'abort' if result == '<unknown>' else result
 
 
 _TIMES = [f'time_{name}' for name in Seconds.__slots__]

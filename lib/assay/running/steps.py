@@ -8,6 +8,7 @@ that its variables name. No other case has one of these nodes meanwhile.
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -54,6 +55,12 @@ TRIES = 3
 #: their nodes are set aside; then seconds between two such questions.
 AGAIN, PATIENCE, LOOK = 0.5, 60.0, 10.0
 
+#: Seconds between two looks at steps while ReFrame prepares or judges cases.
+SOON = 0.1
+
+#: What a host says that has no room for one more process or open file until others end.
+_FULL = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+
 #: Options of a job that Slurm hands on to its steps, by the variable that does it.
 _HANDED_ON = {
     'threads_per_core': 'SLURM_THREADS_PER_CORE',
@@ -84,6 +91,11 @@ class _Job(slurm._SlurmJob):
     @property
     def nodelist(self) -> Any:
         return self._nodelist
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it has not ended, which ReFrame need not find out."""
+        return not job_states.has_ended(self._state)
 
     @property
     def proc(self) -> subprocess.Popen[bytes] | None:
@@ -145,7 +157,7 @@ class _Allocation:
         self._able: set[str] = set()
         # Nodes that get no cases for now, and since when: steps do not end there, or did not start.
         self._aside: dict[str, float] = {}
-        self._asked = self._looked = -math.inf
+        self._asked = self._looked = self._polled = -math.inf
         self._silent_since: float | None = None
         #: When the run was stopped, if it was: then nothing starts any more.
         self.stopping_since: float | None = None
@@ -188,6 +200,12 @@ class _Allocation:
         self._clear()
         self._look_aside()
         self._start()
+        self._polled = time.monotonic()
+
+    def look(self) -> None:
+        """The same while ReFrame is at work on other cases, once it has submitted the first."""
+        if self._running and time.monotonic() - self._polled >= SOON:
+            self.poll(())
 
     def stop(self) -> None:
         """End all cases, those that wait as well: the run is stopped."""
@@ -207,7 +225,12 @@ class _Allocation:
                 job._state = 'CANCELLED'
             return
         while not self._over and (found := self._plan.next()):
-            self._launch(*found)
+            try:
+                self._launch(*found)
+            except OSError as error:
+                self._not_launched(*found, error)
+                if error.errno in _FULL:
+                    break
         if self._over:
             for job in self._plan.waiting():
                 self._not_run(job)
@@ -234,6 +257,14 @@ class _Allocation:
         )
         job.began, job._state = time.time(), 'RUNNING'
         self._running.append(_Running(job, nodes, job.client, said))
+
+    def _not_launched(self, job: Any, nodes: list[str], error: OSError) -> None:
+        """Fail a case that this host cannot start; it waits if there may be room for it later."""
+        self._plan.has_ended(nodes)
+        if error.errno in _FULL and self._running:
+            self._plan.add(job, job.want)
+        else:
+            self._fail(job, f'this host could not start its job: {_told(error)}')
 
     def _variables(self, job: Any, nodes: list[str]) -> dict[str, str]:
         """Those of a job of these nodes."""
@@ -502,8 +533,18 @@ def _note(one: _Running, dead: Iterable[str]) -> None:
         return
     lines = [line for line in one.words.splitlines() if not line.startswith('assay-')]
     lines += [f'Node failure on {node}' for node in dead]
-    with Path(one.job.workdir, one.job.stderr).open('a') as errors:
-        errors.writelines(f'{line}\n' for line in lines)
+    try:
+        with Path(one.job.workdir, one.job.stderr).open('a') as errors:
+            errors.writelines(f'{line}\n' for line in lines)
+    except OSError as error:  # then its check could not tell it
+        words = job_states.ENDED_BY_SCHEDULER[one.state]
+        which = f' ({fold_nodes([*dead])})' if dead else ''
+        one.job._exception = JobError(f'{words}{which}; {_told(error)}', one.job.jobid)
+
+
+def _told(error: OSError) -> str:
+    """What went wrong, and with which file, if one is known."""
+    return ': '.join(filter(None, [str(error.filename or ''), error.strerror or str(error)]))
 
 
 def _per_node(job: Any) -> int:
@@ -556,8 +597,13 @@ class Steps(slurm.SqueueJobScheduler):
         if submitted := [job for job in jobs if job]:
             _allocation().poll(submitted)
 
+    def look(self) -> None:
+        """Let no node wait for what ReFrame does with cases, which takes seconds of many."""
+        if _allocation.cache_info().currsize:
+            _allocation().look()
+
     def finished(self, job: Any) -> bool:
-        return job_states.has_ended(job.state)
+        return not job.goes_on
 
     def wait(self, job: Any) -> None:
         """Wait for the end of a job; if the run is stopped not for ever."""
