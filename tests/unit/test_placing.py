@@ -162,12 +162,13 @@ def test_a_ring_that_was_dealt_round_is_put_together():
     assert all(hosts[rank] == hosts[rank + 1] for rank in range(0, 8, 2))
     # All messages crossed, none does: half of the time was theirs.
     assert made.now[3] == 1 and made.then[0] == pytest.approx(1)
-    assert 0.4 < made.gain.low <= made.gain.expected <= made.gain.high <= made.gain.most == 0.5
+    assert 0.4 < made.gain.low <= made.gain.expected <= made.gain.most == 0.5
+    assert made.gain.expected <= made.gain.high <= made.gain.most + plan.UNKNOWN
 
 
 def test_what_is_waited_for_is_not_promised():
     made = planned(ring(2, 4, dealt=True, pairs_only=True, transfer=0.1, waits=0.6))
-    assert made.gain.high <= made.gain.most == pytest.approx(0.1)
+    assert made.gain.high <= made.gain.most + plan.UNKNOWN and made.gain.most == pytest.approx(0.1)
 
 
 def test_costs_that_nobody_measured_widen_the_interval():
@@ -197,7 +198,7 @@ def test_costs_that_nobody_measured_widen_the_interval():
 def test_leave_it(entries, why):
     made = planned(entries)
     assert made.word == 'leave it' and why in made.why
-    assert made.gain.high <= made.gain.most
+    assert made.gain.expected <= made.gain.most
 
 
 def test_collectives_that_lose_count_against_it():

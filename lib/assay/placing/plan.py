@@ -1,7 +1,8 @@
 """The plan for a job's ranks, and what it gains: pure functions over the witness's report.
 
-A plan saves a share of the time that ranks spent transferring messages. It is never more than that:
-waiting for a rank that computes longer is no transfer, and collectives go other ways.
+A plan saves a share of the time that ranks spent transferring messages. No more than that is expected:
+waiting for a rank that computes longer is no transfer, and collectives go other ways. Waiting for one
+whose messages take longer may shrink with them, so that it can be more.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from assay.witness.report import Process, Report
 
 #: A gain below this is not worth a plan: pairs of runs hardly decide it.
 LEAST = 0.02
+#: Of the wall time, what no model of messages knows: start, jitter, what the calls themselves take.
+UNKNOWN = 0.01
 #: By how much costs may be off, either way: those that were measured here, and those assumed.
 MEASURED, ASSUMED = 1.25, 3.0
 #: The node, by the levels of :class:`assay.placing.seats.Seats`.
@@ -165,25 +168,34 @@ def _in_order(seat: Numbers, problem: Problem) -> Numbers:
 def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain:
     """What a plan saves, with an interval.
 
-    The time that ranks took to transfer messages shrinks as what the model says of the rank that
-    has most of it, for which the others wait. The interval also holds what it says of all ranks
-    together, with costs that are wrong.
+    Expected is that the transfer of messages shrinks as the model says of the rank that has most of
+    it, for which the others wait, and with it the waiting that computation cannot be the cause of:
+    together no more than that transfer. The interval reaches from the least that the model says, of
+    that rank or of all together, with costs that are wrong, of the transfer alone, and as if all
+    waited for the messages that go farther, to the most that it says of any rank, of the waiting
+    for messages as well.
 
     :param off: by what factor costs may be wrong.
     """
     now = np.arange(report.ranks)
-    most = fmean(map(_transfer_share, report.processes))
-    if not problem.cost(now):
+    most, late = (fmean(map(of, report.processes)) for of in (_transfer_share, _late_share))
+    if (seat == now).all() or not problem.cost(now):
         return Gain(0.0, 0.0, 0.0, most)
-    at_once = _share_at_once(report)
-    expected, whole = (1 - ratio for ratio in _ratios(problem, seat, at_once))
-    models = [_ratios(one, seat, at_once) for one in _if_wrong(problem, off)]
-    saved = [expected, whole, *(1 - ratio for both in models for ratio in both)]
-    harm = min(0.0, _saved_in_collectives(report, problem, seat))
-    expected, low, high = (
-        min(most, most * one + harm) for one in (expected, min(saved), max(saved))
+    # A rank waits for what another one computes no longer than that computes.
+    computing = fmean(
+        one.computation / one.wall if one.wall else 0.0 for one in map(split, report.processes)
     )
-    return Gain(expected, low, high, most)
+    at_once = _share_at_once(report)
+    models = [_saved(one, seat, at_once) for one in (problem, *_if_wrong(problem, off))]
+    least = min(min(busiest, whole) for busiest, whole, _ in models)
+    # Of messages in turn each may wait for the one before; of those at once the longest counts.
+    highest = max(at_once * one[0] + (1 - at_once) * max(one) for one in models)
+    by_pairs, by_steps = _saved_in_collectives(report, problem, seat)
+    low = (most if least > 0 else most + late) * least + min(by_pairs, by_steps) - UNKNOWN
+    low -= (1 - at_once) * (most + late) * _slowed(problem, seat)
+    high = (most if highest < 0 else most + late) * highest + max(by_pairs, by_steps) + UNKNOWN
+    expected = min(most, (most + max(0.0, late - computing)) * models[0][0]) + by_steps
+    return Gain(min(max(expected, low), high), low, high, most)
 
 
 def _share_at_once(report: Report) -> float:
@@ -217,10 +229,40 @@ def _transfer_share(process: Process) -> float:
     return its.transfer / its.wall * min(1.0, left_own / left) if its.wall and left else 0.0
 
 
-def _ratios(problem: Problem, seat: Numbers, at_once: float) -> tuple[float, float]:
-    """What messages take as planned, over what they take now: of the busiest rank, and of all."""
+def _late_share(process: Process) -> float:
+    """The share of a rank's wall time in which it waited for messages to be sent or taken."""
+    late = sum(
+        min(1.0, (one.late_sender + one.late_receiver) / one.analysed) * process.calls[name].time
+        for name, one in process.waits.items()
+        if one.analysed > 0 and _MESSAGES.fullmatch(name)
+    )
+    its = split(process)
+    return min(its.waiting, late / max(1, process.mpi_threads)) / its.wall if its.wall else 0.0
+
+
+def _saved(problem: Problem, seat: Numbers, at_once: float) -> tuple[float, float, float]:
+    """The share of the messages' time that is saved: of the busiest rank's, of that of all, and the
+    most that a rank saves.
+    """
     before, after = (_of_ranks(problem, one, at_once) for one in (np.arange(len(seat)), seat))
-    return float(after.max() / before.max()), float(after.sum() / before.sum())
+    some = before > 0
+    ratios = (
+        after.max() / before.max(),
+        after.sum() / before.sum(),
+        (after[some] / before[some]).min(),
+    )
+    busiest, whole, best = (1 - float(ratio) for ratio in ratios)
+    return busiest, whole, best
+
+
+def _slowed(problem: Problem, seat: Numbers) -> float:
+    """What messages that go farther as planned take more, as a share of what all take now."""
+    _, _, messages, size = problem.pairs
+    now, then = (
+        messages * problem.latency[far] + size * problem.per_byte[far]
+        for far in map(problem.distances, (np.arange(len(seat)), seat))
+    )
+    return float(np.maximum(0.0, then - now).sum() / now.sum())
 
 
 def _of_ranks(problem: Problem, seat: Numbers, at_once: float) -> Floats:
@@ -259,36 +301,42 @@ def _stretched(curve: Floats, factor: float) -> Floats:
     return np.asarray(curve[0] + (curve - curve[0]) * factor)
 
 
-def _saved_in_collectives(report: Report, problem: Problem, seat: Numbers) -> float:
+def _saved_in_collectives(
+    report: Report, problem: Problem, seat: Numbers
+) -> tuple[float, float]:
     """What collectives save of the wall time, if they send as binomial trees do: to ranks whose
-    number differs in a bit. Negative if they lose.
-    """
-    from scipy.sparse import coo_array
+    number differs in a bit, a bit after the other. Negative if they lose; they are promised to save
+    nothing.
 
-    n = report.ranks
-    pairs = [
-        (rank, rank ^ 1 << bit)
-        for bit in range((n - 1).bit_length())
-        for rank in range(n)
-        if rank ^ 1 << bit < n
-    ]
+    :returns: of all pairs together, and where each bit takes as long as its longest pair.
+    """
+    rank, bits = np.arange(report.ranks), (report.ranks - 1).bit_length()
     calls = [
         call
         for process in report.processes
         for name, call in process.calls.items()
         if call.bytes and not _MESSAGES.fullmatch(name)
     ]
-    count = sum(call.count for call in calls)
-    if not pairs or not count:
-        return 0.0
-    ends = tuple(np.array(pairs).T)
-    one = coo_array((np.ones(len(pairs)), ends), (n, n)).tocsr()
-    tree = replace(problem, messages=one, bytes=one * (sum(call.bytes for call in calls) / count))
+    if not bits or not (count := sum(call.count for call in calls)):
+        return 0.0, 0.0
+    costs = problem.latency + problem.per_byte * (sum(call.bytes for call in calls) / count)
+    pairs = [rank[(rank ^ 1 << bit < len(rank)) & (rank < rank ^ 1 << bit)] for bit in range(bits)]
+
+    def steps(seat: Numbers) -> list[Floats]:
+        far = [
+            (problem.groups[:, seat[one]] != problem.groups[:, seat[one ^ 1 << bit]]).sum(axis=0)
+            for bit, one in enumerate(pairs)
+        ]
+        return [np.asarray(costs[one]) for one in far]
+
+    before, after = steps(rank), steps(seat)
     share = fmean(
         split(process).transfer / process.wall - _transfer_share(process) if process.wall else 0.0
         for process in report.processes
     )
-    return max(0.0, share) * (1 - tree.cost(seat) / tree.cost(np.arange(n)))
+    by_pairs = 1 - sum(float(one.sum()) for one in after) / sum(float(one.sum()) for one in before)
+    by_steps = 1 - sum(float(one.max()) for one in after) / sum(float(one.max()) for one in before)
+    return max(0.0, share) * min(0.0, by_pairs), max(0.0, share) * min(0.0, by_steps)
 
 
 # Words --------------------------------------------------------------------------------------------
@@ -305,7 +353,7 @@ def _verdict(
         return 'leave it', f'all seats are equally far apart: {DISTANCES[distances[0]]}'
     if (seat == np.arange(report.ranks)).all():
         return 'leave it', 'no better way to seat the ranks was found'
-    if gain.most < LEAST:
+    if max(gain.most, gain.high) < LEAST:
         return 'leave it', f'messages between ranks took {gain.most:.1%} of the time'
     if gain.high < LEAST:
         return 'leave it', f'less than {LEAST:.0%} would be gained, which runs hardly show'
