@@ -82,7 +82,8 @@ def test_launches_of_a_script(mpi, started, compiled, tmp_path, launched):
     (tmp_path / 'bin/mpiexec').write_text(f'#!/bin/sh\nexec {mpi.launcher} "$@"\n')
     script = tmp_path / 'job'
     script.write_text(
-        f'#!/bin/sh\n{mpi.launcher} --version >version 2>&1\n{mpi.launcher} -n 2 {compiled("sites")}\n'
+        f'#!/bin/sh\n{mpi.launcher} --version >version 2>&1\n'
+        f'{mpi.launcher} -n 2 {compiled("sites")}\n'
         f'PATH={tmp_path}/bin:$PATH\nmpiexec -n 2 {compiled("sites")}\nexit 6\n'
     )
     for file in (script, tmp_path / 'bin/mpiexec'):

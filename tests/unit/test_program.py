@@ -114,6 +114,13 @@ def test_a_container_gets_nothing(folder, monkeypatch, line, told):
     assert words == line.split() and told in unseen
 
 
+def test_a_program_with_other_rights_gets_nothing(folder, monkeypatch):
+    (folder / 'app').chmod(0o4755)
+    monkeypatch.setattr(program.os, 'geteuid', lambda: os.stat(folder).st_uid + 1)
+    words, unseen = program.prepare(['mpirun', './app'], folder / 'r.json', folder)
+    assert words == ['mpirun', './app'] and 'with the rights of another' in unseen
+
+
 def test_another_file_is_not_removed(folder):
     with pytest.raises(AssayError, match='hosts is not a report of the witness'):
         program.remove_earlier(folder / 'hosts')
@@ -167,8 +174,7 @@ def test_what_it_started_ends_when_it_is_killed(tmp_path):
     ready = tmp_path / 'ready'
     inner = f'trap "echo ended; exit" TERM; : >{ready}; while :; do sleep 0.05; done'
     code = (
-        'from assay.running import program; '
-        f'program.run_passing_signals(["sh", "-c", {inner!r}])'
+        f'from assay.running import program; program.run_passing_signals(["sh", "-c", {inner!r}])'
     )
     with subprocess.Popen([sys.executable, '-c', code], stdout=subprocess.PIPE, text=True) as run:
         end = time.monotonic() + 60
@@ -183,8 +189,11 @@ def test_the_mpi_in_another_folder_is_seen(folder, monkeypatch):
     (folder / 'run').mkdir()
     (folder / 'app').rename(folder / 'run' / 'app')
     seen = []
-    monkeypatch.setattr(program, '_libraries', lambda file: (seen.append(file.absolute()), ([], False))[1])
-    program.look_at(program.read_line('mpirun -n 1 -wdir run ./app : -n 1 ./core'.split()))
+    monkeypatch.setattr(
+        program, '_libraries', lambda file: (seen.append(file.absolute()), ([], False))[1]
+    )
+    line = shlex.split('mpirun -n 1 -wdir run ./app : -n 1 ./core')
+    program.look_at(program.read_line(line))
     assert seen == [folder / 'run/app', folder / 'core']
 
 
@@ -209,7 +218,7 @@ def test_whose_handles_a_library_has(tmp_path, content, kind):
 
 
 def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):
-    """What a script starts must not fail because of us; what is asked of a launcher is no launch."""
+    """What a script starts must not fail because of us; a question to a launcher is no launch."""
     monkeypatch.setenv('LD_PRELOAD', f'/users/tool.so:{program.paths.BUILDS}/launch-1.so')
     monkeypatch.setenv('ASSAY_WITNESS_LAUNCH', 'x')
     for words in (['mpirun', '--version'], ['mpirun', '-n', '2', './lost']):
@@ -225,8 +234,10 @@ def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):
 
 @pytest.mark.parametrize(
     ('options', 'ranks', 'is_told'),
-    [('-n 2', 1, True), ('--ntasks=2', 1, True), ('-n2', 1, True), ('-n 1', 1, False)]
-    + [('-n 2', 2, False), ('', 1, False)],
+    [
+        *(('-n 2', 1, True), ('--ntasks=2', 1, True), ('-n2', 1, True)),
+        *(('-n 1', 1, False), ('-n 2', 2, False), ('', 1, False)),
+    ],
 )
 def test_ranks_that_did_not_find_each_other(folder, options, ranks, is_told):
     told = program.alone(f'srun {options} ./app -n 4', ranks)

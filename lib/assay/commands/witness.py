@@ -144,8 +144,8 @@ def run(
             _tell(path, words_of_it, len(some) > 1, own)
         if not (unseen or started or problems):
             print(
-                'assay witness: nothing was recorded: no program with an MPI was started by mpirun, '
-                'mpiexec, srun or another launcher',
+                'assay witness: nothing was recorded: no program with an MPI was started by '
+                'mpirun, mpiexec, srun or another launcher',
                 file=sys.stderr,
             )
     except KeyboardInterrupt:  # the program has ended, and has its exit code

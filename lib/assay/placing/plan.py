@@ -1,8 +1,8 @@
 """The plan for a job's ranks, and what it gains: pure functions over the witness's report.
 
-A plan saves a share of the time that ranks spent transferring messages. No more than that is expected:
-waiting for a rank that computes longer is no transfer, and collectives go other ways. Waiting for one
-whose messages take longer may shrink with them, so that it can be more.
+A plan saves a share of the time that ranks spent transferring messages. No more than that is
+expected: waiting for a rank that computes longer is no transfer, and collectives go other ways.
+Waiting for one whose messages take longer may shrink with them, so that it can be more.
 """
 
 from __future__ import annotations
@@ -188,8 +188,13 @@ def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain
     at_once = _share_at_once(report)
     models = [_saved(one, seat, at_once) for one in (problem, *_if_wrong(problem, off))]
     least = min(min(busiest, whole) for busiest, whole, _ in models)
-    # Of messages in turn each may wait for the one before; of those at once the longest counts.
-    highest = max(at_once * one[0] + (1 - at_once) * max(one) for one in models)
+    # Of messages in turn each may wait for the one before. Of those at once the longest counts, of
+    # whichever rank computation has made late.
+    highest = max(
+        at_once * (busiest + computing * max(0.0, whole - busiest))
+        + (1 - at_once) * max(busiest, whole, best)
+        for busiest, whole, best in models
+    )
     by_pairs, by_steps = _saved_in_collectives(report, problem, seat)
     low = (most if least > 0 else most + late) * least + min(by_pairs, by_steps) - UNKNOWN
     low -= (1 - at_once) * (most + late) * _slowed(problem, seat)
@@ -301,9 +306,7 @@ def _stretched(curve: Floats, factor: float) -> Floats:
     return np.asarray(curve[0] + (curve - curve[0]) * factor)
 
 
-def _saved_in_collectives(
-    report: Report, problem: Problem, seat: Numbers
-) -> tuple[float, float]:
+def _saved_in_collectives(report: Report, problem: Problem, seat: Numbers) -> tuple[float, float]:
     """What collectives save of the wall time, if they send as binomial trees do: to ranks whose
     number differs in a bit, a bit after the other. Negative if they lose; they are promised to save
     nothing.

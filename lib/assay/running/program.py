@@ -20,6 +20,7 @@ import re
 import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -261,6 +262,11 @@ def _look_at_part(line: Line, place: int) -> Program:
             return Program(unseen=f'{name} starts it in a container, where the witness is not')
         if not (file := _executable(word, line.programs[place])):
             continue
+        status = file.stat()
+        if (status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid()) or (
+            status.st_mode & stat.S_ISGID and status.st_gid != os.getegid()
+        ):
+            return Program(unseen=f'{file} runs with the rights of another: nothing is preloaded')
         libraries, is_static = _libraries(file)
         if is_static:
             return Program(unseen=f'{file} is linked statically: nothing can be preloaded into it')
@@ -416,15 +422,16 @@ def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
     """Asks the MPIs in whose folders a library or a launcher is; environment modules are not."""
     started = shutil.which(launcher) if launcher else None
     files = [one for one in (library, started and Path(started).resolve()) if one]
-    prefixes = [folder for file in files for folder in [*file.parents][:4] if folder.name not in ('', 'usr')]
+    prefixes = [
+        folder for file in files for folder in [*file.parents][:4] if folder.name not in ('', 'usr')
+    ]
 
     def ask() -> Iterator[Mpi]:
         known = [*candidates.wheels(), *candidates.debian()]
         named = [candidates.in_prefix(one) for one in prefixes if (one / 'bin/mpicc').exists()]
-        for one in [*known, *named]:
-            if one.cc.resolve().parent.parent in {up for file in files for up in file.parents}:
-                if mpi := examine_mpi(one):
-                    yield mpi
+        above = {folder for file in files for folder in file.parents}
+        near = [one for one in [*known, *named] if one.cc.resolve().parent.parent in above]
+        yield from filter(None, map(examine_mpi, near))
 
     return ask
 
@@ -625,7 +632,7 @@ def prepare(words: Sequence[str], report: Path, folder: Path) -> tuple[list[str]
     return line.preloading(libraries, variables), None
 
 
-# Launchers that a program starts -------------------------------------------------------------------
+# Launchers that a program starts ------------------------------------------------------------------
 
 
 def _for_launchers(report: Path, folder: Path) -> dict[str, str]:
@@ -650,9 +657,9 @@ def build_launch_library() -> Path:
             raise AssayError('there is no C compiler, to see what the program starts')
         library.parent.mkdir(parents=True, exist_ok=True)
         new = library.with_name(f'{library.name}.{os.getpid()}')
-        if said := _said(compiler, '-shared', '-fPIC', '-O1', str(source), '-o', str(new)):
-            if not new.exists():
-                raise AssayError(f'{source} could not be built: {said}')
+        said = _said(compiler, '-shared', '-fPIC', '-O1', str(source), '-o', str(new))
+        if not new.exists():
+            raise AssayError(f'{source} could not be built: {said}')
         new.rename(library)
     return library
 
