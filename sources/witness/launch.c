@@ -50,9 +50,9 @@ static int find_launcher(int argc, char **argv, const char *names)
     if (argc < 1 || is_launcher(argv[0], names))
         return argc < 1 ? -1 : 0;
     for (int i = 1; i < argc && i <= LAST && is_interpreter(argv[0]); i++) {
-        if (strchr(argv[i], '/') && is_launcher(argv[i], names))
+        if (strchr(argv[i], '/') && is_launcher(argv[i], names) && access(argv[i], X_OK) == 0)
             return i;
-        if (argv[i][0] != '-')
+        if (argv[i][0] != '-' || strcmp(argv[i], "-c") == 0)
             break;
     }
     return -1;

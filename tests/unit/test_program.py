@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -230,6 +231,59 @@ def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):
     (told,) = program.problems_of_launches(folder)
     assert told.startswith('mpirun -n 2 ./lost: no program was found')
     assert not program.launches(folder)
+
+
+@pytest.fixture(scope='module')
+def launch_library(tmp_path_factory):
+    if not shutil.which('cc'):
+        pytest.skip('no C compiler')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(program.paths, 'BUILDS', tmp_path_factory.mktemp('builds'))
+        return program.build_launch_library()
+
+
+@pytest.mark.parametrize(
+    ('script', 'launchers'),
+    [
+        ('bin/mpirun -n 2 ./app', ['bin/mpirun -n 2 ./app']),
+        ('PATH=$PWD/bin:$PATH; mpirun a; exec mpirun "b c"', ['mpirun a', 'mpirun b c']),
+        ('bin/mpiexec.own x; env bin/mpiexec.own y', ['bin/mpiexec.own x', 'bin/mpiexec.own y']),
+        ('bin/mpirunner x; ls bin/mpirun; sh bin/other', []),
+        ('env -i bin/mpirun', []),
+        ('unset ASSAY_WITNESS_LAUNCH; bin/mpirun x', []),
+    ],
+)
+def test_launchers_of_a_script_are_caught(folder, launch_library, script, launchers):
+    """However the script finds them: mpirun is a script itself, mpiexec.own is none."""
+    (folder / 'bin').mkdir()
+    for name in ('mpirun', 'mpirunner', 'other'):
+        (folder / 'bin' / name).write_text('#!/bin/sh\necho "started: $*"\n')
+        (folder / 'bin' / name).chmod(0o755)
+    (folder / 'bin/mpiexec.own').symlink_to(shutil.which('echo'))
+    command = folder / 'command'
+    command.write_text('echo "$*" >>caught; exec "$@"\n')
+    environment = {
+        'PATH': os.environ['PATH'],
+        'LD_PRELOAD': str(launch_library),
+        'ASSAY_WITNESS_LAUNCH': str(command),
+        'ASSAY_WITNESS_LAUNCHERS': ':'.join(program._NAMES),
+    }
+    done = subprocess.run(
+        ['sh', '-c', script], env=environment, capture_output=True, text=True, cwd=folder
+    )
+    assert (done.returncode, done.stderr) == (0, '')
+    caught = folder / 'caught'
+    found = caught.read_text().splitlines() if caught.exists() else []
+    assert [line.replace(f'{folder}/bin/mpirun', 'mpirun') for line in found] == launchers
+
+
+def test_a_launcher_is_started_with_its_words(folder):
+    """By the command that the library calls; what is asked of it is answered by itself."""
+    (folder / 'mpirun').write_text('#!/bin/sh\necho "$0 $*"\n')
+    (folder / 'mpirun').chmod(0o755)
+    variables = program._for_launchers(folder / 'r.json', folder)
+    command = ['sh', variables['ASSAY_WITNESS_LAUNCH'], './mpirun', '--version']
+    assert subprocess.check_output(command, text=True) == './mpirun --version\n'
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,10 @@ def run(
             raise typer.Exit(2) from None
         started, problems = launches(Path(name)), problems_of_launches(Path(name))
     try:
-        for problem in [unseen] if unseen else problems:
-            print(f'assay witness: nothing was recorded: {problem}', file=sys.stderr)
+        if unseen:
+            print(f'assay witness: nothing was recorded: {unseen}', file=sys.stderr)
+        for problem in problems:
+            print(f'assay witness: not recorded: {problem}', file=sys.stderr)
         # Of a script's launches some start no MPI program.
         some = [one for one in started if one[0].exists()] or started[:1]
         for path, words_of_it in some:

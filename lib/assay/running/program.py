@@ -538,7 +538,8 @@ def run_passing_signals(
     def begin() -> None:
         os.setpgid(0, 0)
         _end_with_parent()
-        if is_seen:
+        # Not beside a pager, which reads the keyboard as well.
+        if is_seen and os.isatty(0) and os.isatty(1):
             _move_to_front(os.getpid(), os.getpgid(os.getppid()))
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -566,11 +567,11 @@ def _wait_for(pid: int, is_seen: bool, got: set[int]) -> int:
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
         if ended and os.WIFSTOPPED(status):
-            # One that went to the background with us is in front as soon as we are.
-            if not (is_seen and _move_to_front(pid, own)):
-                _move_to_front(own, pid)
+            reads = os.WSTOPSIG(status) in (signal.SIGTTIN, signal.SIGTTOU)
+            if not (is_seen and reads and _move_to_front(pid, own)):
+                was_in_front = _move_to_front(own, pid)
                 os.kill(os.getpid(), signal.SIGSTOP)
-                if is_seen:
+                if was_in_front:
                     _move_to_front(pid, own)
             os.killpg(pid, signal.SIGCONT)
         elif ended:
