@@ -125,7 +125,7 @@ def run(
     from assay.running.program import launches, prepare, problems_of_launches, run_passing_signals
 
     report = output.absolute()
-    with tempfile.TemporaryDirectory(prefix='assay-witness-') as name:
+    with tempfile.TemporaryDirectory(prefix='assay-witness-', ignore_cleanup_errors=True) as name:
         try:
             _assert_page(picture)
             words, unseen = prepare(line, report, Path(name))

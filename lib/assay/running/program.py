@@ -421,7 +421,8 @@ def choose_mpi(program: Program, launcher: str) -> Mpi:
 def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
     """Asks the MPIs in whose folders a library or a launcher is; environment modules are not."""
     started = shutil.which(launcher) if launcher else None
-    files = [one for one in (library, started and Path(started).resolve()) if one]
+    files = [library] if library else []
+    files += [Path(started).resolve()] if started else []
     prefixes = [
         folder for file in files for folder in [*file.parents][:4] if folder.name not in ('', 'usr')
     ]
@@ -580,7 +581,7 @@ def _wait_for(pid: int, is_seen: bool, got: set[int]) -> int:
         told = signal.sigwaitinfo({*_PASSED_ON, signal.SIGCHLD}).si_signo
         if told != signal.SIGCHLD:
             got.add(told)
-            with suppress(ProcessLookupError):
+            with suppress(OSError):  # it has ended, or is another user's
                 os.killpg(pid, told)
 
 
@@ -615,22 +616,31 @@ def prepare(words: Sequence[str], report: Path, folder: Path) -> tuple[list[str]
     program = look_at(line)
     if program.unseen:
         return line.words, program.unseen
-    if tool := other_tool(program, preloaded(words)):
-        raise AssayError(
-            f'{tool} wraps MPI calls too, and of two such tools each would miss calls or count '
-            'those of the other: run with one of them'
-        )
     remove_earlier(report)
-    libraries = [Path(one) for one in program.libraries if _SANITIZER.fullmatch(one.name)]
+    libraries: list[Path] = []
     variables: dict[str, str] = {}
     if line.launcher or program.mpi:
-        libraries.append(build_witness(choose_mpi(program, line.launcher)))
+        libraries = _to_preload(line, program)
         variables = _for_report(report)
         claim(folder, report, line.words)
     if not line.launcher:
         libraries.append(build_launch_library())
         variables |= _for_launchers(report, folder)
     return line.preloading(libraries, variables), None
+
+
+def _to_preload(line: Line, program: Program) -> list[Path]:
+    """The witness for a line's programs, behind what has to be the first.
+
+    :raises AssayError: if there is none for them.
+    """
+    if tool := other_tool(program, preloaded(line.words)):
+        raise AssayError(
+            f'{tool} wraps MPI calls too, and of two such tools each would miss calls or count '
+            'those of the other: run with one of them'
+        )
+    sanitizers = [one for one in program.libraries if _SANITIZER.fullmatch(one.name)]
+    return [*sanitizers, build_witness(choose_mpi(program, line.launcher))]
 
 
 # Launchers that a program starts ------------------------------------------------------------------
@@ -673,10 +683,10 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
     """
     own = f'{paths.BUILDS}/'
     kept = [one for one in os.environ.get('LD_PRELOAD', '').split(':') if not one.startswith(own)]
-    os.environ['LD_PRELOAD'] = ':'.join(kept)
     for name in ('LD_PRELOAD', 'ASSAY_WITNESS_LAUNCH', 'ASSAY_WITNESS_LAUNCHERS'):
-        if not os.environ.get(name) or name != 'LD_PRELOAD':
-            os.environ.pop(name, None)
+        os.environ.pop(name, None)
+    if any(kept):
+        os.environ['LD_PRELOAD'] = ':'.join(kept)
     if all(word.startswith('-') for word in words[1:]):  # such as --version
         return words
     try:
@@ -684,11 +694,11 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
         program = look_at(line)
         if program.unseen:
             raise AssayError(program.unseen)
-        library = build_witness(choose_mpi(program, line.launcher))
+        libraries = _to_preload(line, program)
         own_report = claim(folder, report, words)
         remove_earlier(own_report)
-        return line.preloading([library], _for_report(own_report))
-    except AssayError as error:
+        return line.preloading(libraries, _for_report(own_report))
+    except (AssayError, OSError) as error:  # the user's script must not fail because of us
         with (folder / 'problems').open('a') as file:
             file.write(f'{shlex.join(words)}: {error}\n')
         return words
@@ -707,7 +717,8 @@ def claim(folder: Path, report: Path, words: Sequence[str]) -> Path:
 def launches(folder: Path) -> list[tuple[Path, str]]:
     """The report of each launch, and its words, in their order."""
     files = sorted(folder.glob('[0-9]*'), key=lambda file: int(file.name))
-    found = [json.loads(file.read_text()) for file in files]
+    # Of one that goes on in the background it may still be empty.
+    found = [json.loads(text) for file in files if (text := file.read_text())]
     return [(Path(report), words) for report, words in found]
 
 
