@@ -3,7 +3,6 @@
  * A process that becomes a launcher becomes the command of ASSAY_WITNESS_LAUNCH first, a script of the
  * shell, which starts the launcher with the witness before its programs (lib/assay/running/program.py).
  * So it does not matter how the launcher was found. Without that command it goes on as it would. */
-#define _GNU_SOURCE
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
