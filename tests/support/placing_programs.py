@@ -19,6 +19,8 @@ RANKS, STEPS = 8, 12
 SWITCHES = {'s0': ['n0', 'n1'], 's1': ['n2', 'n3']}
 #: Seconds that a call takes, and bytes up to which a message does not wait for its receiver.
 CALL, EAGER = 1e-6, 16384
+#: What a step ends with.
+COLLECTIVES = ['', '', '', 'MPI_Allreduce', 'MPI_Barrier', 'MPI_Iallreduce']
 #: By how much costs that were measured are off, at most.
 OFF = 1.15
 
@@ -29,7 +31,7 @@ class Program:
 
     :param at_once: whether a rank's messages of a step are completed together, or in their order.
     :param computing: seconds of each rank between steps, in the mean.
-    :param collective: whether a step ends with an Allreduce.
+    :param collective: the call that a step ends with, if any.
     :param nodes: of each rank.
     :param latency: and ``per_byte``: seconds, by distance.
     """
@@ -37,7 +39,7 @@ class Program:
     edges: list
     at_once: bool
     computing: float
-    collective: bool
+    collective: str
     nodes: np.ndarray
     latency: np.ndarray
     per_byte: np.ndarray
@@ -67,7 +69,7 @@ def program(random):
         coloured(sized),
         at_once=random.random() < 0.5,
         computing=float(random.choice([0, 1e-5, 1e-4, 1e-3])),
-        collective=random.random() < 0.3,
+        collective=str(random.choice(COLLECTIVES)),
         nodes=np.arange(RANKS) % 4 if random.random() < 0.5 else np.arange(RANKS) // 2,
         latency=np.array([5e-7, 6e-7, 7e-7, near, near * slower]),
         per_byte=1 / np.array([8e9, 8e9, 8e9, rate, rate / narrower]),
@@ -121,11 +123,17 @@ def report(one, played):
             if rank in (a, b):
                 sizes.setdefault(a + b - rank, []).append(size)
         calls = {name: witnessed.call(STEPS, played.calls[rank], 8)}
+        if one.at_once:
+            started = witnessed.call(STEPS * sum(map(len, sizes.values())))
+            calls |= {'MPI_Isend': started, 'MPI_Irecv': started}
         waits = {name: witnessed.wait(played.calls[rank], late_sender=played.late[rank])}
         if one.collective:
             time = played.collectives[rank]
-            calls['MPI_Allreduce'] = witnessed.call(STEPS, time, 8 * STEPS)
-            waits['MPI_Allreduce'] = witnessed.wait(time, imbalance=played.early[rank])
+            ends_in = 'MPI_Wait' if one.collective == 'MPI_Iallreduce' else one.collective
+            calls |= dict.fromkeys((one.collective, ends_in), witnessed.call(STEPS, 0.0, 0))
+            calls[one.collective]['bytes'] = 0 if one.collective == 'MPI_Barrier' else 8 * STEPS
+            calls[ends_in] = calls[ends_in] | {'time': time}
+            waits[ends_in] = witnessed.wait(time, imbalance=played.early[rank])
         ranks.append(
             witnessed.process(
                 rank,

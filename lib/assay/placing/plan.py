@@ -8,8 +8,8 @@ Waiting for one whose messages take longer may shrink with them, so that it can 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, replace
 from statistics import fmean
 from typing import Literal
 
@@ -42,8 +42,14 @@ _MESSAGES = re.compile(
     re.IGNORECASE,
 )
 
+#: Those that start requests, and those that wait for them.
+_STARTS = re.compile(r'MPI_I(?!m?probe)\w+')
+_WAITS = re.compile(r'MPI_(Wait|Test)')
 #: Of those the ones that end several messages.
 _AT_ONCE = re.compile(r'MPI_((wait|test)(all|some|any)|win_\w+|I?neighbor_\w+)', re.IGNORECASE)
+
+#: Collectives without bytes.
+_BARRIERS = {'MPI_Barrier', 'MPI_Ibarrier'}
 
 Word = Literal['place', 'leave it', 'cannot tell']
 
@@ -175,17 +181,27 @@ def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain
     waited for the messages that go farther, to the most that it says of any rank, of the waiting
     for messages as well.
 
+    Where collectives were started that do not block, waiting for requests may be for those alone,
+    or for messages alone.
+
     :param off: by what factor costs may be wrong.
     """
+    both = [_gain_if(report, problem, seat, off, share) for share in (0.0, 1.0)]
+    expected, low, high, most = zip(*map(astuple, both), strict=True)
+    return Gain(min(expected), min(low), max(high), min(most))
+
+
+def _gain_if(report: Report, problem: Problem, seat: Numbers, off: float, share: float) -> Gain:
+    """The same if such a share of the waiting is for messages."""
     now = np.arange(report.ranks)
-    most, late = (fmean(map(of, report.processes)) for of in (_transfer_share, _late_share))
+    most, late = (fmean(of(one, share) for one in report.processes) for of in (_transfer, _late))
     if (seat == now).all() or not problem.cost(now):
         return Gain(0.0, 0.0, 0.0, most)
     # A rank waits for what another one computes no longer than that computes.
     computing = fmean(
         one.computation / one.wall if one.wall else 0.0 for one in map(split, report.processes)
     )
-    at_once = _share_at_once(report)
+    at_once = _share_at_once(report, share)
     models = [_saved(one, seat, at_once) for one in (problem, *_if_wrong(problem, off))]
     least = min(min(busiest, whole) for busiest, whole, _ in models)
     # Of messages in turn each may wait for the one before. Of those at once the longest counts, of
@@ -195,7 +211,7 @@ def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain
         + (1 - at_once) * max(busiest, whole, best)
         for busiest, whole, best in models
     )
-    by_pairs, by_steps = _saved_in_collectives(report, problem, seat)
+    by_pairs, by_steps = _saved_in_collectives(report, problem, seat, most)
     low = (most if least > 0 else most + late) * least + min(by_pairs, by_steps) - UNKNOWN
     low -= (1 - at_once) * (most + late) * _slowed(problem, seat)
     high = (most if highest < 0 else most + late) * highest + max(by_pairs, by_steps) + UNKNOWN
@@ -203,45 +219,54 @@ def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain
     return Gain(min(max(expected, low), high), low, high, most)
 
 
-def _share_at_once(report: Report) -> float:
+def _of_messages(process: Process, share: float) -> dict[str, float]:
+    """The share of the time of each call that is for messages between two ranks.
+
+    :param share: of waiting for requests, if some are of collectives.
+    """
+    started = {bool(_MESSAGES.fullmatch(name)) for name in filter(_STARTS.match, process.calls)}
+    return {
+        name: share if _WAITS.match(name) and False in started else 1.0
+        for name in process.calls
+        if _MESSAGES.fullmatch(name)
+    }
+
+
+def _share_at_once(report: Report, share: float) -> float:
     """The share of the messages' time in calls that end several of them: those travel at once."""
     times = [
-        (call.time, bool(_AT_ONCE.fullmatch(name)))
+        (part * process.calls[name].time, bool(_AT_ONCE.fullmatch(name)))
         for process in report.processes
-        for name, call in process.calls.items()
-        if _MESSAGES.fullmatch(name)
+        for name, part in _of_messages(process, share).items()
     ]
     whole = sum(time for time, _ in times)
     return sum(time for time, at_once in times if at_once) / whole if whole else 0.0
 
 
-def _transfer_share(process: Process) -> float:
+def _transfer(process: Process, share: float) -> float:
     """The share of a rank's wall time that was transfer of messages between two ranks."""
-    its, whole = split(process), sum(call.time for call in process.calls.values())
-    own = sum(call.time for name, call in process.calls.items() if _MESSAGES.fullmatch(name))
-    waits = {name: its for name, its in process.waits.items() if its.analysed > 0}
-
-    def waited(names: Callable[[str], object]) -> float:
-        return sum(
-            min(1.0, (one.late_sender + one.late_receiver + one.imbalance) / one.analysed)
-            * process.calls[name].time
-            for name, one in waits.items()
-            if names(name)
-        )
-
-    left = max(0.0, whole - waited(lambda _: True))
-    left_own = max(0.0, own - waited(_MESSAGES.fullmatch))
-    return its.transfer / its.wall * min(1.0, left_own / left) if its.wall and left else 0.0
+    its, shares = split(process), _of_messages(process, share)
+    # Of each call, what is not known to be waiting.
+    left = {name: call.time for name, call in process.calls.items()}
+    for name, one in process.waits.items():
+        if one.analysed > 0:
+            waited = (one.late_sender + one.late_receiver + one.imbalance) / one.analysed
+            left[name] *= max(0.0, 1 - waited)
+    whole = sum(left.values())
+    own = sum(part * left[name] for name, part in shares.items())
+    return its.transfer / its.wall * own / whole if its.wall and whole else 0.0
 
 
-def _late_share(process: Process) -> float:
+def _late(process: Process, share: float) -> float:
     """The share of a rank's wall time in which it waited for messages to be sent or taken."""
+    its, shares = split(process), _of_messages(process, share)
     late = sum(
-        min(1.0, (one.late_sender + one.late_receiver) / one.analysed) * process.calls[name].time
+        min(1.0, (one.late_sender + one.late_receiver) / one.analysed)
+        * shares.get(name, 0.0)
+        * process.calls[name].time
         for name, one in process.waits.items()
-        if one.analysed > 0 and _MESSAGES.fullmatch(name)
+        if one.analysed > 0
     )
-    its = split(process)
     return min(its.waiting, late / max(1, process.mpi_threads)) / its.wall if its.wall else 0.0
 
 
@@ -306,19 +331,23 @@ def _stretched(curve: Floats, factor: float) -> Floats:
     return np.asarray(curve[0] + (curve - curve[0]) * factor)
 
 
-def _saved_in_collectives(report: Report, problem: Problem, seat: Numbers) -> tuple[float, float]:
+def _saved_in_collectives(
+    report: Report, problem: Problem, seat: Numbers, messages: float
+) -> tuple[float, float]:
     """What collectives save of the wall time, if they send as binomial trees do: to ranks whose
     number differs in a bit, a bit after the other. Negative if they lose; they are promised to save
     nothing.
 
+    :param messages: the share of the wall time that was transfer of messages: the other is theirs.
     :returns: of all pairs together, and where each bit takes as long as its longest pair.
     """
+    processes = report.processes
     rank, bits = np.arange(report.ranks), (report.ranks - 1).bit_length()
     calls = [
         call
-        for process in report.processes
+        for process in processes
         for name, call in process.calls.items()
-        if call.bytes and not _MESSAGES.fullmatch(name)
+        if (call.bytes or name in _BARRIERS) and not _MESSAGES.fullmatch(name)
     ]
     if not bits or not (count := sum(call.count for call in calls)):
         return 0.0, 0.0
@@ -333,13 +362,11 @@ def _saved_in_collectives(report: Report, problem: Problem, seat: Numbers) -> tu
         return [np.asarray(costs[one]) for one in far]
 
     before, after = steps(rank), steps(seat)
-    share = fmean(
-        split(process).transfer / process.wall - _transfer_share(process) if process.wall else 0.0
-        for process in report.processes
-    )
+    transfer = fmean(one.transfer / one.wall if one.wall else 0.0 for one in map(split, processes))
+    share = max(0.0, transfer - messages)
     by_pairs = 1 - sum(float(one.sum()) for one in after) / sum(float(one.sum()) for one in before)
     by_steps = 1 - sum(float(one.max()) for one in after) / sum(float(one.max()) for one in before)
-    return max(0.0, share) * min(0.0, by_pairs), max(0.0, share) * min(0.0, by_steps)
+    return share * min(0.0, by_pairs), share * min(0.0, by_steps)
 
 
 # Words --------------------------------------------------------------------------------------------
