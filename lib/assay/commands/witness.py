@@ -125,15 +125,15 @@ def run(
     from assay.running.program import launches, prepare, problems_of_launches, run_passing_signals
 
     report = output.absolute()
-    with tempfile.TemporaryDirectory(prefix='assay-witness-', ignore_cleanup_errors=True) as name:
-        try:
-            _assert_page(picture)
+    try:
+        _assert_page(picture)
+        with tempfile.TemporaryDirectory(prefix='assay-', ignore_cleanup_errors=True) as name:
             words, unseen = prepare(line, report, Path(name))
             code, _ = run_passing_signals(words)
-        except AssayError as error:
-            print(f'assay: {error}', file=sys.stderr)
-            raise typer.Exit(2) from None
-        started, problems = launches(Path(name)), problems_of_launches(Path(name))
+            started, problems = launches(Path(name)), problems_of_launches(Path(name))
+    except (AssayError, OSError) as error:
+        print(f'assay: {error}', file=sys.stderr)
+        raise typer.Exit(2) from None
     try:
         if unseen:
             print(f'assay witness: nothing was recorded: {unseen}', file=sys.stderr)
