@@ -277,6 +277,24 @@ def test_launchers_of_a_script_are_caught(folder, launch_library, script, launch
     assert [line.replace(f'{folder}/bin/mpirun', 'mpirun') for line in found] == launchers
 
 
+def test_a_container_that_a_script_starts_does_not_get_the_library(folder, launch_library):
+    """It is not there, which the dynamic linker would say of each program inside."""
+    (folder / 'apptainer').symlink_to(shutil.which('env'))
+    (folder / 'command').touch()
+    environment = {
+        'PATH': os.environ['PATH'],
+        'LD_PRELOAD': f'{launch_library}:/no/tool.so:{launch_library}',
+        'ASSAY_WITNESS_LAUNCH': str(folder / 'command'),
+        'ASSAY_WITNESS_LAUNCHERS': 'mpirun',
+        'ASSAY_WITNESS_CONTAINERS': 'docker:apptainer',
+    }
+    inside = subprocess.check_output(
+        ['sh', '-c', './apptainer'], env=environment, text=True, cwd=folder
+    ).splitlines()
+    assert 'LD_PRELOAD=/no/tool.so' in inside
+    assert not [line for line in inside if line.startswith('ASSAY_WITNESS_LAUNCH=')]
+
+
 def test_a_launcher_is_started_with_its_words(folder):
     """By the command that the library calls; what is asked of it is answered by itself."""
     (folder / 'mpirun').write_text('#!/bin/sh\necho "$0 $*"\n')

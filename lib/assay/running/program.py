@@ -651,7 +651,11 @@ def _for_launchers(report: Path, folder: Path) -> dict[str, str]:
     command = folder / 'launch'
     words = [sys.executable, '-E', '-s', '-m', 'assay.running.launched', str(report), str(folder)]
     command.write_text(f'exec {shlex.join(words)} "$@"\n')
-    return {'ASSAY_WITNESS_LAUNCH': str(command), 'ASSAY_WITNESS_LAUNCHERS': ':'.join(_NAMES)}
+    return {
+        'ASSAY_WITNESS_LAUNCH': str(command),
+        'ASSAY_WITNESS_LAUNCHERS': ':'.join(_NAMES),
+        'ASSAY_WITNESS_CONTAINERS': ':'.join(sorted(_CONTAINERS)),
+    }
 
 
 def build_launch_library() -> Path:
@@ -661,7 +665,7 @@ def build_launch_library() -> Path:
     """
     source = paths.SOURCES / 'witness/launch.c'
     name = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-    library = paths.BUILDS / f'launch-{name}.so'
+    library = paths.BUILDS / f'assay-launch-{name}.so'
     compiler = next(filter(None, map(shutil.which, ('cc', 'gcc', 'clang', 'icx'))), None)
     if not library.exists():
         if not compiler:
@@ -683,7 +687,8 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
     """
     own = f'{paths.BUILDS}/'
     kept = [one for one in os.environ.get('LD_PRELOAD', '').split(':') if not one.startswith(own)]
-    for name in ('LD_PRELOAD', 'ASSAY_WITNESS_LAUNCH', 'ASSAY_WITNESS_LAUNCHERS'):
+    ours = ('ASSAY_WITNESS_LAUNCH', 'ASSAY_WITNESS_CONTAINERS')
+    for name in ['LD_PRELOAD', *(name for name in os.environ if name.startswith(ours))]:
         os.environ.pop(name, None)
     if any(kept):
         os.environ['LD_PRELOAD'] = ':'.join(kept)
