@@ -338,7 +338,7 @@ def other_tool(program: Program, files: Iterable[Path]) -> Path | None:
     wraps = re.compile(r' [TW] MPI_(Init|Send|Recv|Isend|Allreduce|Finalize|File_open)$', re.M)
     for file in filter(None, [*files, program.file, *program.libraries]):
         with suppress(OSError):
-            if b'PMPI_' not in file.read_bytes():  # which such a tool calls
+            if b'MPI_' not in file.read_bytes():  # which saves most questions
                 continue
         said = _said('nm', '-D', '--defined-only', str(file))
         if file == program.file:  # a tool may be linked into it
