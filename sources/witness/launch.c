@@ -2,13 +2,16 @@
  *
  * A process that becomes a launcher becomes the command of ASSAY_WITNESS_LAUNCH first, a script of the
  * shell, which starts the launcher with the witness before its programs (lib/assay/running/program.py).
- * So it does not matter how the launcher was found. Without that command it goes on as it would. */
-#define _GNU_SOURCE
+ * So it does not matter how the launcher was found. Without that command it goes on as it would. What
+ * starts containers starts anew without this library, which is not there inside. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* How the file of this library begins. */
+#define OWN "assay-launch-"
 
 static const char *name_of(const char *path)
 {
@@ -50,20 +53,46 @@ static int find_launcher(int argc, char **argv, const char *names)
     if (argc < 1 || is_launcher(argv[0], names))
         return argc < 1 ? -1 : 0;
     for (int i = 1; i < argc && i <= LAST && is_interpreter(argv[0]); i++) {
-        if (strchr(argv[i], '/') && is_launcher(argv[i], names))
+        if (strchr(argv[i], '/') && is_launcher(argv[i], names) && access(argv[i], X_OK) == 0)
             return i;
-        if (argv[i][0] != '-')
+        if (argv[i][0] != '-' || strcmp(argv[i], "-c") == 0)
             break;
     }
     return -1;
+}
+
+/* Takes this library from LD_PRELOAD. */
+static void preload_no_longer(void)
+{
+    char *preloaded = getenv("LD_PRELOAD"), *others = preloaded ? strdup(preloaded) : NULL, *rest;
+    if (!others)
+        return;
+    preloaded[0] = '\0';
+    for (char *one = strtok_r(others, ":", &rest); one; one = strtok_r(NULL, ":", &rest)) {
+        if (strncmp(name_of(one), OWN, strlen(OWN)) == 0)
+            continue;
+        if (preloaded[0])
+            strcat(preloaded, ":"); /* they become no longer */
+        strcat(preloaded, one);
+    }
+    if (!preloaded[0])
+        unsetenv("LD_PRELOAD");
+    free(others);
 }
 
 __attribute__((constructor)) static void go_through_command(int argc, char **argv)
 {
     char *command = getenv("ASSAY_WITNESS_LAUNCH");
     const char *names = getenv("ASSAY_WITNESS_LAUNCHERS");
+    const char *containers = getenv("ASSAY_WITNESS_CONTAINERS");
     if (!command || !names || access(command, R_OK) != 0)
         return;
+    if (containers && argc > 0 && is_launcher(argv[0], containers)) {
+        preload_no_longer();
+        unsetenv("ASSAY_WITNESS_LAUNCH");
+        execv("/proc/self/exe", argv);
+        return;
+    }
     int launcher = find_launcher(argc, argv, names);
     if (launcher < 0)
         return;

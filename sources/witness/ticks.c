@@ -22,6 +22,7 @@ static void read_both(int64_t *counter, int64_t *ns)
     }
 }
 
+#ifdef __x86_64__
 static bool linux_keeps_time_with_tsc(void)
 {
     char name[16] = "";
@@ -33,6 +34,7 @@ static bool linux_keeps_time_with_tsc(void)
     }
     return strcmp(name, "tsc\n") == 0;
 }
+#endif
 
 void ticks_start(void)
 {

@@ -258,7 +258,7 @@ def harmless(compiled) -> Path:
 
 def test_error_handlers_hear_of_the_program_alone(same, harmless):
     """With types, ranks, roots and communicators that are none, and buffers in place."""
-    parts = ['null-types', 'nobody', 'neighbours', 'sides', 'wrong', 'freed']
+    parts = ['null-types', 'nobody', 'neighbours', 'sides', 'wrong', 'freed', 'aborting']
     check_complete(same(harmless, *parts, ranks=3), ranks=3)
 
 

@@ -12,6 +12,7 @@ from assay.report.witness import show_answer, show_difference
 from assay.running import program
 from assay.witness.reading import read_witness
 from assay.witness.sites import summarise_phases, summarise_sites
+from families import on_one_mpi
 from running import run_command
 
 LATE = 0.05  # seconds, of each of three sends
@@ -76,23 +77,17 @@ def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
     assert lines.count('(sites.c:') == 5 and ' new ' not in lines
 
 
-def test_launches_of_a_script(mpi, started, compiled, tmp_path, launched):
-    """Each has a report of its own, however the script finds its launcher."""
-    (tmp_path / 'bin').mkdir()
-    (tmp_path / 'bin/mpiexec').write_text(f'#!/bin/sh\nexec {mpi.launcher} "$@"\n')
-    script = tmp_path / 'job'
-    script.write_text(
-        f'#!/bin/sh\n{mpi.launcher} --version >version 2>&1\n{mpi.launcher} -n 2 {compiled("sites")}\n'
-        f'PATH={tmp_path}/bin:$PATH\nmpiexec -n 2 {compiled("sites")}\nexit 6\n'
-    )
-    for file in (script, tmp_path / 'bin/mpiexec'):
-        file.chmod(0o755)
-    done = started(script)
-    assert (done.code, done.out) == (6, ''), done.err
-    assert [path.name for path, _ in program.launches(launched)] == ['r.json', 'r-2.json']
+@on_one_mpi
+def test_a_launch_of_a_script(mpi, surroundings, started, compiled, tmp_path, launched):
+    """What a launcher runs that a script starts, after the script's own program."""
+    program.claim(launched, tmp_path / 'r.json', ['./job'])
+    words = [mpi.launcher, '-n', '2', str(compiled('sites'))]
+    made = program.launch(words, tmp_path / 'r.json', launched)
+    done = run_command(made, surroundings, tmp_path, 120, cwd=tmp_path)
+    assert (done.code, done.out) == (0, ''), done.err
     assert not program.problems_of_launches(launched)
-    for path, words in program.launches(launched):
-        assert read_witness(path).ranks == 2 and words.endswith('/sites')
+    (_, (path, told)) = program.launches(launched)
+    assert path.name == 'r-2.json' and told.endswith('/sites') and read_witness(path).ranks == 2
 
 
 def test_another_tool_is_refused(mpi, started, compiled, tmp_path, launched, monkeypatch):

@@ -1,7 +1,10 @@
 """A site's own applications: what their file may say, and how outputs are read."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from assay.checks import site
 from assay.config import applications
 from assay.config.applications import ApplicationsError
 from assay.config.reference_files import Reference
@@ -111,3 +114,17 @@ def test_a_site_may_have_none(tmp_path, monkeypatch):
     applications.site_applications.cache_clear()
     assert applications.site_applications() == {}
     applications.site_applications.cache_clear()
+
+
+def test_a_forced_fabric_counts_before_the_entry(read):
+    """A case that is named for a fabric runs on it, whatever the entry sets."""
+    entry = read(ENTRY + '    variables: {OMPI_MCA_pml: ob1, MODEL: water}\n')['lammps']
+    case = SimpleNamespace(
+        application='lammps',
+        entry=entry,
+        current_environ=SimpleNamespace(name='openmpi'),
+        skip_if=lambda condition, _: None,
+        env_vars={'OMPI_MCA_pml': 'ucx'},
+    )
+    site.SiteApplicationCheck.stay_where_it_can_run(case)
+    assert case.env_vars == {'OMPI_MCA_pml': 'ucx', 'MODEL': 'water'}

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from scipy.sparse import coo_array
 
+import placing_programs
 import witnessed
 from assay import AssayError
 from assay.placing import costs, files, mapping, plan, sat, turns
@@ -162,12 +163,13 @@ def test_a_ring_that_was_dealt_round_is_put_together():
     assert all(hosts[rank] == hosts[rank + 1] for rank in range(0, 8, 2))
     # All messages crossed, none does: half of the time was theirs.
     assert made.now[3] == 1 and made.then[0] == pytest.approx(1)
-    assert 0.4 < made.gain.low <= made.gain.expected <= made.gain.high <= made.gain.most == 0.5
+    assert 0.4 < made.gain.low <= made.gain.expected <= made.gain.most == 0.5
+    assert made.gain.expected <= made.gain.high <= made.gain.most + plan.UNKNOWN
 
 
 def test_what_is_waited_for_is_not_promised():
     made = planned(ring(2, 4, dealt=True, pairs_only=True, transfer=0.1, waits=0.6))
-    assert made.gain.high <= made.gain.most == pytest.approx(0.1)
+    assert made.gain.high <= made.gain.most + plan.UNKNOWN and made.gain.most == pytest.approx(0.1)
 
 
 def test_costs_that_nobody_measured_widen_the_interval():
@@ -197,7 +199,7 @@ def test_costs_that_nobody_measured_widen_the_interval():
 def test_leave_it(entries, why):
     made = planned(entries)
     assert made.word == 'leave it' and why in made.why
-    assert made.gain.high <= made.gain.most
+    assert made.gain.expected <= made.gain.most
 
 
 def test_collectives_that_lose_count_against_it():
@@ -378,9 +380,7 @@ def test_runs_in_turn_until_decided():
 
 def test_a_launcher_that_is_interrupted_cleans_up(tmp_path):
     """What was measured counts, and nobody kills the launcher meanwhile."""
-    launcher = (
-        'trap "sleep 0.5; : >cleaned; exit 1" INT; : >ready; while :; do sleep 0.05; done'
-    )
+    launcher = 'trap "sleep 0.5; : >cleaned; exit 1" INT; : >ready; while :; do sleep 0.05; done'
     code = (
         'from assay.placing import turns; '
         f'print(turns.in_turn(turns.runner([({{}}, ["sh", "-c", {launcher!r}])]), 0.02))'
@@ -480,3 +480,15 @@ def test_the_command(tmp_path, monkeypatch):
     ):
         with pytest.raises(AssayError, match=why):
             call('place', path, *words)
+
+
+# What comes true ----------------------------------------------------------------------------------
+
+
+def test_no_loss_is_called_a_gain():
+    """100 random programs; tests/support/placing_programs.py plays more."""
+    found = [placing_programs.promised_and_gained(number) for number in range(100)]
+    sold = [gained for made, gained in found if made.word == 'place']
+    assert len(sold) >= 5 and min(sold) > 0
+    inside = [made.gain.low <= gained <= made.gain.high for made, gained in found if made.moved]
+    assert sum(inside) >= 0.9 * len(inside)

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -114,6 +115,13 @@ def test_a_container_gets_nothing(folder, monkeypatch, line, told):
     assert words == line.split() and told in unseen
 
 
+def test_a_program_with_other_rights_gets_nothing(folder, monkeypatch):
+    (folder / 'app').chmod(0o4755)
+    monkeypatch.setattr(program.os, 'geteuid', lambda: os.stat(folder).st_uid + 1)
+    words, unseen = program.prepare(['mpirun', './app'], folder / 'r.json', folder)
+    assert words == ['mpirun', './app'] and 'with the rights of another' in unseen
+
+
 def test_another_file_is_not_removed(folder):
     with pytest.raises(AssayError, match='hosts is not a report of the witness'):
         program.remove_earlier(folder / 'hosts')
@@ -167,8 +175,7 @@ def test_what_it_started_ends_when_it_is_killed(tmp_path):
     ready = tmp_path / 'ready'
     inner = f'trap "echo ended; exit" TERM; : >{ready}; while :; do sleep 0.05; done'
     code = (
-        'from assay.running import program; '
-        f'program.run_passing_signals(["sh", "-c", {inner!r}])'
+        f'from assay.running import program; program.run_passing_signals(["sh", "-c", {inner!r}])'
     )
     with subprocess.Popen([sys.executable, '-c', code], stdout=subprocess.PIPE, text=True) as run:
         end = time.monotonic() + 60
@@ -183,8 +190,11 @@ def test_the_mpi_in_another_folder_is_seen(folder, monkeypatch):
     (folder / 'run').mkdir()
     (folder / 'app').rename(folder / 'run' / 'app')
     seen = []
-    monkeypatch.setattr(program, '_libraries', lambda file: (seen.append(file.absolute()), ([], False))[1])
-    program.look_at(program.read_line('mpirun -n 1 -wdir run ./app : -n 1 ./core'.split()))
+    monkeypatch.setattr(
+        program, '_libraries', lambda file: (seen.append(file.absolute()), ([], False))[1]
+    )
+    line = shlex.split('mpirun -n 1 -wdir run ./app : -n 1 ./core')
+    program.look_at(program.read_line(line))
     assert seen == [folder / 'run/app', folder / 'core']
 
 
@@ -209,7 +219,7 @@ def test_whose_handles_a_library_has(tmp_path, content, kind):
 
 
 def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):
-    """What a script starts must not fail because of us; what is asked of a launcher is no launch."""
+    """What a script starts must not fail because of us; a question to a launcher is no launch."""
     monkeypatch.setenv('LD_PRELOAD', f'/users/tool.so:{program.paths.BUILDS}/launch-1.so')
     monkeypatch.setenv('ASSAY_WITNESS_LAUNCH', 'x')
     for words in (['mpirun', '--version'], ['mpirun', '-n', '2', './lost']):
@@ -223,10 +233,83 @@ def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):
     assert not program.launches(folder)
 
 
+@pytest.fixture(scope='module')
+def launch_library(tmp_path_factory):
+    if not shutil.which('cc'):
+        pytest.skip('no C compiler')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(program.paths, 'BUILDS', tmp_path_factory.mktemp('builds'))
+        return program.build_launch_library()
+
+
+@pytest.mark.parametrize(
+    ('script', 'launchers'),
+    [
+        ('bin/mpirun -n 2 ./app', ['bin/mpirun -n 2 ./app']),
+        ('PATH=$PWD/bin:$PATH; mpirun a; exec mpirun "b c"', ['mpirun a', 'mpirun b c']),
+        ('bin/mpiexec.own x; env bin/mpiexec.own y', ['bin/mpiexec.own x', 'bin/mpiexec.own y']),
+        ('bin/mpirunner x; ls bin/mpirun; sh bin/other', []),
+        ('env -i bin/mpirun', []),
+        ('unset ASSAY_WITNESS_LAUNCH; bin/mpirun x', []),
+    ],
+)
+def test_launchers_of_a_script_are_caught(folder, launch_library, script, launchers):
+    """However the script finds them: mpirun is a script itself, mpiexec.own is none."""
+    (folder / 'bin').mkdir()
+    for name in ('mpirun', 'mpirunner', 'other'):
+        (folder / 'bin' / name).write_text('#!/bin/sh\necho "started: $*"\n')
+        (folder / 'bin' / name).chmod(0o755)
+    (folder / 'bin/mpiexec.own').symlink_to(shutil.which('echo'))
+    command = folder / 'command'
+    command.write_text('echo "$*" >>caught; exec "$@"\n')
+    environment = {
+        'PATH': os.environ['PATH'],
+        'LD_PRELOAD': str(launch_library),
+        'ASSAY_WITNESS_LAUNCH': str(command),
+        'ASSAY_WITNESS_LAUNCHERS': ':'.join(program._NAMES),
+    }
+    done = subprocess.run(
+        ['sh', '-c', script], env=environment, capture_output=True, text=True, cwd=folder
+    )
+    assert (done.returncode, done.stderr) == (0, '')
+    caught = folder / 'caught'
+    found = caught.read_text().splitlines() if caught.exists() else []
+    assert [line.replace(f'{folder}/bin/mpirun', 'mpirun') for line in found] == launchers
+
+
+def test_a_container_that_a_script_starts_does_not_get_the_library(folder, launch_library):
+    """It is not there, which the dynamic linker would say of each program inside."""
+    (folder / 'apptainer').symlink_to(shutil.which('env'))
+    (folder / 'command').touch()
+    environment = {
+        'PATH': os.environ['PATH'],
+        'LD_PRELOAD': f'{launch_library}:/no/tool.so:{launch_library}',
+        'ASSAY_WITNESS_LAUNCH': str(folder / 'command'),
+        'ASSAY_WITNESS_LAUNCHERS': 'mpirun',
+        'ASSAY_WITNESS_CONTAINERS': 'docker:apptainer',
+    }
+    inside = subprocess.check_output(
+        ['sh', '-c', './apptainer'], env=environment, text=True, cwd=folder
+    ).splitlines()
+    assert 'LD_PRELOAD=/no/tool.so' in inside
+    assert not [line for line in inside if line.startswith('ASSAY_WITNESS_LAUNCH=')]
+
+
+def test_a_launcher_is_started_with_its_words(folder):
+    """By the command that the library calls; what is asked of it is answered by itself."""
+    (folder / 'mpirun').write_text('#!/bin/sh\necho "$0 $*"\n')
+    (folder / 'mpirun').chmod(0o755)
+    variables = program._for_launchers(folder / 'r.json', folder)
+    command = ['sh', variables['ASSAY_WITNESS_LAUNCH'], './mpirun', '--version']
+    assert subprocess.check_output(command, text=True) == './mpirun --version\n'
+
+
 @pytest.mark.parametrize(
     ('options', 'ranks', 'is_told'),
-    [('-n 2', 1, True), ('--ntasks=2', 1, True), ('-n2', 1, True), ('-n 1', 1, False)]
-    + [('-n 2', 2, False), ('', 1, False)],
+    [
+        *(('-n 2', 1, True), ('--ntasks=2', 1, True), ('-n2', 1, True)),
+        *(('-n 1', 1, False), ('-n 2', 2, False), ('', 1, False)),
+    ],
 )
 def test_ranks_that_did_not_find_each_other(folder, options, ranks, is_told):
     told = program.alone(f'srun {options} ./app -n 4', ranks)

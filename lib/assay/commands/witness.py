@@ -125,18 +125,20 @@ def run(
     from assay.running.program import launches, prepare, problems_of_launches, run_passing_signals
 
     report = output.absolute()
-    with tempfile.TemporaryDirectory(prefix='assay-witness-') as name:
-        try:
-            _assert_page(picture)
+    try:
+        _assert_page(picture)
+        with tempfile.TemporaryDirectory(prefix='assay-', ignore_cleanup_errors=True) as name:
             words, unseen = prepare(line, report, Path(name))
             code, _ = run_passing_signals(words)
-        except AssayError as error:
-            print(f'assay: {error}', file=sys.stderr)
-            raise typer.Exit(2) from None
-        started, problems = launches(Path(name)), problems_of_launches(Path(name))
+            started, problems = launches(Path(name)), problems_of_launches(Path(name))
+    except (AssayError, OSError) as error:
+        print(f'assay: {error}', file=sys.stderr)
+        raise typer.Exit(2) from None
     try:
-        for problem in [unseen] if unseen else problems:
-            print(f'assay witness: nothing was recorded: {problem}', file=sys.stderr)
+        if unseen:
+            print(f'assay witness: nothing was recorded: {unseen}', file=sys.stderr)
+        for problem in problems:
+            print(f'assay witness: not recorded: {problem}', file=sys.stderr)
         # Of a script's launches some start no MPI program.
         some = [one for one in started if one[0].exists()] or started[:1]
         for path, words_of_it in some:
@@ -144,8 +146,8 @@ def run(
             _tell(path, words_of_it, len(some) > 1, own)
         if not (unseen or started or problems):
             print(
-                'assay witness: nothing was recorded: no program with an MPI was started by mpirun, '
-                'mpiexec, srun or another launcher',
+                'assay witness: nothing was recorded: no program with an MPI was started by '
+                'mpirun, mpiexec, srun or another launcher',
                 file=sys.stderr,
             )
     except KeyboardInterrupt:  # the program has ended, and has its exit code

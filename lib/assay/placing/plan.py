@@ -1,14 +1,15 @@
 """The plan for a job's ranks, and what it gains: pure functions over the witness's report.
 
-A plan saves a share of the time that ranks spent transferring messages. It is never more than that:
-waiting for a rank that computes longer is no transfer, and collectives go other ways.
+A plan saves a share of the time that ranks spent transferring messages. No more than that is
+expected: waiting for a rank that computes longer is no transfer, and collectives go other ways.
+Waiting for one whose messages take longer may shrink with them, so that it can be more.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, replace
 from statistics import fmean
 from typing import Literal
 
@@ -26,6 +27,8 @@ from assay.witness.report import Process, Report
 
 #: A gain below this is not worth a plan: pairs of runs hardly decide it.
 LEAST = 0.02
+#: Of the wall time, what no model of messages knows: start, jitter, what the calls themselves take.
+UNKNOWN = 0.01
 #: By how much costs may be off, either way: those that were measured here, and those assumed.
 MEASURED, ASSUMED = 1.25, 3.0
 #: The node, by the levels of :class:`assay.placing.seats.Seats`.
@@ -39,8 +42,14 @@ _MESSAGES = re.compile(
     re.IGNORECASE,
 )
 
+#: Those that start requests, and those that wait for them.
+_STARTS = re.compile(r'MPI_I(?!m?probe)\w+')
+_WAITS = re.compile(r'MPI_(Wait|Test)')
 #: Of those the ones that end several messages.
 _AT_ONCE = re.compile(r'MPI_((wait|test)(all|some|any)|win_\w+|I?neighbor_\w+)', re.IGNORECASE)
+
+#: Collectives without bytes.
+_BARRIERS = {'MPI_Barrier', 'MPI_Ibarrier'}
 
 Word = Literal['place', 'leave it', 'cannot tell']
 
@@ -165,62 +174,125 @@ def _in_order(seat: Numbers, problem: Problem) -> Numbers:
 def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain:
     """What a plan saves, with an interval.
 
-    The time that ranks took to transfer messages shrinks as what the model says of the rank that
-    has most of it, for which the others wait. The interval also holds what it says of all ranks
-    together, with costs that are wrong.
+    Expected is that the transfer of messages shrinks as the model says of the rank that has most of
+    it, for which the others wait, and with it the waiting that computation cannot be the cause of:
+    together no more than that transfer. The interval reaches from the least that the model says, of
+    that rank or of all together, with costs that are wrong, of the transfer alone, and as if all
+    waited for the messages that go farther, to the most that it says of any rank, of the waiting
+    for messages as well.
+
+    Where collectives were started that do not block, waiting for requests may be for those alone,
+    or for messages alone.
 
     :param off: by what factor costs may be wrong.
     """
+    both = [_gain_if(report, problem, seat, off, share) for share in (0.0, 1.0)]
+    expected, low, high, most = zip(*map(astuple, both), strict=True)
+    return Gain(min(expected), min(low), max(high), min(most))
+
+
+def _gain_if(report: Report, problem: Problem, seat: Numbers, off: float, share: float) -> Gain:
+    """The same if such a share of the waiting is for messages."""
     now = np.arange(report.ranks)
-    most = fmean(map(_transfer_share, report.processes))
-    if not problem.cost(now):
+    most, late = (fmean(of(one, share) for one in report.processes) for of in (_transfer, _late))
+    if (seat == now).all() or not problem.cost(now):
         return Gain(0.0, 0.0, 0.0, most)
-    at_once = _share_at_once(report)
-    expected, whole = (1 - ratio for ratio in _ratios(problem, seat, at_once))
-    models = [_ratios(one, seat, at_once) for one in _if_wrong(problem, off)]
-    saved = [expected, whole, *(1 - ratio for both in models for ratio in both)]
-    harm = min(0.0, _saved_in_collectives(report, problem, seat))
-    expected, low, high = (
-        min(most, most * one + harm) for one in (expected, min(saved), max(saved))
+    # A rank waits for what another one computes no longer than that computes.
+    computing = fmean(
+        one.computation / one.wall if one.wall else 0.0 for one in map(split, report.processes)
     )
-    return Gain(expected, low, high, most)
+    at_once = _share_at_once(report, share)
+    models = [_saved(one, seat, at_once) for one in (problem, *_if_wrong(problem, off))]
+    least = min(min(busiest, whole) for busiest, whole, _ in models)
+    # Of messages in turn each may wait for the one before. Of those at once the longest counts, of
+    # whichever rank computation has made late.
+    highest = max(
+        at_once * (busiest + computing * max(0.0, whole - busiest))
+        + (1 - at_once) * max(busiest, whole, best)
+        for busiest, whole, best in models
+    )
+    by_pairs, by_steps = _saved_in_collectives(report, problem, seat, most)
+    low = (most if least > 0 else most + late) * least + min(by_pairs, by_steps) - UNKNOWN
+    low -= (1 - at_once) * (most + late) * _slowed(problem, seat)
+    high = (most if highest < 0 else most + late) * highest + max(by_pairs, by_steps) + UNKNOWN
+    expected = min(most, (most + max(0.0, late - computing)) * models[0][0]) + by_steps
+    return Gain(min(max(expected, low), high), low, high, most)
 
 
-def _share_at_once(report: Report) -> float:
+def _of_messages(process: Process, share: float) -> dict[str, float]:
+    """The share of the time of each call that is for messages between two ranks.
+
+    :param share: of waiting for requests, if some are of collectives.
+    """
+    started = {bool(_MESSAGES.fullmatch(name)) for name in filter(_STARTS.match, process.calls)}
+    return {
+        name: share if _WAITS.match(name) and False in started else 1.0
+        for name in process.calls
+        if _MESSAGES.fullmatch(name)
+    }
+
+
+def _share_at_once(report: Report, share: float) -> float:
     """The share of the messages' time in calls that end several of them: those travel at once."""
     times = [
-        (call.time, bool(_AT_ONCE.fullmatch(name)))
+        (part * process.calls[name].time, bool(_AT_ONCE.fullmatch(name)))
         for process in report.processes
-        for name, call in process.calls.items()
-        if _MESSAGES.fullmatch(name)
+        for name, part in _of_messages(process, share).items()
     ]
     whole = sum(time for time, _ in times)
     return sum(time for time, at_once in times if at_once) / whole if whole else 0.0
 
 
-def _transfer_share(process: Process) -> float:
+def _transfer(process: Process, share: float) -> float:
     """The share of a rank's wall time that was transfer of messages between two ranks."""
-    its, whole = split(process), sum(call.time for call in process.calls.values())
-    own = sum(call.time for name, call in process.calls.items() if _MESSAGES.fullmatch(name))
-    waits = {name: its for name, its in process.waits.items() if its.analysed > 0}
-
-    def waited(names: Callable[[str], object]) -> float:
-        return sum(
-            min(1.0, (one.late_sender + one.late_receiver + one.imbalance) / one.analysed)
-            * process.calls[name].time
-            for name, one in waits.items()
-            if names(name)
-        )
-
-    left = max(0.0, whole - waited(lambda _: True))
-    left_own = max(0.0, own - waited(_MESSAGES.fullmatch))
-    return its.transfer / its.wall * min(1.0, left_own / left) if its.wall and left else 0.0
+    its, shares = split(process), _of_messages(process, share)
+    # Of each call, what is not known to be waiting.
+    left = {name: call.time for name, call in process.calls.items()}
+    for name, one in process.waits.items():
+        if one.analysed > 0:
+            waited = (one.late_sender + one.late_receiver + one.imbalance) / one.analysed
+            left[name] *= max(0.0, 1 - waited)
+    whole = sum(left.values())
+    own = sum(part * left[name] for name, part in shares.items())
+    return its.transfer / its.wall * own / whole if its.wall and whole else 0.0
 
 
-def _ratios(problem: Problem, seat: Numbers, at_once: float) -> tuple[float, float]:
-    """What messages take as planned, over what they take now: of the busiest rank, and of all."""
+def _late(process: Process, share: float) -> float:
+    """The share of a rank's wall time in which it waited for messages to be sent or taken."""
+    its, shares = split(process), _of_messages(process, share)
+    late = sum(
+        min(1.0, (one.late_sender + one.late_receiver) / one.analysed)
+        * shares.get(name, 0.0)
+        * process.calls[name].time
+        for name, one in process.waits.items()
+        if one.analysed > 0
+    )
+    return min(its.waiting, late / max(1, process.mpi_threads)) / its.wall if its.wall else 0.0
+
+
+def _saved(problem: Problem, seat: Numbers, at_once: float) -> tuple[float, float, float]:
+    """The share of the messages' time that is saved: of the busiest rank's, of that of all, and the
+    most that a rank saves.
+    """
     before, after = (_of_ranks(problem, one, at_once) for one in (np.arange(len(seat)), seat))
-    return float(after.max() / before.max()), float(after.sum() / before.sum())
+    some = before > 0
+    ratios = (
+        after.max() / before.max(),
+        after.sum() / before.sum(),
+        (after[some] / before[some]).min(),
+    )
+    busiest, whole, best = (1 - float(ratio) for ratio in ratios)
+    return busiest, whole, best
+
+
+def _slowed(problem: Problem, seat: Numbers) -> float:
+    """What messages that go farther as planned take more, as a share of what all take now."""
+    _, _, messages, size = problem.pairs
+    now, then = (
+        messages * problem.latency[far] + size * problem.per_byte[far]
+        for far in map(problem.distances, (np.arange(len(seat)), seat))
+    )
+    return float(np.maximum(0.0, then - now).sum() / now.sum())
 
 
 def _of_ranks(problem: Problem, seat: Numbers, at_once: float) -> Floats:
@@ -259,36 +331,42 @@ def _stretched(curve: Floats, factor: float) -> Floats:
     return np.asarray(curve[0] + (curve - curve[0]) * factor)
 
 
-def _saved_in_collectives(report: Report, problem: Problem, seat: Numbers) -> float:
+def _saved_in_collectives(
+    report: Report, problem: Problem, seat: Numbers, messages: float
+) -> tuple[float, float]:
     """What collectives save of the wall time, if they send as binomial trees do: to ranks whose
-    number differs in a bit. Negative if they lose.
-    """
-    from scipy.sparse import coo_array
+    number differs in a bit, a bit after the other. Negative if they lose; they are promised to save
+    nothing.
 
-    n = report.ranks
-    pairs = [
-        (rank, rank ^ 1 << bit)
-        for bit in range((n - 1).bit_length())
-        for rank in range(n)
-        if rank ^ 1 << bit < n
-    ]
+    :param messages: the share of the wall time that was transfer of messages: the other is theirs.
+    :returns: of all pairs together, and where each bit takes as long as its longest pair.
+    """
+    processes = report.processes
+    rank, bits = np.arange(report.ranks), (report.ranks - 1).bit_length()
     calls = [
         call
-        for process in report.processes
+        for process in processes
         for name, call in process.calls.items()
-        if call.bytes and not _MESSAGES.fullmatch(name)
+        if (call.bytes or name in _BARRIERS) and not _MESSAGES.fullmatch(name)
     ]
-    count = sum(call.count for call in calls)
-    if not pairs or not count:
-        return 0.0
-    ends = tuple(np.array(pairs).T)
-    one = coo_array((np.ones(len(pairs)), ends), (n, n)).tocsr()
-    tree = replace(problem, messages=one, bytes=one * (sum(call.bytes for call in calls) / count))
-    share = fmean(
-        split(process).transfer / process.wall - _transfer_share(process) if process.wall else 0.0
-        for process in report.processes
-    )
-    return max(0.0, share) * (1 - tree.cost(seat) / tree.cost(np.arange(n)))
+    if not bits or not (count := sum(call.count for call in calls)):
+        return 0.0, 0.0
+    costs = problem.latency + problem.per_byte * (sum(call.bytes for call in calls) / count)
+    pairs = [rank[(rank ^ 1 << bit < len(rank)) & (rank < rank ^ 1 << bit)] for bit in range(bits)]
+
+    def steps(seat: Numbers) -> list[Floats]:
+        far = [
+            (problem.groups[:, seat[one]] != problem.groups[:, seat[one ^ 1 << bit]]).sum(axis=0)
+            for bit, one in enumerate(pairs)
+        ]
+        return [np.asarray(costs[one]) for one in far]
+
+    before, after = steps(rank), steps(seat)
+    transfer = fmean(one.transfer / one.wall if one.wall else 0.0 for one in map(split, processes))
+    share = max(0.0, transfer - messages)
+    by_pairs = 1 - sum(float(one.sum()) for one in after) / sum(float(one.sum()) for one in before)
+    by_steps = 1 - sum(float(one.max()) for one in after) / sum(float(one.max()) for one in before)
+    return share * min(0.0, by_pairs), share * min(0.0, by_steps)
 
 
 # Words --------------------------------------------------------------------------------------------
@@ -305,7 +383,7 @@ def _verdict(
         return 'leave it', f'all seats are equally far apart: {DISTANCES[distances[0]]}'
     if (seat == np.arange(report.ranks)).all():
         return 'leave it', 'no better way to seat the ranks was found'
-    if gain.most < LEAST:
+    if max(gain.most, gain.high) < LEAST:
         return 'leave it', f'messages between ranks took {gain.most:.1%} of the time'
     if gain.high < LEAST:
         return 'leave it', f'less than {LEAST:.0%} would be gained, which runs hardly show'

@@ -45,7 +45,9 @@ class Seats:
     @property
     def overlap(self) -> bool:
         """Whether two seats have a core in common, as those of ranks that are not bound."""
-        each = [(host, core) for host, its in zip(self.hosts, self.cores) for core in its]
+        each = [
+            (host, core) for host, its in zip(self.hosts, self.cores, strict=True) for core in its
+        ]
         return len({*each}) < len(each)
 
     def distance(self, one: int, other: int) -> int:

@@ -20,6 +20,7 @@ import re
 import shlex
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -261,6 +262,11 @@ def _look_at_part(line: Line, place: int) -> Program:
             return Program(unseen=f'{name} starts it in a container, where the witness is not')
         if not (file := _executable(word, line.programs[place])):
             continue
+        status = file.stat()
+        if (status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid()) or (
+            status.st_mode & stat.S_ISGID and status.st_gid != os.getegid()
+        ):
+            return Program(unseen=f'{file} runs with the rights of another: nothing is preloaded')
         libraries, is_static = _libraries(file)
         if is_static:
             return Program(unseen=f'{file} is linked statically: nothing can be preloaded into it')
@@ -332,7 +338,7 @@ def other_tool(program: Program, files: Iterable[Path]) -> Path | None:
     wraps = re.compile(r' [TW] MPI_(Init|Send|Recv|Isend|Allreduce|Finalize|File_open)$', re.M)
     for file in filter(None, [*files, program.file, *program.libraries]):
         with suppress(OSError):
-            if b'PMPI_' not in file.read_bytes():  # which such a tool calls
+            if b'MPI_' not in file.read_bytes():  # which saves most questions
                 continue
         said = _said('nm', '-D', '--defined-only', str(file))
         if file == program.file:  # a tool may be linked into it
@@ -415,16 +421,18 @@ def choose_mpi(program: Program, launcher: str) -> Mpi:
 def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
     """Asks the MPIs in whose folders a library or a launcher is; environment modules are not."""
     started = shutil.which(launcher) if launcher else None
-    files = [one for one in (library, started and Path(started).resolve()) if one]
-    prefixes = [folder for file in files for folder in [*file.parents][:4] if folder.name not in ('', 'usr')]
+    files = [library] if library else []
+    files += [Path(started).resolve()] if started else []
+    prefixes = [
+        folder for file in files for folder in [*file.parents][:4] if folder.name not in ('', 'usr')
+    ]
 
     def ask() -> Iterator[Mpi]:
         known = [*candidates.wheels(), *candidates.debian()]
         named = [candidates.in_prefix(one) for one in prefixes if (one / 'bin/mpicc').exists()]
-        for one in [*known, *named]:
-            if one.cc.resolve().parent.parent in {up for file in files for up in file.parents}:
-                if mpi := examine_mpi(one):
-                    yield mpi
+        above = {folder for file in files for folder in file.parents}
+        near = [one for one in [*known, *named] if one.cc.resolve().parent.parent in above]
+        yield from filter(None, map(examine_mpi, near))
 
     return ask
 
@@ -531,7 +539,8 @@ def run_passing_signals(
     def begin() -> None:
         os.setpgid(0, 0)
         _end_with_parent()
-        if is_seen:
+        # Not beside a pager, which reads the keyboard as well.
+        if is_seen and os.isatty(0) and os.isatty(1):
             _move_to_front(os.getpid(), os.getpgid(os.getppid()))
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -559,11 +568,11 @@ def _wait_for(pid: int, is_seen: bool, got: set[int]) -> int:
     while True:
         ended, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
         if ended and os.WIFSTOPPED(status):
-            # One that went to the background with us is in front as soon as we are.
-            if not (is_seen and _move_to_front(pid, own)):
-                _move_to_front(own, pid)
+            reads = os.WSTOPSIG(status) in (signal.SIGTTIN, signal.SIGTTOU)
+            if not (is_seen and reads and _move_to_front(pid, own)):
+                was_in_front = _move_to_front(own, pid)
                 os.kill(os.getpid(), signal.SIGSTOP)
-                if is_seen:
+                if was_in_front:
                     _move_to_front(pid, own)
             os.killpg(pid, signal.SIGCONT)
         elif ended:
@@ -572,7 +581,7 @@ def _wait_for(pid: int, is_seen: bool, got: set[int]) -> int:
         told = signal.sigwaitinfo({*_PASSED_ON, signal.SIGCHLD}).si_signo
         if told != signal.SIGCHLD:
             got.add(told)
-            with suppress(ProcessLookupError):
+            with suppress(OSError):  # it has ended, or is another user's
                 os.killpg(pid, told)
 
 
@@ -607,16 +616,11 @@ def prepare(words: Sequence[str], report: Path, folder: Path) -> tuple[list[str]
     program = look_at(line)
     if program.unseen:
         return line.words, program.unseen
-    if tool := other_tool(program, preloaded(words)):
-        raise AssayError(
-            f'{tool} wraps MPI calls too, and of two such tools each would miss calls or count '
-            'those of the other: run with one of them'
-        )
     remove_earlier(report)
-    libraries = [Path(one) for one in program.libraries if _SANITIZER.fullmatch(one.name)]
+    libraries: list[Path] = []
     variables: dict[str, str] = {}
     if line.launcher or program.mpi:
-        libraries.append(build_witness(choose_mpi(program, line.launcher)))
+        libraries = _to_preload(line, program)
         variables = _for_report(report)
         claim(folder, report, line.words)
     if not line.launcher:
@@ -625,7 +629,21 @@ def prepare(words: Sequence[str], report: Path, folder: Path) -> tuple[list[str]
     return line.preloading(libraries, variables), None
 
 
-# Launchers that a program starts -------------------------------------------------------------------
+def _to_preload(line: Line, program: Program) -> list[Path]:
+    """The witness for a line's programs, behind what has to be the first.
+
+    :raises AssayError: if there is none for them.
+    """
+    if tool := other_tool(program, preloaded(line.words)):
+        raise AssayError(
+            f'{tool} wraps MPI calls too, and of two such tools each would miss calls or count '
+            'those of the other: run with one of them'
+        )
+    sanitizers = [one for one in program.libraries if _SANITIZER.fullmatch(one.name)]
+    return [*sanitizers, build_witness(choose_mpi(program, line.launcher))]
+
+
+# Launchers that a program starts ------------------------------------------------------------------
 
 
 def _for_launchers(report: Path, folder: Path) -> dict[str, str]:
@@ -633,7 +651,11 @@ def _for_launchers(report: Path, folder: Path) -> dict[str, str]:
     command = folder / 'launch'
     words = [sys.executable, '-E', '-s', '-m', 'assay.running.launched', str(report), str(folder)]
     command.write_text(f'exec {shlex.join(words)} "$@"\n')
-    return {'ASSAY_WITNESS_LAUNCH': str(command), 'ASSAY_WITNESS_LAUNCHERS': ':'.join(_NAMES)}
+    return {
+        'ASSAY_WITNESS_LAUNCH': str(command),
+        'ASSAY_WITNESS_LAUNCHERS': ':'.join(_NAMES),
+        'ASSAY_WITNESS_CONTAINERS': ':'.join(sorted(_CONTAINERS)),
+    }
 
 
 def build_launch_library() -> Path:
@@ -643,16 +665,16 @@ def build_launch_library() -> Path:
     """
     source = paths.SOURCES / 'witness/launch.c'
     name = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-    library = paths.BUILDS / f'launch-{name}.so'
+    library = paths.BUILDS / f'assay-launch-{name}.so'
     compiler = next(filter(None, map(shutil.which, ('cc', 'gcc', 'clang', 'icx'))), None)
     if not library.exists():
         if not compiler:
             raise AssayError('there is no C compiler, to see what the program starts')
         library.parent.mkdir(parents=True, exist_ok=True)
         new = library.with_name(f'{library.name}.{os.getpid()}')
-        if said := _said(compiler, '-shared', '-fPIC', '-O1', str(source), '-o', str(new)):
-            if not new.exists():
-                raise AssayError(f'{source} could not be built: {said}')
+        said = _said(compiler, '-shared', '-fPIC', '-O1', str(source), '-o', str(new))
+        if not new.exists():
+            raise AssayError(f'{source} could not be built: {said}')
         new.rename(library)
     return library
 
@@ -665,10 +687,11 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
     """
     own = f'{paths.BUILDS}/'
     kept = [one for one in os.environ.get('LD_PRELOAD', '').split(':') if not one.startswith(own)]
-    os.environ['LD_PRELOAD'] = ':'.join(kept)
-    for name in ('LD_PRELOAD', 'ASSAY_WITNESS_LAUNCH', 'ASSAY_WITNESS_LAUNCHERS'):
-        if not os.environ.get(name) or name != 'LD_PRELOAD':
-            os.environ.pop(name, None)
+    ours = ('ASSAY_WITNESS_LAUNCH', 'ASSAY_WITNESS_CONTAINERS')
+    for name in ['LD_PRELOAD', *(name for name in os.environ if name.startswith(ours))]:
+        os.environ.pop(name, None)
+    if any(kept):
+        os.environ['LD_PRELOAD'] = ':'.join(kept)
     if all(word.startswith('-') for word in words[1:]):  # such as --version
         return words
     try:
@@ -676,11 +699,11 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
         program = look_at(line)
         if program.unseen:
             raise AssayError(program.unseen)
-        library = build_witness(choose_mpi(program, line.launcher))
+        libraries = _to_preload(line, program)
         own_report = claim(folder, report, words)
         remove_earlier(own_report)
-        return line.preloading([library], _for_report(own_report))
-    except AssayError as error:
+        return line.preloading(libraries, _for_report(own_report))
+    except (AssayError, OSError) as error:  # the user's script must not fail because of us
         with (folder / 'problems').open('a') as file:
             file.write(f'{shlex.join(words)}: {error}\n')
         return words
@@ -699,7 +722,8 @@ def claim(folder: Path, report: Path, words: Sequence[str]) -> Path:
 def launches(folder: Path) -> list[tuple[Path, str]]:
     """The report of each launch, and its words, in their order."""
     files = sorted(folder.glob('[0-9]*'), key=lambda file: int(file.name))
-    found = [json.loads(file.read_text()) for file in files]
+    # Of one that goes on in the background it may still be empty.
+    found = [json.loads(text) for file in files if (text := file.read_text())]
     return [(Path(report), words) for report, words in found]
 
 

@@ -397,6 +397,15 @@ static void types_freed(void)
     together(make_types);
 }
 
+/* A handler of MPI's own, which may not be freed, beside one of the program. */
+static void aborting(void)
+{
+#ifdef MPI_ERRORS_ABORT
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ABORT);
+#endif
+    null_types();
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -418,6 +427,7 @@ int main(int argc, char **argv)
         { "short-threads", short_threads },
         { "requests-freed", requests_freed },
         { "types-freed", types_freed },
+        { "aborting", aborting },
     };
     int provided;
     MPI_Errhandler counts;
