@@ -486,6 +486,8 @@ def test_what_no_change_brings_back_is_none_of_these(machine, capsys):
     machine.guilty = set()
     found = search(machine, one).run()
     assert found.answer.kind == 'none' and found.is_sure
+    # Once it looks like that, all are measured against none.
+    assert {len(pair.first) for pair in found.pairs[-2:]} == {8}
     show_culprits(found)
     assert capsys.readouterr().out.startswith('NONE OF THESE: none of 8 changes that can be')
 
@@ -502,10 +504,18 @@ def test_a_search_that_was_stopped_goes_on(machine, capsys):
     assert first.stopped.startswith('the time of') and not first.is_sure
     show_culprits(first)
     out = capsys.readouterr().out
-    assert out.startswith('UNDECIDED among 8 changes') and 'the same command goes on' in out
+    assert out.startswith('UNDECIDED among 8 changes: nothing was measured; the time of')
+    assert 'the same command goes on' in out
     journal = Journal(one.name)
     more = search(machine, one)
     more._measure(more._next())
+    journal.keep(replace(more.pairs[0], seconds=300.0, first=(), second=()))
+    long = search(machine, one, seconds=240.0).run()
+    assert long.stopped == '5.0 min for another pair would not end within 4 min'
+    show_culprits(long)
+    assert 'UNDECIDED among 8 changes: likeliest is ' in capsys.readouterr().out
+    journal.path.unlink()
+    more.journal.keep(more.pairs.pop())
     # What was being written when the machine stopped is forgotten.
     with journal.path.open('a') as file:
         file.write('{"first": [')

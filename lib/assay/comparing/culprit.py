@@ -419,8 +419,15 @@ class CulpritSearch:
 
     def _assert_time_is_left(self, took: float) -> None:
         """:raises StoppedError: if what takes so many seconds would end too late."""
-        if self.seconds is not None and time.monotonic() - self.began + took > self.seconds:
+        if self.seconds is None:
+            return
+        left = self.seconds - (time.monotonic() - self.began)
+        if left < 0:
             raise StoppedError(f'the time of {self.seconds / 60:g} min was over')
+        if left < took:
+            raise StoppedError(
+                f'{took / 60:.1f} min for another pair would not end within {self.seconds / 60:g} min'
+            )
 
     def _measure(self, split: Split) -> None:
         """Measure a pair, and keep it.
@@ -493,6 +500,7 @@ class CulpritSearch:
         """Where jobs run on this machine, until others have left it, or for a minute."""
         ends = time.monotonic() + QUIET
         is_local = turn.VARIABLE in self.runner.suite.environment
+        say('others disturbed it: measured again' + ' when they have gone' * is_local)
         while is_local and not self.runner.signals and time.monotonic() < ends:
             others = Others()
             time.sleep(LOOK)

@@ -51,6 +51,9 @@ SMALL_ONES = 5
 #: A cause is named at this probability.
 SURE = 0.95
 
+#: From this probability of none all changes are measured against none of them.
+LIKELY_NONE = 0.5
+
 #: Values that causes predict are multiples of a quarter from -1 to 1.
 _LEVELS = np.linspace(-1, 1, 9)
 #: Splits that are looked at before the best of them is improved, and rounds of that.
@@ -200,6 +203,9 @@ class Search:
             return bits / cost(splits), bits
 
         splits = self._candidates(random)
+        if self.answers()[0].kind == 'none' and self.answers()[0].probability > LIKELY_NONE:
+            # Whether any is the cause: halves would leave open which side an effect is on.
+            return Split(splits[0], ~splits[0], float(worth(splits[:1])[1][0]))
         values, bits = worth(splits)
         best = int(np.argmax(values))
         chosen, value, told = splits[best], values[best], bits[best]
