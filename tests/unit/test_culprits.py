@@ -430,6 +430,20 @@ def machine(tmp_path, golden_report, monkeypatch):
     return one
 
 
+def test_runs_that_differ_in_nothing_that_jobs_tell(machine):
+    slower = iter([False] * 3 + [True] * 3)
+
+    def change(name, number, case, values):
+        case['ran_variables'] = ''
+        if case['fabric'] == 'shm':
+            machine.is_slower = next(slower)
+        values['latency'] *= 1.2 if machine.is_slower else 1.0
+
+    machine.change = change
+    with pytest.raises(AssayError, match='switched here: jobs before and after tell no difference'):
+        asked(machine)
+
+
 def asked(machine, before=(), cases='', figures=''):
     """The question that runs with no variables and with all of them leave."""
     old = {machine.state(dict(before)) for _ in range(3)}

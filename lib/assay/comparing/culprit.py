@@ -122,7 +122,7 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
     :param site: the configuration of the system, loaded, in which changes are switched.
     :param cases: only figures of cases in whose names this is found.
     :param figures: only those in whose names this is found.
-    :raises AssayError: if nothing got worse.
+    :raises AssayError: if nothing got worse, or nothing can be switched.
     """
     chosen = choose_figures({one.figure: one.after for one in found.figures}, cases, figures)
     are_worse = [one for one in found.figures if one.word == 'worse' and one.change]
@@ -134,6 +134,7 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
     of_case = [one for one in worse if one.figure.test_case == first]
     positions = {number: one.figure for number, one in enumerate(found.figures) if one in of_case}
     switched, untried = factors_of(found.facts, positions, site)
+    assert_something_to_switch(switched, untried)
     return Question(
         tuple(run.uuid for run in found.before),
         tuple(run.uuid for run in found.after),
@@ -157,6 +158,13 @@ def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
     if found.lacks_values:
         return 'too few values before and after count: `assay compare-runs` says why. Run again.'
     return 'no figure is worse after: there is nothing to explain. `assay compare-runs` shows all.'
+
+
+def assert_something_to_switch(switched: Sequence[Factor], untried: Sequence[Untried]) -> None:
+    """:raises AssayError: if no change can be switched."""
+    if not switched:
+        told = '; '.join(map(str, untried)) or 'jobs before and after tell no difference'
+        raise AssayError(f'no change can be switched here: {told}.')
 
 
 def _certainty(one: Compared) -> float:
@@ -294,10 +302,7 @@ class CulpritSearch:
         gone = self.journal.untried
         self.factors = [one for one in self.asked.factors if one.name not in gone]
         self.names = [one.name for one in self.factors]
-        if not self.factors:
-            raise AssayError(
-                'no change can be switched here: ' + '; '.join(map(str, self._question().untried))
-            )
+        assert_something_to_switch(self.factors, self._question().untried)
         self.search = Search([one.weight for one in self.factors], self.asked.spread)
         for pair in self.pairs:
             self._learn(pair)

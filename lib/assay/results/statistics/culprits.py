@@ -35,7 +35,7 @@ PRIOR = {'one': 0.77, 'both': 0.04, 'either': 0.01, 'sum': 0.05, 'several': 0.03
 #: Shares of the first of two that add up.
 SHARES = (0.25, 0.5, 0.75)
 #: Of more changes than this no two are looked at together: there are too many pairs.
-MOST_IN_PAIRS = 80
+MOST_IN_PAIRS = 150
 
 #: How much of the change that was seen comes back here, and how likely that is.
 EFFECTS = np.geomspace(0.35, 2.0, 9)
