@@ -580,6 +580,8 @@ def test_sessions_without_values_end_it(machine):
     found = search(machine, one).run()
     assert found.stopped.startswith('3 pairs had no value')
     assert [pair.figures for pair in found.pairs] == [{}] * 3
+    machine.change = machine._change
+    assert search(machine, one).run().is_sure  # it goes on
 
 
 def fails(case, values):

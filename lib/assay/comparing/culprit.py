@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 #: Of its sessions, in the history.
 PURPOSE = 'culprit'
-#: Pairs of a search at most, and those in a row that may give no value.
+#: Pairs that a command measures at most, and those in a row that may give no value.
 MOST, NO_VALUES = 60, 3
 #: Seconds that others are waited for, and of a look at what they do.
 QUIET, LOOK = 60.0, 2.0
@@ -292,6 +292,7 @@ class CulpritSearch:
         self.runner = Runner(suite, given, handles, PURPOSE, suite.own)
         self.journal = Journal(asked.name)
         self.pairs = self.journal.pairs
+        self.earlier = len(self.pairs)
         self.began = time.monotonic()
         #: What sessions here had in place of what runs before and after had: by name, both values.
         self.strange: dict[str, tuple[str, str]] = {}
@@ -327,7 +328,8 @@ class CulpritSearch:
             try:
                 while (split := self._next()) is not None:
                     self._assert_pairs_are_left()
-                    self._assert_time_is_left(max((one.seconds for one in self.pairs), default=0.0))
+                    took = (one.seconds for one in self.pairs if one.figures)
+                    self._assert_time_is_left(max(took, default=0.0))
                     self._measure(split)
             except StoppedError as error:
                 stopped = str(error)
@@ -373,12 +375,12 @@ class CulpritSearch:
                     return Split(first, second, 0.0)
             return None
         split = self.search.next(self._cost)
-        guilt = self.search.guilt()
+        guilt, others = self.search.guilt(), int(split.second.sum())
         say(
             f'pair {len(self.pairs) + 1}: {self._told(split.first)}, with '
-            f'{guilt @ split.first / guilt.sum():.0%} of the suspicion, against the other '
-            f'{int(split.second.sum())}: it tells {split.bits:.1f} bits; likeliest by now is '
-            f'{self._name(top)} ({top.probability:.0%})'
+            f'{guilt @ split.first / guilt.sum():.0%} of the suspicion, against '
+            f'{f"the other {others}" if others else "none"}: it tells '
+            f'{split.bits:.1f} bits; likeliest by now is {self._name(top)} ({top.probability:.0%})'
         )
         return split
 
@@ -416,9 +418,10 @@ class CulpritSearch:
 
     def _assert_pairs_are_left(self) -> None:
         """:raises StoppedError: if there were too many, or too many without a value."""
-        if len(self.pairs) >= MOST:
+        own = self.pairs[self.earlier :]
+        if len(own) >= MOST:
             raise StoppedError(f'{MOST} pairs were not enough')
-        last = self.pairs[-NO_VALUES:]
+        last = own[-NO_VALUES:]
         if len(last) == NO_VALUES and not any(pair.figures for pair in last):
             raise StoppedError(f'{NO_VALUES} pairs had no value: {last[-1].why}')
 
@@ -475,9 +478,9 @@ class CulpritSearch:
         for number in range(1 + AGAIN):
             if number:
                 self._wait_for_quiet()
+                self._assert_time_is_left(0.0)
             if self.runner.signals:
                 raise StoppedError(f'stopped by {self.runner.signals[0].name}')
-            self._assert_time_is_left(0.0)
             own = self.runner.begin()
             ended = self.runner.run(own, label, options, asked.exports)
             if ended.stopped:
