@@ -478,7 +478,7 @@ def test_the_variable_that_did_it_is_found(machine, capsys):
     show_culprits(found)
     text = capsys.readouterr().out
     assert text.startswith('FOUND: OMPI_MCA_c: - -> new did it, probability ')
-    assert "to reproduce: env -u OMPI_MCA_c ./assay run -n '^Ring" in text
+    assert "to reproduce: env -u OMPI_MCA_c ./assay run --system toy:node -n '^Ring" in text
     assert """-S 'env_vars={"OMPI_MCA_c": "new"}'""" in text
     assert 'to live without it: unset OMPI_MCA_c' in text
     told = json.loads(culprits_json(found))

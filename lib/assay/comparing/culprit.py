@@ -111,6 +111,12 @@ class Question:
         return found
 
     @property
+    def place(self) -> list[str]:
+        """The option that runs them on their partition alone."""
+        figure = self.figures[0].figure
+        return ['--system', f'{figure.system}:{figure.partition}']
+
+    @property
     def has_environments(self) -> bool:
         """Whether the environment is one of the changes."""
         return any(ENVIRONMENT in one.needs[1] for one in self.factors)
@@ -474,7 +480,7 @@ class CulpritSearch:
         """
         asked = state(self.factors, switched)
         label = f'culprit {self.asked.name}: {len(switched)} of {len(self.factors)} changes'
-        options = [*asked.options, *self.options]
+        options = [*asked.options, *self.asked.place, *self.options]
         for number in range(1 + AGAIN):
             if number:
                 self._wait_for_quiet()

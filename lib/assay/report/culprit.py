@@ -125,7 +125,7 @@ def _command(found: Culprits, switched: tuple[str, ...] | list[str]) -> str:
     words = []
     for name, value in asked.exports.items():
         words += ['-u', name] if value is None else [f'{name}={value}']
-    options = [*asked.options, *found.question.options]
+    options = [*found.question.place, *asked.options, *found.question.options]
     return shlex.join([*(['env', *words] if words else []), './assay', 'run', *options])
 
 
