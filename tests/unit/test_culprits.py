@@ -525,7 +525,7 @@ def test_a_search_that_was_stopped_goes_on(machine, capsys):
     more._measure(more._next())
     journal.keep(replace(more.pairs[0], seconds=300.0, first=(), second=()))
     long = search(machine, one, seconds=240.0).run()
-    assert long.stopped == '5.0 min for another pair would not end within 4 min'
+    assert long.stopped == 'another pair, of 5.0 min, would end after 4 min'
     show_culprits(long)
     assert 'UNDECIDED among 8 changes: likeliest is ' in capsys.readouterr().out
     journal.path.unlink()

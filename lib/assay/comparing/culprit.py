@@ -440,7 +440,7 @@ class CulpritSearch:
             raise StoppedError(f'the time of {self.seconds / 60:g} min was over')
         if left < took:
             raise StoppedError(
-                f'{took / 60:.1f} min for another pair would not end within {self.seconds / 60:g} min'
+                f'another pair, of {took / 60:.1f} min, would end after {self.seconds / 60:g} min'
             )
 
     def _measure(self, split: Split) -> None:
