@@ -444,13 +444,15 @@ def test_runs_that_differ_in_nothing_that_jobs_tell(machine):
         asked(machine)
 
 
-def asked(machine, before=(), cases='', figures=''):
+def asked(machine, before=(), cases='', figures='', environments=('openmpi', 'openmpi-old')):
     """The question that runs with no variables and with all of them leave."""
     old = {machine.state(dict(before)) for _ in range(3)}
     new = {machine.state(dict.fromkeys(NAMES, 'new')) for _ in range(3)}
     history = load(machine.database)
     sides = ([run for run in history.runs if run.uuid in some] for some in (old, new))
-    return question(difference(history, *sides), Site(), cases, figures)
+    site = Site()
+    site['environments'] = [one for one in site['environments'] if one['name'] in environments]
+    return question(difference(history, *sides), site, cases, figures)
 
 
 def search(machine, one, seconds=None):
@@ -642,6 +644,11 @@ def test_nothing_worse_is_nothing_to_explain(machine):
     machine.change = lambda name, number, case, values: machine.variables and fails(case, values)
     with pytest.raises(AssayError, match='failed after: only what has figures is explained'):
         asked(machine)
+
+
+def test_an_environment_that_is_gone_is_said_before_anything_is_measured(machine):
+    with pytest.raises(AssayError, match='openmpi cannot be run: .*openmpi-old'):
+        asked(machine, environments=['openmpi-old'])
 
 
 def test_cases_and_figures_are_chosen(machine):

@@ -47,7 +47,7 @@ from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.setting import ENVIRONMENT
 from assay.running.supervise import noted
-from assay.spelling import many
+from assay.spelling import many, unknown
 from assay.witness.disturbance import NOTICEABLE
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
     positions = {number: one.figure for number, one in enumerate(found.figures) if one in of_case}
     switched, untried = factors_of(found.facts, positions, site)
     assert_something_to_switch(switched, untried)
-    return Question(
+    asked = Question(
         tuple(run.uuid for run in found.before),
         tuple(run.uuid for run in found.after),
         worst_first(of_case),
@@ -149,6 +149,11 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
         tuple(untried),
         len({*are_worse} - {*of_case}),
     )
+    known = [str(one['name']) for one in site['environments']]
+    environment = of_case[0].figure.environment
+    if not asked.has_environments and environment not in known:
+        raise AssayError(f'{first} cannot be run: {unknown(environment, "environment", known)}')
+    return asked
 
 
 def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
