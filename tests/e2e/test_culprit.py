@@ -9,11 +9,9 @@ import pytest
 from assay.comparing.culprit import CulpritSearch, question
 from assay.results.diff.difference import difference
 from assay.results.history import load
-from assay.results.run_selectors import choose
-from assay.results.runner import make_ready
+from assay.results.runner import Runner, make_ready
 from assay.results.statistics.culprits import Split
 from assay.running import reframe_options, session
-from command import assay
 
 CHECK = """
 import shlex
@@ -57,20 +55,23 @@ def test_the_variable_that_did_it_is_named_first(tmp_path):
     check.write_text(CHECK.format(name=name))
     options = ['-c', str(check), '-n', f'^{name}', '-p', '^openmpi$']
     before, after = {'OMPI_MCA_told': '1'}, {'UCX_TLS': """a "b:c' $HOME\\d"""}
-    for label, variables in (('before', before), ('after', after)):
-        ended = assay('run', *options, '--label', f'{name}-{label}', env=variables)
-        assert ended.returncode == 0, ended.stdout + ended.stderr
     given = reframe_options.read_for('a comparison', options)
     suite = session.suite('generic', 'smoke', [], given)
     site = suite.load()
-    history = load()
-    sides = (choose(history, f'{name}-{label}') for label in ('before', 'after'))
-    asked = question(difference(history, *sides), site)
-    assert [one.name for one in asked.factors] == [*before, *after]
     handles = make_ready(suite, site, given.environments)
-    search = CulpritSearch(suite, asked, given, options, handles, None)
-    first = np.array([True, False])
     try:
+        runner = Runner(suite, given, handles, 'a test')
+        runs = []
+        for variables in (before, after):
+            ended = runner.run(runner.begin(), name, options, variables)
+            assert ended.verdict.passed, ended.verdict
+            runs.append(ended.run.uuid)
+        history = load()
+        sides = ([one for one in history.runs if one.uuid == run] for run in runs)
+        asked = question(difference(history, *sides), site)
+        assert [one.name for one in asked.factors] == [*before, *after]
+        search = CulpritSearch(suite, asked, given, options, handles, None)
+        first = np.array([True, False])
         search._measure(Split(first, ~first, 0.0))
     finally:
         for handle in handles:

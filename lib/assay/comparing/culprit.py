@@ -460,7 +460,8 @@ class CulpritSearch:
         ]
         values: list[dict[str, float]] = [{}, {}]
         runs: list[str] = []
-        why, failed = '', None
+        why = ''
+        failed: tuple[str, ...] | None = None
         order = (0, 1) if len(self.pairs) % 2 == 0 else (1, 0)
         for side in order:
             values[side], why, is_failure = self._session(sides[side], runs)
