@@ -63,7 +63,9 @@ def test_the_variable_that_did_it_is_named_first(tmp_path):
         runner = Runner(suite, given, handles, 'a test')
         runs = []
         for variables in (before, after):
-            ended = runner.run(runner.begin(), name, options, variables)
+            own = runner.begin()
+            ended = runner.run(own, name, options, variables)
+            runner.release(own, ended.verdict.passed)
             assert ended.verdict.passed, ended.verdict
             runs.append(ended.run.uuid)
         history = load()
