@@ -29,7 +29,14 @@ from assay.results.figure_series import FigureKey
 from assay.results.history import load
 from assay.results.reframe_report import read_report
 from assay.results.runner import Concluded
-from assay.results.statistics.culprits import EFFECTS, PRIOR, SCALES, SURE, Search
+from assay.results.statistics.culprits import (
+    EFFECTS,
+    LIKELY_NONE,
+    PRIOR,
+    SCALES,
+    SURE,
+    Search,
+)
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
 from assay.running.supervise import Ended
@@ -65,6 +72,15 @@ def test_one_of_many_is_found_in_some_pairs(seed):
 def test_none_of_these_is_an_answer(seed):
     search, _ = searched(20, lambda made: 0.0, seed=seed)
     assert search.answers()[0].kind == 'none'
+
+
+def test_what_looks_like_none_is_measured_with_all_against_none():
+    search = Search([1.0] * 20, 0.4)
+    everything = np.ones(20, dtype=bool)
+    assert not search.next().first.all()
+    search.record(everything, ~everything, 0.0)
+    assert search.answers()[0].probability > LIKELY_NONE
+    assert search.next().first.all()
 
 
 @pytest.mark.parametrize(
@@ -430,13 +446,29 @@ def machine(tmp_path, golden_report, monkeypatch):
     return one
 
 
-def asked(machine, before=(), cases='', figures=''):
+def test_runs_that_differ_in_nothing_that_jobs_tell(machine):
+    slower = iter([False] * 3 + [True] * 3)
+
+    def change(name, number, case, values):
+        case['ran_variables'] = ''
+        if case['fabric'] == 'shm':
+            machine.is_slower = next(slower)
+        values['latency'] *= 1.2 if machine.is_slower else 1.0
+
+    machine.change = change
+    with pytest.raises(AssayError, match='switched here: jobs before and after tell no difference'):
+        asked(machine)
+
+
+def asked(machine, before=(), cases='', figures='', environments=('openmpi', 'openmpi-old')):
     """The question that runs with no variables and with all of them leave."""
     old = {machine.state(dict(before)) for _ in range(3)}
     new = {machine.state(dict.fromkeys(NAMES, 'new')) for _ in range(3)}
     history = load(machine.database)
     sides = ([run for run in history.runs if run.uuid in some] for some in (old, new))
-    return question(difference(history, *sides), Site(), cases, figures)
+    site = Site()
+    site['environments'] = [one for one in site['environments'] if one['name'] in environments]
+    return question(difference(history, *sides), site, cases, figures)
 
 
 def search(machine, one, seconds=None):
@@ -464,7 +496,7 @@ def test_the_variable_that_did_it_is_found(machine, capsys):
     show_culprits(found)
     text = capsys.readouterr().out
     assert text.startswith('FOUND: OMPI_MCA_c: - -> new did it, probability ')
-    assert "to reproduce: env -u OMPI_MCA_c ./assay run -n '^Ring" in text
+    assert "to reproduce: env -u OMPI_MCA_c ./assay run --system toy:node -n '^Ring" in text
     assert """-S 'env_vars={"OMPI_MCA_c": "new"}'""" in text
     assert 'to live without it: unset OMPI_MCA_c' in text
     told = json.loads(culprits_json(found))
@@ -502,10 +534,18 @@ def test_a_search_that_was_stopped_goes_on(machine, capsys):
     assert first.stopped.startswith('the time of') and not first.is_sure
     show_culprits(first)
     out = capsys.readouterr().out
-    assert out.startswith('UNDECIDED among 8 changes') and 'the same command goes on' in out
+    assert out.startswith('UNDECIDED among 8 changes: nothing was measured; the time of')
+    assert 'the same command goes on' in out
     journal = Journal(one.name)
     more = search(machine, one)
     more._measure(more._next())
+    journal.keep(replace(more.pairs[0], seconds=300.0, first=(), second=()))
+    long = search(machine, one, seconds=240.0).run()
+    assert long.stopped == 'another pair, of 5.0 min, would end after 4 min'
+    show_culprits(long)
+    assert 'UNDECIDED among 8 changes: likeliest is ' in capsys.readouterr().out
+    journal.path.unlink()
+    more.journal.keep(more.pairs.pop())
     # What was being written when the machine stopped is forgotten.
     with journal.path.open('a') as file:
         file.write('{"first": [')
@@ -556,6 +596,8 @@ def test_sessions_without_values_end_it(machine):
     found = search(machine, one).run()
     assert found.stopped.startswith('3 pairs had no value')
     assert [pair.figures for pair in found.pairs] == [{}] * 3
+    machine.change = machine._change
+    assert search(machine, one).run().is_sure  # it goes on
 
 
 def fails(case, values):
@@ -616,6 +658,11 @@ def test_nothing_worse_is_nothing_to_explain(machine):
     machine.change = lambda name, number, case, values: machine.variables and fails(case, values)
     with pytest.raises(AssayError, match='failed after: only what has figures is explained'):
         asked(machine)
+
+
+def test_an_environment_that_is_gone_is_said_before_anything_is_measured(machine):
+    with pytest.raises(AssayError, match='openmpi cannot be run: .*openmpi-old'):
+        asked(machine, environments=['openmpi-old'])
 
 
 def test_cases_and_figures_are_chosen(machine):

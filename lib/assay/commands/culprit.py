@@ -14,7 +14,6 @@ from assay.commands.options import (
     ExtraOption,
     FiguresOption,
     JsonOption,
-    ModeOption,
     StoredSystemOption,
 )
 
@@ -25,7 +24,6 @@ def culprit(
     system: StoredSystemOption = None,
     cases: CasesOption = '',
     figures: FiguresOption = '',
-    mode: ModeOption = 'smoke',
     extra: ExtraOption = None,
     budget: Annotated[
         float | None,
@@ -70,6 +68,9 @@ def culprit(
     if any(run.file for run in (*old, *new)):
         raise AssayError('runs of files may be of another machine: choose runs of this one.')
     given = reframe_options.read_for('a comparison', [])
+    # Whose checks were run before and after both.
+    modes = {run.summary.mode or 'acceptance' for run in (*old, *new)}
+    mode = modes.pop() if len(modes) == 1 else 'acceptance'
     suite = session.suite(system or new[-1].summary.system, mode, extra or [], given)
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)

@@ -47,7 +47,7 @@ from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.setting import ENVIRONMENT
 from assay.running.supervise import noted
-from assay.spelling import many
+from assay.spelling import many, unknown
 from assay.witness.disturbance import NOTICEABLE
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 #: Of its sessions, in the history.
 PURPOSE = 'culprit'
-#: Pairs of a search at most, and those in a row that may give no value.
+#: Pairs that a command measures at most, and those in a row that may give no value.
 MOST, NO_VALUES = 60, 3
 #: Seconds that others are waited for, and of a look at what they do.
 QUIET, LOOK = 60.0, 2.0
@@ -111,6 +111,12 @@ class Question:
         return found
 
     @property
+    def place(self) -> list[str]:
+        """The option that runs them on their partition alone."""
+        figure = self.figures[0].figure
+        return ['--system', f'{figure.system}:{figure.partition}']
+
+    @property
     def has_environments(self) -> bool:
         """Whether the environment is one of the changes."""
         return any(ENVIRONMENT in one.needs[1] for one in self.factors)
@@ -122,7 +128,7 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
     :param site: the configuration of the system, loaded, in which changes are switched.
     :param cases: only figures of cases in whose names this is found.
     :param figures: only those in whose names this is found.
-    :raises AssayError: if nothing got worse.
+    :raises AssayError: if nothing got worse, or nothing can be switched.
     """
     chosen = choose_figures({one.figure: one.after for one in found.figures}, cases, figures)
     are_worse = [one for one in found.figures if one.word == 'worse' and one.change]
@@ -134,7 +140,8 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
     of_case = [one for one in worse if one.figure.test_case == first]
     positions = {number: one.figure for number, one in enumerate(found.figures) if one in of_case}
     switched, untried = factors_of(found.facts, positions, site)
-    return Question(
+    assert_something_to_switch(switched, untried)
+    asked = Question(
         tuple(run.uuid for run in found.before),
         tuple(run.uuid for run in found.after),
         worst_first(of_case),
@@ -142,6 +149,11 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
         tuple(untried),
         len({*are_worse} - {*of_case}),
     )
+    known = [str(one['name']) for one in site['environments']]
+    environment = of_case[0].figure.environment
+    if not asked.has_environments and environment not in known:
+        raise AssayError(f'{first} cannot be run: {unknown(environment, "environment", known)}')
+    return asked
 
 
 def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
@@ -157,6 +169,13 @@ def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
     if found.lacks_values:
         return 'too few values before and after count: `assay compare-runs` says why. Run again.'
     return 'no figure is worse after: there is nothing to explain. `assay compare-runs` shows all.'
+
+
+def assert_something_to_switch(switched: Sequence[Factor], untried: Sequence[Untried]) -> None:
+    """:raises AssayError: if no change can be switched."""
+    if not switched:
+        told = '; '.join(map(str, untried)) or 'jobs before and after tell no difference'
+        raise AssayError(f'no change can be switched here: {told}.')
 
 
 def _certainty(one: Compared) -> float:
@@ -284,6 +303,7 @@ class CulpritSearch:
         self.runner = Runner(suite, given, handles, PURPOSE, suite.own)
         self.journal = Journal(asked.name)
         self.pairs = self.journal.pairs
+        self.earlier = len(self.pairs)
         self.began = time.monotonic()
         #: What sessions here had in place of what runs before and after had: by name, both values.
         self.strange: dict[str, tuple[str, str]] = {}
@@ -294,10 +314,7 @@ class CulpritSearch:
         gone = self.journal.untried
         self.factors = [one for one in self.asked.factors if one.name not in gone]
         self.names = [one.name for one in self.factors]
-        if not self.factors:
-            raise AssayError(
-                'no change can be switched here: ' + '; '.join(map(str, self._question().untried))
-            )
+        assert_something_to_switch(self.factors, self._question().untried)
         self.search = Search([one.weight for one in self.factors], self.asked.spread)
         for pair in self.pairs:
             self._learn(pair)
@@ -322,7 +339,8 @@ class CulpritSearch:
             try:
                 while (split := self._next()) is not None:
                     self._assert_pairs_are_left()
-                    self._assert_time_is_left(max((one.seconds for one in self.pairs), default=0.0))
+                    took = (one.seconds for one in self.pairs if one.figures)
+                    self._assert_time_is_left(max(took, default=0.0))
                     self._measure(split)
             except StoppedError as error:
                 stopped = str(error)
@@ -368,12 +386,12 @@ class CulpritSearch:
                     return Split(first, second, 0.0)
             return None
         split = self.search.next(self._cost)
-        guilt = self.search.guilt()
+        guilt, others = self.search.guilt(), int(split.second.sum())
         say(
             f'pair {len(self.pairs) + 1}: {self._told(split.first)}, with '
-            f'{guilt @ split.first / guilt.sum():.0%} of the suspicion, against the other '
-            f'{int(split.second.sum())}: it tells {split.bits:.1f} bits; likeliest by now is '
-            f'{self._name(top)} ({top.probability:.0%})'
+            f'{guilt @ split.first / guilt.sum():.0%} of the suspicion, against '
+            f'{f"the other {others}" if others else "none"}: it tells '
+            f'{split.bits:.1f} bits; likeliest by now is {self._name(top)} ({top.probability:.0%})'
         )
         return split
 
@@ -411,16 +429,24 @@ class CulpritSearch:
 
     def _assert_pairs_are_left(self) -> None:
         """:raises StoppedError: if there were too many, or too many without a value."""
-        if len(self.pairs) >= MOST:
+        own = self.pairs[self.earlier :]
+        if len(own) >= MOST:
             raise StoppedError(f'{MOST} pairs were not enough')
-        last = self.pairs[-NO_VALUES:]
+        last = own[-NO_VALUES:]
         if len(last) == NO_VALUES and not any(pair.figures for pair in last):
             raise StoppedError(f'{NO_VALUES} pairs had no value: {last[-1].why}')
 
     def _assert_time_is_left(self, took: float) -> None:
         """:raises StoppedError: if what takes so many seconds would end too late."""
-        if self.seconds is not None and time.monotonic() - self.began + took > self.seconds:
+        if self.seconds is None:
+            return
+        left = self.seconds - (time.monotonic() - self.began)
+        if left < 0:
             raise StoppedError(f'the time of {self.seconds / 60:g} min was over')
+        if left < took:
+            raise StoppedError(
+                f'another pair, of {took / 60:.1f} min, would end after {self.seconds / 60:g} min'
+            )
 
     def _measure(self, split: Split) -> None:
         """Measure a pair, and keep it.
@@ -434,7 +460,8 @@ class CulpritSearch:
         ]
         values: list[dict[str, float]] = [{}, {}]
         runs: list[str] = []
-        why, failed = '', None
+        why = ''
+        failed: tuple[str, ...] | None = None
         order = (0, 1) if len(self.pairs) % 2 == 0 else (1, 0)
         for side in order:
             values[side], why, is_failure = self._session(sides[side], runs)
@@ -459,13 +486,13 @@ class CulpritSearch:
         """
         asked = state(self.factors, switched)
         label = f'culprit {self.asked.name}: {len(switched)} of {len(self.factors)} changes'
-        options = [*asked.options, *self.options]
+        options = [*asked.options, *self.asked.place, *self.options]
         for number in range(1 + AGAIN):
             if number:
                 self._wait_for_quiet()
+                self._assert_time_is_left(0.0)
             if self.runner.signals:
                 raise StoppedError(f'stopped by {self.runner.signals[0].name}')
-            self._assert_time_is_left(0.0)
             own = self.runner.begin()
             ended = self.runner.run(own, label, options, asked.exports)
             if ended.stopped:
@@ -493,6 +520,7 @@ class CulpritSearch:
         """Where jobs run on this machine, until others have left it, or for a minute."""
         ends = time.monotonic() + QUIET
         is_local = turn.VARIABLE in self.runner.suite.environment
+        say('others disturbed it: measured again' + ' when they have gone' * is_local)
         while is_local and not self.runner.signals and time.monotonic() < ends:
             others = Others()
             time.sleep(LOOK)

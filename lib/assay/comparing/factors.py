@@ -226,7 +226,10 @@ def factors_of(
         (fact, *_) = those
         try:
             for one in made.factors(fact, by_name):
-                (switched if isinstance(one, Factor) else untried).append(one)
+                if isinstance(one, Factor):
+                    switched.append(one)
+                else:
+                    untried.append(one)
         except AssayError as error:
             untried.append(Untried(name, fact.before, fact.after, str(error)))
     return switched, untried

@@ -55,6 +55,8 @@ def culprit_conclusion(found: Culprits) -> str:
     top = found.answer
     sure = f'probability {_probability(top)}'
     count = many(len(found.question.factors), 'change')
+    if not found.is_sure and not any(pair.figures for pair in found.pairs):
+        return f'UNDECIDED among {count}: nothing was measured; {found.stopped}'
     if not found.is_sure:
         likely = ', '.join(
             f'{answer_in_words(found, one)} ({one.probability:.0%})' for one in found.answers[:3]
@@ -123,7 +125,7 @@ def _command(found: Culprits, switched: tuple[str, ...] | list[str]) -> str:
     words = []
     for name, value in asked.exports.items():
         words += ['-u', name] if value is None else [f'{name}={value}']
-    options = [*asked.options, *found.question.options]
+    options = [*found.question.place, *asked.options, *found.question.options]
     return shlex.join([*(['env', *words] if words else []), './assay', 'run', *options])
 
 

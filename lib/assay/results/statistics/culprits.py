@@ -35,7 +35,7 @@ PRIOR = {'one': 0.77, 'both': 0.04, 'either': 0.01, 'sum': 0.05, 'several': 0.03
 #: Shares of the first of two that add up.
 SHARES = (0.25, 0.5, 0.75)
 #: Of more changes than this no two are looked at together: there are too many pairs.
-MOST_IN_PAIRS = 80
+MOST_IN_PAIRS = 150
 
 #: How much of the change that was seen comes back here, and how likely that is.
 EFFECTS = np.geomspace(0.35, 2.0, 9)
@@ -50,6 +50,9 @@ SMALL_ONES = 5
 
 #: A cause is named at this probability.
 SURE = 0.95
+
+#: From this probability of none all changes are measured against none of them.
+LIKELY_NONE = 0.5
 
 #: Values that causes predict are multiples of a quarter from -1 to 1.
 _LEVELS = np.linspace(-1, 1, 9)
@@ -200,6 +203,9 @@ class Search:
             return bits / cost(splits), bits
 
         splits = self._candidates(random)
+        if self.answers()[0].kind == 'none' and self.answers()[0].probability > LIKELY_NONE:
+            # Whether any is the cause: halves would leave open which side an effect is on.
+            return Split(splits[0], ~splits[0], float(worth(splits[:1])[1][0]))
         values, bits = worth(splits)
         best = int(np.argmax(values))
         chosen, value, told = splits[best], values[best], bits[best]
