@@ -361,6 +361,11 @@ SELECTION = {
     },
     'collective=gather': {'comm_type=intra': {'algorithm=MPIR_Gather_intra_binomial': {}}},
 }
+#: Between the ranks of all nodes alone: on the communicators that it makes MPICH would end.
+OF_NODES = {
+    'comm_hierarchy=parent': {'algorithm=MPIR_Bcast_intra_smp': {}},
+    'comm_hierarchy=any': SELECTION['collective=bcast']['comm_type=intra'],
+}
 ANSWERS = '\n'.join(
     [
         'algorithm=MPIR_Bcast_intra_smp',
@@ -410,7 +415,7 @@ def test_a_selection_of_mpich_asks_for_these_ranks_and_sizes():
             'comm_size<=2',
             {
                 'avg_msg_size<=1023': own,
-                'avg_msg_size<=4095': {'algorithm=MPIR_Bcast_intra_smp': {}},
+                'avg_msg_size<=4095': OF_NODES,
                 'avg_msg_size=any': own,
             },
         ),
@@ -428,7 +433,7 @@ def test_rules_of_mpich_that_follow_each_other_are_both_there():
     rules = [Rule(algorithms[0], 0, 1024), Rule(algorithms[1], 1024, 4096)]
     found = json.loads(MPICH.rules(rules, 2, ANSWERS).text)
     assert found['collective=bcast']['comm_type=intra']['comm_size<=2'] == {
-        'avg_msg_size<=1023': {'algorithm=MPIR_Bcast_intra_smp': {}},
+        'avg_msg_size<=1023': OF_NODES,
         'avg_msg_size<=4095': {'algorithm=MPIR_Bcast_allcomm_nb': {}},
         'avg_msg_size=any': SELECTION['collective=bcast']['comm_type=intra'],
     }

@@ -30,6 +30,9 @@ _FILE = 'MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE'
 #: Of a variable: MPICH's own choice.
 _AUTO = 'auto'
 
+#: It calls the operation on communicators of nodes, on which it must not be chosen again.
+_OF_NODES = 'smp'
+
 #: Algorithms with parameters of their own, which a selection would have to give.
 _HAS_PARAMETERS = re.compile(r'(?:^|_)(?:k|tree|recexch|pipelined|remexch)(?:_|$)|^recursive_multi')
 
@@ -138,7 +141,10 @@ def _by_size(
     def chosen(rule: Rule) -> dict[str, Any]:
         if rule.algorithm.name == OWN_CHOICE:
             return default
-        return {f'algorithm={known[rule.algorithm.name]}': {}}
+        algorithm = {f'algorithm={known[rule.algorithm.name]}': {}}
+        if rule.algorithm.name == _OF_NODES:
+            return {'comm_hierarchy=parent': algorithm, 'comm_hierarchy=any': default}
+        return algorithm
 
     is_of_all = operation in _OF_ALL_BLOCKS
     word, times = ('total_msg_size', ranks) if is_of_all else ('avg_msg_size', 1)
