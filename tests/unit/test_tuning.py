@@ -329,9 +329,10 @@ def test_algorithms_of_open_mpi_are_measured_without_what_the_site_forces():
 
 
 def test_open_mpi_does_not_begin_to_heed_what_was_forced_without_the_switch():
-    site = {**VARIABLES, ALLREDUCE: {**VARIABLES[ALLREDUCE], 'value': 1}}
+    site = {**RULED, SWITCH: VARIABLES[SWITCH], ALLREDUCE: {**VARIABLES[ALLREDUCE], 'value': 1}}
     assert OPENMPI.in_force(site, '') == {}
     linear = next(one for one in OPENMPI.offered(site, '') if one.operation == 'bcast')
+    assert linear.env['OMPI_MCA_coll_tuned_dynamic_rules_filename'] == '/dev/null'
     assert OPENMPI.rules([Rule(linear, 0, 64)], 2, '').env[f'OMPI_MCA_{ALLREDUCE}'] == '0'
 
 

@@ -141,7 +141,7 @@ def _by_size(
     def chosen(rule: Rule) -> dict[str, Any]:
         if rule.algorithm.name == OWN_CHOICE:
             return default
-        algorithm = {f'algorithm={known[rule.algorithm.name]}': {}}
+        algorithm: dict[str, Any] = {f'algorithm={known[rule.algorithm.name]}': {}}
         if rule.algorithm.name == _OF_NODES:
             return {'comm_hierarchy=parent': algorithm, 'comm_hierarchy=any': default}
         return algorithm
