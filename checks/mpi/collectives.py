@@ -12,7 +12,7 @@ from assay.mpis import FAMILIES
 from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.benchmarks import check_collectives
 from assay.programs.figure import Quantity
-from assay.programs.guidelines import guidelines
+from assay.programs.guidelines import FACTOR, guidelines
 from assay.spelling import many
 from assay.witness.disturbance import disturbed
 
@@ -102,11 +102,12 @@ class Collectives(MpiBenchmark):
     def look_at_guidelines(self):
         """The worst factor of all guidelines; what violates one is reported as a finding.
 
-        Others who disturb a job slow down some operations more than others.
+        Others who disturb a job slow down some operations more than others: it takes twice as much.
         """
         held = guidelines(self.report['results'], self.num_tasks)
-        said = [violation for one in held for violation in one.violations()]
-        if said and not disturbed(witnessed_in(self.ended_job.folder)):
+        bound = FACTOR * (2 if disturbed(witnessed_in(self.ended_job.folder)) else 1)
+        said = [line for one in held if one.worst >= bound for line in one.violations()]
+        if said:
             extras = self.current_environ.extras
             mpi = f'{FAMILIES[self.family].name} {extras.get("version", "")}'.strip()
             more = f', and {many(len(said) - 1, "more violation")}' if said[1:] else ''

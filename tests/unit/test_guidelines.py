@@ -87,7 +87,7 @@ def test_samples_that_others_slowed_down_are_no_finding():
     """Of the slow operation the best sample counts, of its parts the median."""
 
     def spoil(one, size):
-        return 3.0 if one == 'allreduce' else 1.0
+        return 8.0 if one == 'allreduce' else 1.0
 
     assert said(results(spoil)) != []
     assert said(results(spoil, spread=4.0)) == []
@@ -139,13 +139,9 @@ def test_real_jobs_keep_them(run):
 def test_a_real_job_whose_slow_sizes_had_a_bout_each():
     """bcast of 128 and 256 KiB takes 2.6 times as long as its parts, of 64 and of 512 KiB less."""
     report = json.loads((JOBS / 'Collectives' / 'intelmpi-shm' / 'result.json').read_text())
-    held = guidelines(report['results'], report['ranks'])
-    assert [violation for one in held for violation in one.violations()] == [
-        'scatter takes 2.3 times as long as bcast, or longer, from 8192 to 16384 bytes'
-    ]
+    held = guidelines(report['results'], report['ranks'])[0]
+    assert (held.operation, held.parts, round(held.worst, 1)) == ('scatter', 'bcast', 2.3)
     for one in report['results']:
         one.setdefault('bouts', 4 * [one['time']['best']])
-    assert next(guidelines(report['results'], report['ranks'])[0].violations()) == (
-        'bcast takes 2.6 times as long as scatter and allgather, or longer, from 131072 to '
-        '262144 bytes'
-    )
+    held = guidelines(report['results'], report['ranks'])[0]
+    assert (held.operation, round(held.worst, 1)) == ('bcast', 2.6)

@@ -30,6 +30,9 @@ _FILE = 'MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE'
 #: Of a variable: MPICH's own choice.
 _AUTO = 'auto'
 
+#: It calls the operation on communicators of nodes, on which it must not be chosen again.
+_OF_NODES = 'smp'
+
 #: Algorithms with parameters of their own, which a selection would have to give.
 _HAS_PARAMETERS = re.compile(r'(?:^|_)(?:k|tree|recexch|pipelined|remexch)(?:_|$)|^recursive_multi')
 
@@ -40,6 +43,9 @@ _QUESTION = (
     '\'[{]"collective=[ -~]*"algorithm=MPIR_[ -~]*|algorithm=MPIR_[A-Za-z0-9_]+\' '
     "$(ldd {program} | grep -oE '/[^ ]*/lib(mpi|mpich)[.]so[^ ]*')"
 )
+# Of variables with a text MPICH 4.0.2 tells that they are empty, whatever they are.
+_QUESTION_OF_FILE = f'env | grep ^{_FILE}='
+_SET = re.compile(rf'^{_FILE}=(.+)$', re.MULTILINE)
 _ALGORITHM = r'algorithm=(MPIR_{operation}_(?:intra|allcomm)_(\w+))'
 
 
@@ -55,9 +61,9 @@ def _variable(operation: str) -> str:
 
 
 def _in_force(variables: ControlVariables, answers: str) -> dict[str, str]:
-    names = (_FILE, *map(_variable, _OPERATIONS))
-    values = {name: variables.get(name, {}).get('value') for name in names}
-    return {name: str(value) for name, value in values.items() if value}
+    values = {name: variables.get(name, {}).get('value') for name in map(_variable, _OPERATIONS)}
+    found = {name: str(value) for name, value in values.items() if value}
+    return {**found, **({_FILE: told[1]} if (told := _SET.search(answers)) else {})}
 
 
 def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
@@ -79,12 +85,12 @@ def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
 
 
 def _ignored(env: Mapping[str, str], variables: ControlVariables, said: str) -> dict[str, str]:
-    """MPICH ends at a name that it does not know; a variable of its own is a number, 0 for auto."""
+    """MPICH ends at a name or a file that it does not know; other variables are 0 for auto."""
     found = {}
     for name, wanted in env.items():
         if name not in variables:
             found[name] = 'it has no such variable'
-        elif (variables[name].get('value') in (0, '')) != (wanted in (_AUTO, '')):
+        elif name != _FILE and (variables[name].get('value') in (0, '')) != (wanted == _AUTO):
             found[name] = 'it is not in force'
     return found
 
@@ -135,7 +141,10 @@ def _by_size(
     def chosen(rule: Rule) -> dict[str, Any]:
         if rule.algorithm.name == OWN_CHOICE:
             return default
-        return {f'algorithm={known[rule.algorithm.name]}': {}}
+        algorithm: dict[str, Any] = {f'algorithm={known[rule.algorithm.name]}': {}}
+        if rule.algorithm.name == _OF_NODES:
+            return {'comm_hierarchy=parent': algorithm, 'comm_hierarchy=any': default}
+        return algorithm
 
     is_of_all = operation in _OF_ALL_BLOCKS
     word, times = ('total_msg_size', ranks) if is_of_all else ('avg_msg_size', 1)
@@ -163,5 +172,9 @@ def _guarded(operation: str, ours: dict[str, Any], default: dict[str, Any]) -> d
 
 
 ALGORITHMS = Algorithms(
-    offered=_offered, ignored=_ignored, rules=_rules, in_force=_in_force, questions=(_QUESTION,)
+    offered=_offered,
+    ignored=_ignored,
+    rules=_rules,
+    in_force=_in_force,
+    questions=(_QUESTION, _QUESTION_OF_FILE),
 )

@@ -60,7 +60,7 @@ def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
     for operation in _NUMBERS:
         name = _variable(operation)
         env = {f'{_PREFIX}{_SWITCH}': '1'}
-        if _FILE in site:
+        if _value(variables, _FILE):
             env[f'{_PREFIX}{_FILE}'] = _NO_FILE
         if _value(variables, segments := f'{name}_segmentsize'):
             env[f'{_PREFIX}{segments}'] = '0'

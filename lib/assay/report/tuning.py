@@ -54,6 +54,8 @@ def tuning_conclusion(found: Found) -> str:
         f'{many(found.offered, "algorithm")} measured in {many(found.rounds, "round")}, rules in '
         f'{many(found.pairs, "pair")}'
     )
+    if found.fault:
+        return f'UNDECIDED: the rules could not be put in force ({measured})'
     if found.stopped:
         left = f'{many(open_ones, "candidate")} undecided' if found.wanted else 'nothing is decided'
         proved = f'{many(rules, "rule")} proved, ' if rules else ''

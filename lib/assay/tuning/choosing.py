@@ -82,8 +82,8 @@ def ratios(rounds: Iterable[Sequence[tuple[Trial, Outcome]]]) -> Ratios:
                 continue
             names = {one.operation: one.name for one in trial.algorithms}
             for (operation, size), seconds in outcome.by_point.items():
-                logs = [math.log(one[operation, size]) for one in near]
                 if operation in names:
+                    logs = [math.log(one[operation, size]) for one in near]
                     ratio = math.log(seconds) - sum(logs) / len(logs)
                     found[operation, size][names[operation]].append(ratio)
     return found

@@ -69,7 +69,7 @@ class Found:
     @property
     def exit_code(self) -> int:
         """3 if candidates are left that nobody could decide."""
-        return 3 if self.stopped else 0
+        return 3 if self.stopped or self.fault else 0
 
 
 class OverError(Exception):
