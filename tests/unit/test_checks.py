@@ -1366,6 +1366,22 @@ def test_threads_fill_the_cores_of_two_ranks(tmp_path):
         assert check.processes.ranks == 16
 
 
+@pytest.mark.parametrize(
+    ('others', 'factor', 'is_told'), [(0, 6, True), (1, 6, False), (1, 12, True)]
+)
+def test_what_others_disturbed_has_to_be_twice_as_slow(job, monkeypatch, others, factor, is_told):
+    seen = []
+
+    def change(check):
+        module = sys.modules[type(check).__module__]
+        monkeypatch.setattr(module, 'disturbed', lambda reports: others * ['others took a core'])
+        slow = SimpleNamespace(worst=factor, violations=lambda: iter(['bcast takes long']))
+        monkeypatch.setattr(module, 'guidelines', lambda results, ranks: [slow])
+
+    job(Path('Collectives/openmpi-tcp'), change=change, look=seen.append)
+    assert bool(seen[0].finding) == is_told
+
+
 LACKING = 'threads: this MPI does not give MPI_THREAD_MULTIPLE; use one that was built with it\n'
 
 

@@ -52,8 +52,7 @@ def tune(
 
     --budget bounds it; without it all is measured until it is decided. A command that was stopped
     keeps what it measured, and the same command goes on from there. The exit code is 0 if all is
-    decided, and 3 if the time was over before, or the rules could not be put in force. Every other
-    option is passed to ReFrame.
+    decided, and 3 if the time was over before. Every other option is passed to ReFrame.
 
     Examples:
 
