@@ -548,7 +548,7 @@ def run_passing_signals(
         try:
             process = subprocess.Popen(
                 words,
-                env=given_environment() | (variables or {}),
+                env={**given_environment(), **(variables or {})},
                 stdin=None if is_seen else subprocess.DEVNULL,
                 stdout=output,
                 preexec_fn=begin,
