@@ -534,7 +534,7 @@ def test_a_search_that_was_stopped_goes_on(machine, capsys):
     assert first.stopped.startswith('the time of') and not first.is_sure
     show_culprits(first)
     out = capsys.readouterr().out
-    assert out.startswith('UNDECIDED among 8 changes: nothing was measured; the time of')
+    assert out.startswith('UNDECIDED among 8 changes: no pair has a value; the time of')
     assert 'the same command goes on' in out
     journal = Journal(one.name)
     more = search(machine, one)

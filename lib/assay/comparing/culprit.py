@@ -551,9 +551,10 @@ class CulpritSearch:
                 if (found := differs_from(factor, one.facts, is_made)) is not None:
                     wanted = factor.after if is_made else factor.before
                     wrong[factor.name] = f'jobs had {found} in place of {wanted}'
-        for one in self.asked.figures:
-            if (here := figures.get(str(one.figure))) and not here.values.is_empty():
-                self.strange |= strange_facts(one, here.facts, self.asked.factors)
+        for compared in self.asked.figures:
+            here = figures.get(str(compared.figure))
+            if here and not here.values.is_empty():
+                self.strange |= strange_facts(compared, here.facts, self.asked.factors)
         for name, why in wrong.items():
             say(f'{name} is not switched: {why}')
             self.journal.give_up(name, why)

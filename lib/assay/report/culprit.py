@@ -56,7 +56,7 @@ def culprit_conclusion(found: Culprits) -> str:
     sure = f'probability {_probability(top)}'
     count = many(len(found.question.factors), 'change')
     if not found.is_sure and not any(pair.figures for pair in found.pairs):
-        return f'UNDECIDED among {count}: nothing was measured; {found.stopped}'
+        return f'UNDECIDED among {count}: no pair has a value; {found.stopped}'
     if not found.is_sure:
         likely = ', '.join(
             f'{answer_in_words(found, one)} ({one.probability:.0%})' for one in found.answers[:3]
