@@ -661,7 +661,7 @@ def test_nothing_worse_is_nothing_to_explain(machine):
 
 
 def test_an_environment_that_is_gone_is_said_before_anything_is_measured(machine):
-    with pytest.raises(AssayError, match='openmpi cannot be run: .*openmpi-old'):
+    with pytest.raises(AssayError, match=r'openmpi cannot be run: .*openmpi-old'):
         asked(machine, environments=['openmpi-old'])
 
 
