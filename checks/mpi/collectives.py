@@ -14,7 +14,7 @@ from assay.programs.benchmarks import check_collectives
 from assay.programs.figure import Quantity
 from assay.programs.guidelines import FACTOR, guidelines
 from assay.spelling import many
-from assay.witness.disturbance import disturbed
+from assay.witness.disturbance import taken_by_others
 
 #: A barrier has none.
 NO_SIZE = 0
@@ -105,7 +105,8 @@ class Collectives(MpiBenchmark):
         Others who disturb a job slow down some operations more than others: it takes twice as much.
         """
         held = guidelines(self.report['results'], self.num_tasks)
-        bound = FACTOR * (2 if disturbed(witnessed_in(self.ended_job.folder)) else 1)
+        is_disturbed = taken_by_others(witnessed_in(self.ended_job.folder))
+        bound = FACTOR * (2 if is_disturbed else 1)
         said = [line for one in held if one.worst >= bound for line in one.violations()]
         if said:
             extras = self.current_environ.extras

@@ -63,7 +63,11 @@ class Threads(MpiBenchmark):
     def verify(self):
         promised = {*self.current_partition.features, *self.current_environ.features}
         if LACKS in self.launch.reason and PROMISED not in promised:
-            self.skip(f'{FAMILIES[self.family].name} was built without MPI_THREAD_MULTIPLE')
+            self.skip(
+                f'{FAMILIES[self.family].name} does not give MPI_THREAD_MULTIPLE here: built '
+                f'without it, or ruled out by settings or the fabric; where the feature {PROMISED} '
+                f'promises it, that is a failure'
+            )
         super().verify()
 
     def verify_answers(self):

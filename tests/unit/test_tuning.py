@@ -159,6 +159,31 @@ def test_where_all_are_alike_the_defaults_are_kept(tune):
         assert found.exit_code == 0 and not found.stopped
 
 
+def test_rounds_that_are_cut_short_choose_as_well(tune):
+    """There are more of them; and where they never reach all algorithms, nothing is decided."""
+    found = tune(Machine(ring_is_better, most_starts=4))
+    assert [one.rule.algorithm.name for one, _ in found.wanted if one.rule] == ['ring']
+    found = tune(Machine(ring_is_better, most_starts=1))
+    assert found.stopped == 'rounds were cut short, and not all algorithms were measured'
+    assert found.exit_code == 3
+
+
+def test_one_late_start_with_the_rules_is_no_fault(tune):
+    class Late(Machine):
+        def outcome(self, tuning, trial, start):
+            found = super().outcome(tuning, trial, start)
+            if trial.is_rules and self.late:
+                self.late -= 1
+                return Outcome(start.name, 'hangs', 'it had not ended after 180 s')
+            return found
+
+    for late, is_proved in ((1, True), (2, False)):
+        machine = Late(ring_is_better)
+        machine.late = late
+        found = tune(machine)
+        assert (bool(found.proved), bool(found.fault)) == (is_proved, not is_proved)
+
+
 def test_one_that_fails_is_found_among_others_and_left_out(tune):
     machine = Machine(ring_is_better, fails={('bcast', 'chain'): 'hangs'})
     found = tune(machine)
@@ -393,6 +418,8 @@ def test_mpich_is_measured_without_what_the_site_forces():
     site = {name: {'value': 3}, file: {'value': ''}}
     answers = f'{ANSWERS}\n{file}=/site.json\n'
     assert MPICH.in_force(site, answers) == {name: '3', file: '/site.json'}
+    set_by_name = f'{answers}{name}=scatter_ring_allgather\n'
+    assert MPICH.in_force(site, set_by_name)[name] == 'scatter_ring_allgather'
     assert not MPICH.ignored({file: '/site.json'}, site, '')
     own = MPICH.offered(site, answers)[-1]
     assert (own.name, own.env) == (OWN_CHOICE, {name: 'auto', file: ''})

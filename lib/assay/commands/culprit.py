@@ -76,6 +76,7 @@ def culprit(
         raise typer.Exit(code)
     site = suite.load()
     asked = question(difference(history, old, new), site, cases, figures)
+    asked = replace(asked, mode=mode)
     options = asked.options
     given = reframe_options.read_for('a comparison', options)
     handles = make_ready(suite, site, given.environments)

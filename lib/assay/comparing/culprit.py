@@ -15,7 +15,7 @@ import re
 import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -75,6 +75,7 @@ class Question:
     :param factors: the changes that can be switched.
     :param untried: the other differences.
     :param left: how many other figures got worse that are not looked at.
+    :param mode: in which the runs were measured.
     """
 
     before: tuple[str, ...]
@@ -83,6 +84,7 @@ class Question:
     factors: tuple[Factor, ...]
     untried: tuple[Untried, ...]
     left: int = 0
+    mode: str = ''
 
     @property
     def name(self) -> str:
@@ -134,7 +136,7 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
     are_worse = [one for one in found.figures if one.word == 'worse' and one.change]
     worse = [one for one in are_worse or found.suspects if one.figure in chosen]
     if not worse:
-        raise AssayError(_nothing(found, are_worse))
+        raise AssayError(_nothing(found, are_worse or found.suspects))
     # The case that tells most: each more would take its time in every session.
     first = max(worse, key=_certainty).figure.test_case
     of_case = [one for one in worse if one.figure.test_case == first]
@@ -159,11 +161,11 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
 def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
     """Why there is nothing to explain.
 
-    :param worse: figures that were not chosen.
+    :param worse: figures that are worse, or look so, and were not chosen.
     """
     if worse:
         others = some([str(one.figure) for one in worse])
-        return f'no figure that -n and --figure choose is worse after; worse are: {others}.'
+        return f'no figure that -n and --figure choose is or looks worse after; others: {others}.'
     if missed := [one.case for one in (*found.lost, *found.at_times)]:
         return f'{some(missed)} failed after: only what has figures is explained; `assay triage`.'
     if found.lacks_values:
@@ -367,8 +369,7 @@ class CulpritSearch:
             if one.name in gone
         ]
         kept = tuple(one for one in asked.factors if one.name not in gone)
-        about = asked.before, asked.after, asked.figures, kept, (*asked.untried, *more), asked.left
-        return Question(*about)
+        return replace(asked, factors=kept, untried=(*asked.untried, *more))
 
     def _next(self) -> Split | None:
         """What to measure; None if the answer is known."""

@@ -325,7 +325,7 @@ class _Maker:
 
 def _from_field(told: str) -> str:
     """What a job had, of what reports have in its place: signs that would end a field."""
-    return re.sub(r'\\x([01]\w|7c|7f|[89]\w)', lambda found: chr(int(found[1], 16)), told)
+    return re.sub(r'\\x([01][\da-f]|7c|7f|[89][\da-f])', lambda found: chr(int(found[1], 16)), told)
 
 
 def _follows(fact: Fact, facts: Collection[str]) -> bool:

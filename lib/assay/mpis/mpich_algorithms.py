@@ -44,8 +44,9 @@ _QUESTION = (
     "$(ldd {program} | grep -oE '/[^ ]*/lib(mpi|mpich)[.]so[^ ]*')"
 )
 # Of variables with a text MPICH 4.0.2 tells that they are empty, whatever they are.
-_QUESTION_OF_FILE = f'env | grep ^{_FILE}='
-_SET = re.compile(rf'^{_FILE}=(.+)$', re.MULTILINE)
+# And an algorithm is a number there, though it is set by its name.
+_QUESTION_OF_SETTINGS = f"env | grep -E '^({_FILE}|MPIR_CVAR_[A-Z_]*_INTRA_ALGORITHM)='"
+_SET = re.compile(rf'^({_FILE}|MPIR_CVAR_[A-Z_]*_INTRA_ALGORITHM)=(.+)$', re.MULTILINE)
 _ALGORITHM = r'algorithm=(MPIR_{operation}_(?:intra|allcomm)_(\w+))'
 
 
@@ -62,8 +63,9 @@ def _variable(operation: str) -> str:
 
 def _in_force(variables: ControlVariables, answers: str) -> dict[str, str]:
     values = {name: variables.get(name, {}).get('value') for name in map(_variable, _OPERATIONS)}
-    found = {name: str(value) for name, value in values.items() if value}
-    return {**found, **({_FILE: told[1]} if (told := _SET.search(answers)) else {})}
+    told = dict(_SET.findall(answers))
+    found = {name: told.get(name, str(value)) for name, value in values.items() if value}
+    return {**found, **({_FILE: told[_FILE]} if _FILE in told else {})}
 
 
 def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
@@ -176,5 +178,5 @@ ALGORITHMS = Algorithms(
     ignored=_ignored,
     rules=_rules,
     in_force=_in_force,
-    questions=(_QUESTION, _QUESTION_OF_FILE),
+    questions=(_QUESTION, _QUESTION_OF_SETTINGS),
 )

@@ -125,7 +125,8 @@ def _command(found: Culprits, switched: tuple[str, ...] | list[str]) -> str:
     words = []
     for name, value in asked.exports.items():
         words += ['-u', name] if value is None else [f'{name}={value}']
-    options = [*found.question.place, *asked.options, *found.question.options]
+    mode = ['--mode', found.question.mode] if found.question.mode else []
+    options = [*mode, *found.question.place, *asked.options, *found.question.options]
     return shlex.join([*(['env', *words] if words else []), './assay', 'run', *options])
 
 

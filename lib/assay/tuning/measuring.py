@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -36,6 +37,8 @@ MOST_PROOFS = BUDGET // (2 * FOURSOMES) + 2
 TO_CHOOSE = 0.5
 #: More rounds than these choose no better.
 MOST_ROUNDS = 6
+#: Where rounds are cut short more are needed, up to so many.
+MOST_CUT_ROUNDS = 24
 
 
 @dataclass(frozen=True)
@@ -137,7 +140,7 @@ class Tuning:
             'version': self.job.version,
             'ranks': self.job.ranks,
             'hosts': len(self.job.hosts),
-            'in_force': self._in_force,
+            **({'in_force': self._in_force} if self._in_force else {}),
         }
 
     @property
@@ -155,15 +158,35 @@ class Tuning:
         :raises OverError: if that cannot be.
         """
         rounds = self.journal.chosen_by
-        while not self.journal.proofs and len(rounds) < MOST_ROUNDS:
+        while not self.journal.proofs:
+            lacking = self._is_lacking(offered)
+            if len(rounds) >= MOST_ROUNDS and not lacking:
+                return
+            if len(rounds) >= MOST_CUT_ROUNDS:
+                raise OverError('rounds were cut short, and not all algorithms were measured')
             wanted = in_order(trials(offered, rounds), len(rounds))
             wanted += of_order(offered, rounds)
             spent = time.monotonic() - self.began
             is_enough = self.seconds and spent + self.took > TO_CHOOSE * self.seconds
-            if not wanted or (len(rounds) >= FEWEST_ROUNDS and is_enough):
+            if not wanted or (len(rounds) >= FEWEST_ROUNDS and is_enough and not lacking):
                 return
             label = f'round {len(rounds) + 1}: {many(len(wanted) + 1, "start")}'
             self._round(label, wanted, None, is_proof=False)
+
+    def _is_lacking(self, offered: Sequence[Algorithm]) -> bool:
+        """Whether some were begun too rarely: a round is cut short where its time is over."""
+        rounds = self.journal.chosen_by
+        begun = Counter(
+            (one.operation, one.name)
+            for starts in rounds
+            for trial, _ in starts
+            if not trial.is_of_order
+            for one in trial.algorithms
+        )
+        gone = [one.algorithm for one in self._excluded()]
+        wanted = {(one.operation, one.name) for one in offered}
+        wanted -= {(one.operation, one.name) for one in gone}
+        return any(begun[one] < FEWEST_ROUNDS for one in wanted) or bool(of_order(offered, rounds))
 
     def _prove(self, offered: Sequence[Algorithm]) -> None:
         """Pairs with the candidates' rules in force, until each is decided.
@@ -215,11 +238,15 @@ class Tuning:
 
     def _fault(self) -> str:
         """Why the rules could not be put in force; empty if they could."""
-        for trial, outcome in (start for starts in self.journal.proofs for start in starts):
-            if trial.is_rules and outcome.word != 'good':
-                return f'a start with the rules in force {outcome.word}: {outcome.why}'
-            if trial.is_rules and outcome.ignored:
-                return '; '.join(f'{name}: {told}' for name, told in outcome.ignored.items())
+        proofs = (start for starts in self.journal.proofs for start in starts)
+        of_rules = [outcome for trial, outcome in proofs if trial.is_rules]
+        bad = [one for one in of_rules if one.word != 'good']
+        # One may be late by itself: its foursome does not count.
+        if bad and (len(bad) > 1 or bad[0].word != 'hangs'):
+            return f'a start with the rules in force {bad[0].word}: {bad[0].why}'
+        for one in of_rules:
+            if one.ignored:
+                return '; '.join(f'{name}: {told}' for name, told in one.ignored.items())
         return ''
 
     def _is_open(self, wanted: Sequence[Candidate]) -> bool:

@@ -15,7 +15,7 @@ from assay.files import strict_json, write_whole
 OUTCOMES, ANSWERS = 'starts.json', 'answers'
 
 #: A start is ended after so many times the seconds of the default, within bounds: it hangs.
-OF_DEFAULT, FEWEST_SECONDS, MOST_SECONDS = 10, 60, 600
+OF_DEFAULT, FEWEST_SECONDS, MOST_SECONDS = 10, 180, 600
 #: Seconds of a job after which no start begins: its limit of time has room for one that hangs.
 LATEST = 45 * 60
 

@@ -65,7 +65,8 @@ class Compared:
         if not self.verdict or self.verdict.comparison.better == 'exact':
             return 0.0 if self.verdict else math.inf
         low, high = self.verdict.interval
-        return max(0.0, 1 - low if self.verdict.comparison.better == 'higher' else high - 1)
+        loss = 1 - low if self.verdict.comparison.better == 'higher' else high - 1
+        return math.inf if math.isnan(loss) else max(0.0, loss)
 
     @property
     def change(self) -> float:
