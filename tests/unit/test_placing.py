@@ -20,7 +20,7 @@ from assay.placing import costs, files, mapping, plan, sat, turns
 from assay.placing.problem import Problem
 from assay.placing.seats import DISTANCES, seats_of
 from assay.results.history import History
-from command import call
+from command import call, heed_signals
 from screenings import screening, slow_links
 
 #: Near seats are cheap, far ones are not; as if it had been measured.
@@ -386,7 +386,11 @@ def test_a_launcher_that_is_interrupted_cleans_up(tmp_path):
         f'print(turns.in_turn(turns.runner([({{}}, ["sh", "-c", {launcher!r}])]), 0.02))'
     )
     with subprocess.Popen(
-        [sys.executable, '-c', code], stdout=subprocess.PIPE, text=True, cwd=tmp_path
+        [sys.executable, '-c', code],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        preexec_fn=heed_signals,
     ) as run:
         end = time.monotonic() + 60
         while not (tmp_path / 'ready').exists() and time.monotonic() < end:

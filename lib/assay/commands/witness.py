@@ -146,8 +146,8 @@ def run(
             _tell(path, words_of_it, len(some) > 1, own)
         if not (unseen or started or problems):
             print(
-                'assay witness: nothing was recorded: no program with an MPI was started by '
-                'mpirun, mpiexec, srun or another launcher',
+                'assay witness: nothing was recorded: no start of a program by mpirun, mpiexec, '
+                'srun or another launcher was seen (docs/witness.md)',
                 file=sys.stderr,
             )
     except KeyboardInterrupt:  # the program has ended, and has its exit code

@@ -256,19 +256,23 @@ def look_at(line: Line) -> Program:
 
 def _look_at_part(line: Line, place: int) -> Program:
     """What one part of a line starts, by the words from its program on."""
-    for word in itertools.takewhile(lambda word: word != ':', line.words[place:]):
-        if Path(word).name in _CONTAINERS:
+    its = itertools.takewhile(lambda word: word != ':', line.words[place:])
+    for number, word in enumerate(its):
+        # Without a launcher the others are arguments of a script or of a driver.
+        is_started = bool(line.launcher) or number == 0
+        if is_started and Path(word).name in _CONTAINERS:
             name = Path(word).name
             return Program(unseen=f'{name} starts it in a container, where the witness is not')
         if not (file := _executable(word, line.programs[place])):
             continue
         status = file.stat()
-        if (status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid()) or (
+        is_of_another = (status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid()) or (
             status.st_mode & stat.S_ISGID and status.st_gid != os.getegid()
-        ):
+        )
+        if is_started and is_of_another:
             return Program(unseen=f'{file} runs with the rights of another: nothing is preloaded')
         libraries, is_static = _libraries(file)
-        if is_static:
+        if is_started and is_static:
             return Program(unseen=f'{file} is linked statically: nothing can be preloaded into it')
         if mpis := [one for one in libraries if _MPI_LIBRARY.fullmatch(one.name)]:
             is_one = len({_kind(one.resolve()) for one in mpis}) == 1
@@ -521,27 +525,27 @@ def run_passing_signals(
 ) -> tuple[int, set[int]]:
     """Run a program in place of this one.
 
-    It has a process group of its own, so that it gets each signal once: what is sent to the group
-    that this process is in (by a terminal, `timeout`, Slurm) is passed on.
+    Where a terminal is its input, it is in the process group of this process, and gets what the
+    terminal sends, as the shell around does; what is sent to this process alone is passed on.
+    Elsewhere it has a group of its own, so that it gets each signal once: what is sent to the group
+    that this process is in (by `timeout`, Slurm) is passed on.
 
     :param variables: that it gets beside those of the user.
-    :param output: where its output goes if nobody is to see it: then it has no input, and no
-        terminal either.
+    :param output: where its output goes if nobody is to see it: then it has no input either.
     :returns: its exit code, 128 and its number of a signal; and the signals that were passed on.
     :raises AssayError: if it cannot be started.
     """
-    is_seen = output is None
-    got: set[int] = set()
-    before = signal.pthread_sigmask(
-        signal.SIG_BLOCK, {*_PASSED_ON, signal.SIGCHLD, signal.SIGTTOU, signal.SIGTTIN}
-    )
+    is_alone = output is not None or not os.isatty(0)
+    passed = {one for one in _PASSED_ON if signal.getsignal(one) != signal.SIG_IGN}
+    if not is_alone:
+        passed.discard(signal.SIGTSTP)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else nobody hears how it ended
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*passed, signal.SIGCHLD})
 
     def begin() -> None:
-        os.setpgid(0, 0)
+        if is_alone:
+            os.setpgid(0, 0)
         _end_with_parent()
-        # Not beside a pager, which reads the keyboard as well.
-        if is_seen and os.isatty(0) and os.isatty(1):
-            _move_to_front(os.getpid(), os.getpgid(os.getppid()))
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     try:
@@ -549,50 +553,39 @@ def run_passing_signals(
             process = subprocess.Popen(
                 words,
                 env={**given_environment(), **(variables or {})},
-                stdin=None if is_seen else subprocess.DEVNULL,
+                stdin=None if output is None else subprocess.DEVNULL,
                 stdout=output,
                 preexec_fn=begin,
             )
         except OSError as error:
             raise AssayError(f'{words[0]}: {error.strerror}') from None
-        code = process.returncode = _wait_for(process.pid, is_seen, got)
-        _move_to_front(os.getpgrp(), process.pid)
+        code, got = _wait_for(process.pid, is_alone, passed)
+        process.returncode = code
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return code, got
 
 
-def _wait_for(pid: int, is_seen: bool, got: set[int]) -> int:
-    """Wait for a program that leads its group; stop while it is stopped, as the shell expects."""
-    own = os.getpgrp()
+def _wait_for(pid: int, is_alone: bool, passed: set[signal.Signals]) -> tuple[int, set[int]]:
+    """Wait for a program; one that is alone in its group is stopped and continued with us."""
+    got: set[int] = set()
     while True:
-        ended, status = os.waitpid(pid, os.WNOHANG | os.WUNTRACED)
+        ended, status = os.waitpid(pid, os.WNOHANG | (os.WUNTRACED if is_alone else 0))
         if ended and os.WIFSTOPPED(status):
-            reads = os.WSTOPSIG(status) in (signal.SIGTTIN, signal.SIGTTOU)
-            if not (is_seen and reads and _move_to_front(pid, own)):
-                was_in_front = _move_to_front(own, pid)
+            # Who stopped it without us continues it without us.
+            if signal.SIGTSTP in got:
+                got.discard(signal.SIGTSTP)
                 os.kill(os.getpid(), signal.SIGSTOP)
-                if was_in_front:
-                    _move_to_front(pid, own)
-            os.killpg(pid, signal.SIGCONT)
+                os.killpg(pid, signal.SIGCONT)
         elif ended:
             code = os.waitstatus_to_exitcode(status)
-            return 128 - code if code < 0 else code
-        told = signal.sigwaitinfo({*_PASSED_ON, signal.SIGCHLD}).si_signo
-        if told != signal.SIGCHLD:
-            got.add(told)
+            return (128 - code if code < 0 else code), got
+        told = signal.sigwaitinfo({*passed, signal.SIGCHLD})
+        # A positive code is the kernel's: the terminal has told the program as well.
+        if told.si_signo != signal.SIGCHLD and (is_alone or told.si_code <= 0):
+            got.add(told.si_signo)
             with suppress(OSError):  # it has ended, or is another user's
-                os.killpg(pid, told)
-
-
-def _move_to_front(group: int, other: int) -> bool:
-    """Put a process group in front on the terminal, if the other one is."""
-    for file in (0, 1, 2):
-        with suppress(OSError):
-            if os.tcgetpgrp(file) == other:
-                os.tcsetpgrp(file, group)
-                return True
-    return False
+                (os.killpg if is_alone else os.kill)(pid, told.si_signo)
 
 
 def _end_with_parent() -> None:
@@ -624,8 +617,12 @@ def prepare(words: Sequence[str], report: Path, folder: Path) -> tuple[list[str]
         variables = _for_report(report)
         claim(folder, report, line.words)
     if not line.launcher:
-        libraries.append(build_launch_library())
-        variables |= _for_launchers(report, folder)
+        try:
+            libraries.append(build_launch_library())
+            variables |= _for_launchers(report, folder)
+        except AssayError:
+            if not libraries:  # else what the program itself does is seen
+                raise
     return line.preloading(libraries, variables), None
 
 
@@ -649,12 +646,16 @@ def _to_preload(line: Line, program: Program) -> list[Path]:
 def _for_launchers(report: Path, folder: Path) -> dict[str, str]:
     """What the library of launches reads: see sources/witness/launch.c."""
     command = folder / 'launch'
-    words = [sys.executable, '-E', '-s', '-m', 'assay.running.launched', str(report), str(folder)]
+    words = [sys.executable, '-I', '-m', 'assay.running.launched', str(report), str(folder)]
     command.write_text(f'exec {shlex.join(words)} "$@"\n')
     return {
         'ASSAY_WITNESS_LAUNCH': str(command),
         'ASSAY_WITNESS_LAUNCHERS': ':'.join(_NAMES),
         'ASSAY_WITNESS_CONTAINERS': ':'.join(sorted(_CONTAINERS)),
+        # A program with this sanitizer would not begin behind another library.
+        'ASAN_OPTIONS': ':'.join(
+            filter(None, [os.environ.get('ASAN_OPTIONS'), 'verify_asan_link_order=0'])
+        ),
     }
 
 
@@ -666,7 +667,7 @@ def build_launch_library() -> Path:
     source = paths.SOURCES / 'witness/launch.c'
     name = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
     library = paths.BUILDS / f'assay-launch-{name}.so'
-    compiler = next(filter(None, map(shutil.which, ('cc', 'gcc', 'clang', 'icx'))), None)
+    compiler = next(filter(None, map(shutil.which, ('gcc', 'clang', 'icx', 'cc'))), None)
     if not library.exists():
         if not compiler:
             raise AssayError('there is no C compiler, to see what the program starts')
@@ -682,7 +683,7 @@ def build_launch_library() -> Path:
 def launch(words: list[str], report: Path, folder: Path) -> list[str]:
     """What a launcher that the program started is to run; what it was given if that fails.
 
-    :param report: of the first launch; that of the second has ``-2`` in its name, and so on.
+    :param report: of the first launch; that of the second has ``.launch-2`` in its name, and so on.
     :param folder: where launches are noted.
     """
     own = f'{paths.BUILDS}/'
@@ -703,8 +704,9 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
         own_report = claim(folder, report, words)
         remove_earlier(own_report)
         return line.preloading(libraries, _for_report(own_report))
-    except (AssayError, OSError) as error:  # the user's script must not fail because of us
-        with (folder / 'problems').open('a') as file:
+    except Exception as error:  # the user's script must not fail because of us
+        problems = folder / 'problems'
+        with suppress(OSError), problems.open('a', errors='backslashreplace') as file:
             file.write(f'{shlex.join(words)}: {error}\n')
         return words
 
@@ -712,7 +714,11 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
 def claim(folder: Path, report: Path, words: Sequence[str]) -> Path:
     """The report of another launch: each has its own, also of those at one time."""
     for number in itertools.count(1):
-        own = report.with_name(f'{report.stem}-{number}{report.suffix}') if number > 1 else report
+        own = (
+            report.with_name(f'{report.stem}.launch-{number}{report.suffix}')
+            if number > 1
+            else report
+        )
         with suppress(FileExistsError), (folder / f'{number}').open('x') as file:
             file.write(json.dumps([str(own), shlex.join(words)]))
             return own
