@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -152,6 +154,10 @@ def run(
             )
     except KeyboardInterrupt:  # the program has ended, and has its exit code
         print('assay witness: stopped before all lines were looked up', file=sys.stderr)
+    if code == 128 + signal.SIGINT and os.isatty(0):
+        # A shell ends its loop only if the command ended by the signal, too.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     raise typer.Exit(code)
 
 
