@@ -1374,7 +1374,8 @@ def test_what_others_disturbed_has_to_be_twice_as_slow(job, monkeypatch, others,
 
     def change(check):
         module = sys.modules[type(check).__module__]
-        monkeypatch.setattr(module, 'disturbed', lambda reports: others * ['others took a core'])
+        took = others * ['others took a core']
+        monkeypatch.setattr(module, 'taken_by_others', lambda reports: took)
         slow = SimpleNamespace(worst=factor, violations=lambda: iter(['bcast takes long']))
         monkeypatch.setattr(module, 'guidelines', lambda results, ranks: [slow])
 

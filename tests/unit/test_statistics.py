@@ -329,10 +329,23 @@ def test_undecided_names_the_runs(histories, kind):
     assert f'{verdict.more_runs} more runs' in verdict.reason
     rate = 0.01
     assert found.smallest(rate) > 0.05
-    more = replace(found, error=math.sqrt(found.single * found.alike * 2 / (2 + verdict.more_runs)))
-    assert more.smallest(rate) <= 0.05
-    fewer = math.sqrt(found.single * found.alike * 2 / (1 + verdict.more_runs))
-    assert replace(found, error=fewer).smallest(rate) > 0.05
+    assert not found.floor
+    for more, is_found in ((verdict.more_runs, True), (verdict.more_runs - 1, False)):
+        error = found.error * math.sqrt(2 / (2 + more))
+        assert (replace(found, error=error).smallest(rate) <= 0.05) == is_found
+
+
+def test_more_rounds_leave_what_occasions_differ_by():
+    """However many there are: so much of the variance is assumed where no history shows it."""
+    found = compare(series([99.0, 100, 101]), series([89.0, 90, 91]), 'higher')
+    spread = found.error**2 - found.floor
+    assert 0 < spread < found.error**2
+    assert found.more_runs(0.001, 1e-4, rounds=True) is None
+    # 2% of the spread, and all of what is left: to find it needs ten standard errors or fewer.
+    least = math.expm1(10 * math.sqrt(found.floor + spread / 50))
+    assert found.more_runs(least, 1e-4, rounds=True) > 0
+    assert found.more_runs(least / 4, 1e-4, rounds=True) is None
+    assert found.more_runs(least / 4, 1e-4) > 0
 
 
 def test_smallest_change_is_found_as_often_as_said(histories, kind):

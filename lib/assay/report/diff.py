@@ -186,7 +186,7 @@ def _what_rounds_decide(held: AgainstResult) -> str:
     if not held.rounds:
         return f'{held.stopped}: give it more by --budget' if held.stopped else ''
     seconds = held.seconds / held.rounds
-    if not (more := _fewest_runs(held.difference)):
+    if not (more := _fewest_runs(held.difference, rounds=True)):
         return f'{held.stopped}, and no number of rounds would decide it: see --all'
     # Of the runs and all rounds, as --budget has it.
     runs = sum((run.ended - run.begun).total_seconds() for run in held.difference.after)
@@ -211,11 +211,11 @@ def _what_decides(found: Difference) -> str:
     return f'{runs}, about {in_minutes(2 * more * seconds)}, may decide it; {again}'
 
 
-def _fewest_runs(found: Difference) -> int | None:
+def _fewest_runs(found: Difference, rounds: bool = False) -> int | None:
     """How many more runs would show one of the suspects to be what it looks like; None if none."""
     rate = SUITE_RATE / max(1, len(found.figures))
     wanted = [
-        one.verdict.comparison.more_runs(math.expm1(abs(one.change)), rate)
+        one.verdict.comparison.more_runs(math.expm1(abs(one.change)), rate, rounds=rounds)
         for one in found.suspects
         if one.verdict and one.change
     ]

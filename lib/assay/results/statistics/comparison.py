@@ -17,6 +17,7 @@ from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
     OCCASIONS,
+    OCCASIONS_FREEDOM,
     UNSEEN_TAIL,
     FigureKind,
     Variance,
@@ -65,6 +66,7 @@ class Comparison:
     :param term: where the error comes from.
     :param single: variance of the location of one session.
     :param alike: by how much locations vary more than those of independent sessions.
+    :param floor: the part of the error's square that more sessions of the same occasion leave.
     :param least_p: what it proves at most, as a p-value: a side of one session may be an outlier.
     :param short_sighted_p: the p-value without a short history, by the spread that the compared
         runs show: it proves nothing, and is enough for doubt; otherwise 1.
@@ -81,6 +83,7 @@ class Comparison:
     term: str
     single: float = 0.0
     alike: float = 1.0
+    floor: float = 0.0
     least_p: float = 0.0
     short_sighted_p: float = 1.0
     reason: str = ''
@@ -119,27 +122,40 @@ class Comparison:
         reach = self.quantile(rate / 2) + float(special.stdtrit(self.freedom, power))
         return ratio(reach * self.error) - 1
 
-    def more_runs(self, change: float, rate: float, power: float = POWER) -> int | None:
+    def more_runs(
+        self, change: float, rate: float, power: float = POWER, rounds: bool = False
+    ) -> int | None:
         """How many more sessions, before and after, would find a change; None if too many.
 
         :param change: as a fraction, such as 0.03.
         :param rate: two-sided error rate of this figure alone.
+        :param rounds: whether they are after alone, and follow these: then they are of the same
+            occasion, and what occasions may differ by stays.
         """
-        reach = self.quantile(rate / 2) + float(special.stdtrit(self.freedom, power))
-        wanted = (math.log1p(change) / reach) ** 2
-        variance = self.single * self.alike
+        floor, of_sessions = 0.0, self.single * self.alike
+        if rounds:
+            floor = self.floor
+            of_sessions = max(0.0, self.error**2 - floor) / sum(1 / n for n in self.sizes)
 
-        def spread(more: int) -> float:
-            return variance * sum(1 / (n + more) for n in self.sizes)
+        def is_found(more: int) -> bool:
+            its = [self.sizes[0] + (0 if rounds else more), self.sizes[1] + more]
+            freedom = self.freedom
+            if floor:  # they show the spread of sessions, too
+                seen = 1 / max(1e-9, 1 / freedom - 1 / OCCASIONS_FREEDOM)
+                freedom = 1 / (1 / (seen + more) + 1 / OCCASIONS_FREEDOM)
+            reach = quantile(rate / 2, freedom, self.tail)
+            reach += float(special.stdtrit(freedom, power))
+            variance = floor + of_sessions * sum(1 / n for n in its)
+            return reach * math.sqrt(variance) <= math.log1p(change)
 
-        if self.error**2 <= wanted:
+        if self.smallest(rate, power) <= change:
             return 0
-        if not variance or spread(MOST_RUNS) > wanted:
+        if not of_sessions or not is_found(MOST_RUNS):
             return None
         low, high = 0, MOST_RUNS
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if spread(middle) <= wanted else (middle, high)
+            low, high = (low, middle) if is_found(middle) else (middle, high)
         return high
 
 
@@ -206,6 +222,7 @@ def compare(
         single.value * factor.value * _repeats(side, past, single) / n
         for factor, side, n in zip(factors, (before, after), sizes, strict=True)
     ]
+    floor = 0.0
     if not kind.windows(2) and not term.startswith(UNKNOWN):
         term += OCCASIONS_ASSUMED
         if not term.startswith(THESE_RUNS):
@@ -213,6 +230,9 @@ def compare(
             met = max((len(one) for one in kind.logs), default=past.size if past else 0)
             unmet = OCCASIONS * max(0.0, 1 - met / ENOUGH_HISTORY)
             variances = [one / (1 - unmet) for one in variances]
+        floor = OCCASIONS * sum(
+            one / factor.value * n for one, factor, n in zip(variances, factors, sizes, strict=True)
+        )
     change = float(location(new) - location(old))
     # The relative variances of factors add up, and each is 2 over its degrees of freedom.
     least = min(one.freedom for one in factors)
@@ -227,6 +247,7 @@ def compare(
         term,
         single.value,
         max(one.value for one in factors),
+        floor,
         OUTLYING if min(sizes) == 1 and term.startswith(THESE_RUNS) else 0.0,
     )
     sessions = max([len(one) for one in kind.logs] + [past.size if past else 0])
