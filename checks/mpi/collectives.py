@@ -5,7 +5,14 @@ import math
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 
-from assay.checks.benchmark import MpiBenchmark, largest_block, refusing, whole_of_best
+from assay.checks.benchmark import (
+    LARGE,
+    LARGEST,
+    MpiBenchmark,
+    largest_block,
+    refusing,
+    whole_of_best,
+)
 from assay.checks.cases import scales
 from assay.job.launch import witnessed_in
 from assay.mpis import FAMILIES
@@ -18,7 +25,7 @@ from assay.witness.disturbance import taken_by_others
 
 #: A barrier has none.
 NO_SIZE = 0
-SMALL, MEDIUM, LARGE, LARGEST = 8, 8 << 10, 64 << 10, 1 << 20
+SMALL, MEDIUM = 8, 8 << 10
 OPERATIONS = (
     *('barrier', 'bcast', 'reduce', 'allreduce', 'allgather'),
     *('alltoall', 'reduce_scatter', 'scatter', 'gather'),

@@ -76,6 +76,16 @@ class VisibleStream:
         return getattr(self.beneath, name)
 
 
+def as_field(text: str) -> str:
+    """Without what would end a field or a line of the perflog, or steer a terminal."""
+    return re.sub(r'[\x00-\x1f\x7f-\x9f|]', lambda found: f'\\x{ord(found[0]):02x}', text)
+
+
+def from_field(text: str) -> str:
+    """What :func:`as_field` was given."""
+    return re.sub(r'\\x([01][\da-f]|7c|7f|[89][\da-f])', lambda found: chr(int(found[1], 16)), text)
+
+
 def fold_nodes(names: Sequence[str]) -> str:
     """Names of nodes as ReFrame and Slurm write them: ``n[1-4]``.
 

@@ -55,9 +55,15 @@ FAST = 1.25e9
 CURVE_END = 64 << 10
 
 
+#: Bytes of the messages of collectives that are called large, and of the largest.
+LARGE, LARGEST = 64 << 10, 1 << 20
+#: Ranks up to which the largest are sent: a rank may have two blocks for each.
+FEW_RANKS = 64
+
+
 def largest_block(ranks: int) -> int:
-    """Bytes of the largest messages of collectives; a rank may have two blocks for each rank."""
-    return 1 << 20 if ranks <= 64 else 64 << 10
+    """Bytes of the largest messages that collectives of so many ranks send."""
+    return LARGEST if ranks <= FEW_RANKS else LARGE
 
 
 @dataclass(frozen=True)

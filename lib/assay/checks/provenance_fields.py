@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -15,12 +14,8 @@ from assay import witness
 from assay.checks.build import BuildSources
 from assay.job.launch import Launch
 from assay.machine.provenance import Provenance, suite_commit
+from assay.text import as_field
 from assay.witness.settings import facts, machine_facts
-
-
-def _as_field(text: str) -> str:
-    """Without what would end a field or a line of the perflog, or steer a terminal."""
-    return re.sub(r'[\x00-\x1f\x7f-\x9f|]', lambda found: f'\\x{ord(found[0]):02x}', text)
 
 
 class Attributed(RegressionTestPlugin):
@@ -87,12 +82,12 @@ class Attributed(RegressionTestPlugin):
         # Without a modules system in the job, those that ReFrame loaded for it.
         modules = variables.pop('LOADEDMODULES', '') or ':'.join(environment.modules)
         settings = ' '.join(f'{name}={shlex.quote(value)}' for name, value in variables.items())
-        self.ran_mpi = _as_field(f'{" ".join(version.split())} ({report.mpi.path})')
-        self.ran_modules, self.ran_variables = _as_field(modules), _as_field(settings)
+        self.ran_mpi = as_field(f'{" ".join(version.split())} ({report.mpi.path})')
+        self.ran_modules, self.ran_variables = as_field(modules), as_field(settings)
         for name, value in machine_facts(report).items():
-            setattr(self, f'ran_on_{name}', _as_field(value))
+            setattr(self, f'ran_on_{name}', as_field(value))
         given = (shlex.quote(f'{name}={value}') for name, value in facts(report).items())
-        self.ran_settings = _as_field(' '.join(given))
+        self.ran_settings = as_field(' '.join(given))
         claimed = str(environment.extras.get('version', ''))
         if claimed and (fault := witness.verify_version(report, claimed, environment.name)):
             raise SanityError(fault)

@@ -24,6 +24,7 @@ from assay.results.diff.causes import Fact
 from assay.results.figure_series import FigureKey
 from assay.results.provenance import OF_SETTINGS, both_tell
 from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
+from assay.text import from_field
 from assay.witness.variables import OF_THE_START
 
 if TYPE_CHECKING:
@@ -265,7 +266,7 @@ class _Maker:
             raise AssayError(next(reason, 'there is no way to switch it'))
 
     def _variable(self, fact: Fact) -> Factor:
-        sides = (None if told == '-' else _from_field(told) for told in (fact.before, fact.after))
+        sides = (None if told == '-' else from_field(told) for told in (fact.before, fact.after))
         before, after = ({fact.name: side} for side in sides)
         return Factor(fact.name, fact.before, fact.after, self._weight(fact.name), (before, after))
 
@@ -321,11 +322,6 @@ class _Maker:
             raise AssayError('jobs on other nodes are for systems whose jobs Slurm starts')
         before, after = ({NODES: told} for told in (fact.before, fact.after))
         return Factor('nodes', fact.before, fact.after, _NODES, (before, after))
-
-
-def _from_field(told: str) -> str:
-    """What a job had, of what reports have in its place: signs that would end a field."""
-    return re.sub(r'\\x([01][\da-f]|7c|7f|[89][\da-f])', lambda found: chr(int(found[1], 16)), told)
 
 
 def _follows(fact: Fact, facts: Collection[str]) -> bool:

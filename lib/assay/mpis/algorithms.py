@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +31,11 @@ class Algorithm:
     name: str
     env: Mapping[str, str]
     beside: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Which no other one of the MPI has."""
+        return self.operation, self.name
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,11 @@ class Rules:
     def is_script(self) -> bool:
         """Whether the file sets the variables itself."""
         return not any('{file}' in value for value in self.env.values())
+
+
+def undoing(rules: Iterable[Rule]) -> dict[str, str]:
+    """The variables that rules need beside their file, as they undo a site's own settings."""
+    return {name: value for rule in rules for name, value in rule.algorithm.beside.items()}
 
 
 def bytes_in_all(operation: str, size: int, ranks: int) -> int:

@@ -15,6 +15,7 @@ from assay.mpis.algorithms import (
     ControlVariables,
     Rule,
     Rules,
+    undoing,
 )
 
 #: MPICH's names where they are not ours: our reduce_scatter is MPI_Reduce_scatter_block.
@@ -103,7 +104,6 @@ def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
     :raises AssayError: if the library holds none.
     """
     selection = _selection(answers)
-    env = {name: value for rule in rules for name, value in rule.algorithm.beside.items()}
     for operation in {rule.algorithm.operation for rule in rules}:
         of_it = [rule for rule in rules if rule.algorithm.operation == operation]
         its = selection[f'collective={_NAMES.get(operation, operation)}']
@@ -115,7 +115,9 @@ def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
             f'comm_size<={ranks}': ours,
             'comm_size=any': default,
         }
-    return Rules(json.dumps(selection, indent=1) + '\n', '/* {} */', {**env, _FILE: '{file}'})
+    return Rules(
+        json.dumps(selection, indent=1) + '\n', '/* {} */', {**undoing(rules), _FILE: '{file}'}
+    )
 
 
 def _selection(answers: str) -> dict[str, Any]:

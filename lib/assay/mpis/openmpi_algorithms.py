@@ -12,6 +12,7 @@ from assay.mpis.algorithms import (
     Rule,
     Rules,
     bytes_in_all,
+    undoing,
 )
 
 #: The numbers of operations in a file of rules (ompi/mca/coll/base/coll_base_functions.h).
@@ -101,8 +102,7 @@ def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
         lines += [str(_NUMBERS[operation]), '3', '0', '1', f'0 {_DEFAULT} 0 0']
         lines += [str(ranks), str(len(steps)), *steps]
         lines += [str(ranks + 1), '1', f'0 {_DEFAULT} 0 0']
-    beside = {name: value for rule in rules for name, value in rule.algorithm.beside.items()}
-    env = {**beside, f'{_PREFIX}{_SWITCH}': '1', f'{_PREFIX}{_FILE}': '{file}'}
+    env = {**undoing(rules), f'{_PREFIX}{_SWITCH}': '1', f'{_PREFIX}{_FILE}': '{file}'}
     return Rules('\n'.join(lines) + '\n', '# {}', env)
 
 

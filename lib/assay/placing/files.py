@@ -84,10 +84,9 @@ def _rankfile_option(name: str, library: str, overlap: bool) -> list[str]:
     """
     if re.match(r'Open MPI v[1-4]\.', library):
         return ['--rankfile', name]
-    return ['--map-by', f'rankfile:file={name}', *_OVERLOAD[: 2 * overlap]]
+    shares = ['--bind-to', ':overload-allowed'] if overlap else []
+    return ['--map-by', f'rankfile:file={name}', *shares]
 
-
-_OVERLOAD = ('--bind-to', ':overload-allowed')
 
 #: By the words of the option that chooses one.
 LAUNCHERS: Final = {

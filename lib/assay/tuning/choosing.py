@@ -112,7 +112,7 @@ def candidates(
     :param replaces: whether rules replace others that are in force: then operations without a rule
         of ours are to stay as fast, too.
     """
-    known = {(one.operation, one.name): one for one in algorithms}
+    known = {one.key: one for one in algorithms}
     chosen: list[Candidate] = []
     for operation in sorted({operation for operation, _ in found}):
         sizes = sorted(size for of, size in found if of == operation)

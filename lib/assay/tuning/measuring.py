@@ -177,15 +177,13 @@ class Tuning:
         """Whether some were begun too rarely: a round is cut short where its time is over."""
         rounds = self.journal.chosen_by
         begun = Counter(
-            (one.operation, one.name)
+            one.key
             for starts in rounds
             for trial, _ in starts
             if not trial.is_of_order
             for one in trial.algorithms
         )
-        gone = [one.algorithm for one in self._excluded()]
-        wanted = {(one.operation, one.name) for one in offered}
-        wanted -= {(one.operation, one.name) for one in gone}
+        wanted = {one.key for one in offered} - {one.algorithm.key for one in self._excluded()}
         return any(begun[one] < FEWEST_ROUNDS for one in wanted) or bool(of_order(offered, rounds))
 
     def _prove(self, offered: Sequence[Algorithm]) -> None:
@@ -209,10 +207,9 @@ class Tuning:
     def _wanted(self, offered: Sequence[Algorithm]) -> list[Candidate]:
         """The candidates, which the rounds of all algorithms decide once there are pairs."""
         rounds = self.journal.chosen_by
-        out = [one.algorithm for one in self._excluded()]
-        out += [trial.algorithms[0] for trial in of_order(offered, rounds)]
-        gone = {(one.operation, one.name) for one in out}
-        able = [one for one in offered if (one.operation, one.name) not in gone]
+        gone = {one.algorithm.key for one in self._excluded()}
+        gone |= {trial.algorithms[0].key for trial in of_order(offered, rounds)}
+        able = [one for one in offered if one.key not in gone]
         found = {
             point: {name: logs for name, logs in by_name.items() if (point[0], name) not in gone}
             for point, by_name in ratios(rounds).items()

@@ -31,12 +31,11 @@ def excluded(rounds: Iterable[Starts]) -> list[Excluded]:
     found: dict[tuple[str, str], Excluded] = {}
     for trial, outcome in (start for starts in rounds for start in starts):
         for one in trial.algorithms:
-            key = one.operation, one.name
             ignored = [why for name, why in outcome.ignored.items() if name in one.env]
             if ignored:
-                found[key] = Excluded(one, 'is ignored', ignored[0])
+                found[one.key] = Excluded(one, 'is ignored', ignored[0])
             elif outcome.word != 'good' and len(trial.algorithms) == 1:
-                found[key] = Excluded(one, outcome.word, outcome.why)
+                found[one.key] = Excluded(one, outcome.word, outcome.why)
     return [found[key] for key in sorted(found)]
 
 
@@ -45,15 +44,15 @@ def trials(offered: Sequence[Algorithm], rounds: Sequence[Starts]) -> list[Trial
 
     Each algorithm of a start that failed is tried alone, until it has been good.
     """
-    keys = {(one.algorithm.operation, one.algorithm.name) for one in excluded(rounds)}
-    left = [one for one in offered if (one.operation, one.name) not in keys]
+    gone = {one.algorithm.key for one in excluded(rounds)}
+    left = [one for one in offered if one.key not in gone]
     doubtful: set[tuple[str, str]] = set()
     for trial, outcome in (start for starts in rounds for start in starts):
         if trial.is_of_order:
             continue
-        names = {(one.operation, one.name) for one in trial.algorithms}
+        names = {one.key for one in trial.algorithms}
         doubtful = doubtful - names if outcome.word == 'good' else doubtful | names
-    alone = [one for one in left if (one.operation, one.name) in doubtful]
+    alone = [one for one in left if one.key in doubtful]
     by_operation = [
         [*of_it]
         for _, of_it in groupby(
