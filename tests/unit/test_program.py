@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from assay import AssayError
+from assay.machine.mpi import Mpi
 from assay.running import program
 
 
@@ -216,6 +217,54 @@ def test_whose_handles_a_library_has(tmp_path, content, kind):
     if kind not in ('openmpi', 'mpich'):
         with pytest.raises(AssayError, match=f'is of {kind}: its handles are its own'):
             program.choose_mpi(program.Program(library, (library,), library), 'mpirun')
+
+
+def _mpi_in(bindir: Path) -> Mpi:
+    return Mpi(
+        name='x',
+        family='mpich',
+        version='5.0.2',
+        prefix=bindir.parent,
+        cc=str(bindir / 'mpicc'),
+        cxx=str(bindir / 'mpicxx'),
+        bindir=bindir,
+        launcher=str(bindir / 'mpirun'),
+        description='',
+        source='named',
+    )
+
+
+def test_a_program_of_the_standard_abi_gets_a_witness_of_that_abi(tmp_path, monkeypatch):
+    library = tmp_path / 'lib/libmpi_abi.so.1'
+    bindir = tmp_path / 'bin'
+    for file in (library, *(bindir / name for name in ('mpicc', 'mpicxx', 'mpirun', 'mpiexec'))):
+        file.parent.mkdir(exist_ok=True)
+        file.touch(mode=0o755)
+    mpi = _mpi_in(bindir)
+    monkeypatch.setattr(program, 'find_mpis', lambda: [mpi])
+    asked = program.Program(library, (library,), library)
+    with pytest.raises(AssayError, match='there is no mpicc of that MPI'):
+        program.choose_mpi(asked, str(bindir / 'mpiexec'))
+    for name in ('mpicc_abi', 'mpicxx_abi'):
+        (bindir / name).touch()
+    chosen = program.choose_mpi(asked, str(bindir / 'mpiexec'))
+    assert (chosen.cc, chosen.cxx) == (str(bindir / 'mpicc_abi'), str(bindir / 'mpicxx_abi'))
+    # Its mpiexec and its mpirun are two files.
+    assert program.choose_mpi(program.Program(), str(bindir / 'mpiexec')) == mpi
+
+
+def test_mpi4py_is_asked_which_mpi_it_loads(tmp_path, monkeypatch):
+    """Wheels have a module for each MPI, which are linked with libraries of any place."""
+    library = tmp_path / 'libmpi.so'
+    subprocess.run(['cc', '-shared', '-o', library, '-x', 'c', '/dev/null'], check=True)
+    package = tmp_path / 'mpi4py'
+    package.mkdir()
+    (package / '__init__.py').write_text('class rc:\n    initialize = True\n')
+    (package / 'MPI.py').write_text(
+        f'import ctypes, mpi4py\nif not mpi4py.rc.initialize:\n    ctypes.CDLL({str(library)!r})\n'
+    )
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    assert library in program._libraries(Path(sys.executable))[0]
 
 
 def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):

@@ -25,14 +25,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
 from assay import AssayError, locks, paths, say
 from assay.machine import candidates
-from assay.machine.mpi import Mpi, examine_mpi, find_mpis
+from assay.machine.mpi import LAUNCHERS, Mpi, examine_mpi, find_mpis
 from assay.machine.provenance import checksum
 from assay.mpis import strangers
 from assay.witness.report import Report
@@ -296,9 +296,8 @@ def _libraries(file: Path) -> tuple[list[Path], bool]:
         return _libraries(named) if named and named.resolve() != file.resolve() else ([], False)
     if not begin.startswith(b'\x7fELF'):
         return [], False
-    if re.fullmatch(r'python[\d.]*', file.name) and (modules := _of_mpi4py(file)):
-        found = [library for module in modules for library in _loaded_by(module)[0]]
-        return found, False
+    if re.fullmatch(r'python[\d.]*', file.name) and (loaded := _loaded_by_mpi4py(file)):
+        return loaded, False
     return _loaded_by(file)
 
 
@@ -324,14 +323,18 @@ def _said(*command: str) -> str:
     return done.stdout + done.stderr
 
 
-def _of_mpi4py(python: Path) -> list[Path]:
-    """The extension modules of its mpi4py; one for each MPI in the wheels of PyPI."""
+def _loaded_by_mpi4py(python: Path) -> list[Path]:
+    """The libraries in memory once its mpi4py is imported, without MPI_Init.
+
+    Only that tells: the wheels of PyPI have a module for each MPI, and look for the MPI themselves.
+    """
     script = (
-        'import importlib.util as u, pathlib as p; s = u.find_spec("mpi4py"); '
-        'print(*sorted(p.Path(s.submodule_search_locations[0]).glob("MPI*.so")), sep="\\n")'
+        'import mpi4py; mpi4py.rc.initialize = False; import mpi4py.MPI; '
+        'maps = open("/proc/self/maps"); '
+        'print(*(line.split(maxsplit=5)[5] for line in maps if ".so" in line), sep="")'
     )
-    said = _said(str(python), '-c', script).splitlines()
-    return [Path(line) for line in said if line.startswith('/') and line.endswith('.so')]
+    loaded = _said(str(python), '-c', script).splitlines()
+    return [Path(path) for path in dict.fromkeys(loaded) if path.startswith('/')]
 
 
 def other_tool(program: Program, files: Iterable[Path]) -> Path | None:
@@ -399,7 +402,10 @@ def choose_mpi(program: Program, launcher: str) -> Mpi:
             if beside:
                 return beside[0]
             continue
-        alike = [mpi for mpi in usable if ('mpich', 'openmpi')[mpi.family == 'openmpi'] == kind]
+        if kind == 'abi':
+            alike = [*filter(None, map(_of_standard_abi, usable))]
+        else:
+            alike = [mpi for mpi in usable if ('mpich', 'openmpi')[mpi.family == 'openmpi'] == kind]
         # That of Debian has a folder of links, and its compiler leads to where it is.
         own = [mpi for mpi in alike if Path(mpi.cc).resolve().parent.parent in library.parents]
         if own:
@@ -420,6 +426,12 @@ def choose_mpi(program: Program, launcher: str) -> Mpi:
         f'the program runs on {library}, and there is no mpicc of that MPI to build the witness '
         'with: load it, or install it'
     )
+
+
+def _of_standard_abi(mpi: Mpi) -> Mpi | None:
+    """The MPI with its compilers for the standard's ABI, if it has them."""
+    cc, cxx = (Path(mpi.cc).with_name(name) for name in ('mpicc_abi', 'mpicxx_abi'))
+    return replace(mpi, cc=str(cc), cxx=str(cxx)) if cc.exists() and cxx.exists() else None
 
 
 def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
@@ -443,7 +455,9 @@ def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
 
 def _starts(mpi: Mpi, launcher: str) -> bool:
     found = shutil.which(launcher)
-    return bool(found and mpi.launcher and Path(found).resolve() == Path(mpi.launcher).resolve())
+    # mpiexec and mpirun of one MPI may be two files, and links to a third of any name.
+    own = [Path(mpi.launcher).with_name(name) for name in LAUNCHERS] if mpi.launcher else []
+    return found is not None and Path(found).resolve() in [file.resolve() for file in own]
 
 
 def build_witness(mpi: Mpi) -> Path:
