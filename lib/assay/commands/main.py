@@ -17,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from assay import AssayError, __version__, paths, say
+from assay import AssayError, __version__, paths
 from assay.commands import accept as accept_command
 from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
@@ -33,7 +33,6 @@ from assay.commands.nightly import nightly
 from assay.commands.options import SystemOption
 from assay.commands.place import place
 from assay.commands.provenance import provenance
-from assay.commands.renamed import renewed
 from assay.commands.run import run
 from assay.commands.screen import screen
 from assay.commands.tune import tune
@@ -165,9 +164,7 @@ def main() -> None:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _stop)
     try:
-        words, notices = renewed(sys.argv[1:])
-        for notice in notices:
-            say(notice)
+        words = sys.argv[1:]
         code = _with_one_command(words)(words, standalone_mode=False)
         sys.stdout.flush()  # what fails only when Python ends has no sentence
     except OSError as error:
