@@ -17,8 +17,7 @@ import placing_programs
 import witnessed
 from assay import AssayError
 from assay.placing import costs, files, mapping, plan, sat, turns
-from assay.placing.problem import Problem
-from assay.placing.seats import DISTANCES, seats_of
+from assay.placing.problem import DISTANCES, Problem, seats_of
 from assay.results.history import History
 from command import call, heed_signals
 from screenings import screening, slow_links

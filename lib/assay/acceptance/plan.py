@@ -27,7 +27,7 @@ from assay.results.figure_series import FigureKey, learn_past, measured
 from assay.results.history import History
 from assay.results.statistics.spread import history_variance, moderated
 from assay.results.unchanged import mostly_good, unchanged, usual
-from assay.spelling import many
+from assay.text import many
 
 Floats = NDArray[np.float64]
 

@@ -26,8 +26,7 @@ from assay.files import explained
 from assay.results.runner import Runner, make_ready
 from assay.running.runs import RunFolder
 from assay.running.supervise import noted
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 from assay.witness.variables import OF_THE_SCHEDULER, STEERING
 
 if TYPE_CHECKING:

@@ -23,16 +23,23 @@ from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
 from assay.commands import witness as witness_command
-from assay.commands.baseline import baseline
 from assay.commands.compare_settings import compare_settings
 from assay.commands.culprit import culprit
-from assay.commands.doctor import doctor
-from assay.commands.history import compare_runs, export, forget, history, report, trend, triage
-from assay.commands.init import init
+from assay.commands.history import (
+    baseline,
+    compare_runs,
+    export,
+    forget,
+    history,
+    provenance,
+    report,
+    trend,
+    triage,
+)
+from assay.commands.init import doctor, init
 from assay.commands.nightly import nightly
 from assay.commands.options import SystemOption
 from assay.commands.place import place
-from assay.commands.provenance import provenance
 from assay.commands.run import run
 from assay.commands.screen import screen
 from assay.commands.tune import tune

@@ -70,7 +70,6 @@ def place(
       assay place witness.json --for slurm -- srun -n 64 ./app
       assay place witness.json --for slurm --check after.json
     """
-    from assay.cpus import parse_cpus
     from assay.files import write_whole
     from assay.placing import files, show, turns
     from assay.placing.costs import costs_of
@@ -78,7 +77,7 @@ def place(
     from assay.placing.sat import sat
     from assay.report.console import console, print_line
     from assay.results.history import load
-    from assay.spelling import unknown
+    from assay.text import parse_cpus, unknown
 
     if launcher is not None and launcher not in files.LAUNCHERS:
         raise AssayError(f'--for {launcher}: {unknown(launcher, "launcher", files.LAUNCHERS)}')

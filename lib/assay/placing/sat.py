@@ -8,7 +8,7 @@ import numpy as np
 
 from assay import AssayError
 from assay.placing.plan import Plan
-from assay.placing.seats import numbered, seats_of
+from assay.placing.problem import numbered, seats_of
 from assay.witness.report import Report
 
 

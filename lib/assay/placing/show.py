@@ -6,11 +6,9 @@ import json
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from assay.cpus import as_list
-from assay.placing.seats import DISTANCES
+from assay.placing.problem import DISTANCES
 from assay.report.console import as_change, as_interval, percent, print_line, print_table
-from assay.spelling import many
-from assay.text import plain
+from assay.text import as_list, many, plain
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,8 +1,12 @@
-"""The cases that did not simply pass: why not, and what their jobs wrote last."""
+"""The cases that did not simply pass: why not, and what their jobs wrote last. And what was
+measured, once for all cases: where, with which software, and by which suite.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,8 +22,9 @@ from assay.results.failures import (
     skipped,
     unheld,
 )
+from assay.results.provenance import nodes_of
 from assay.results.store import TriageCause
-from assay.text import visible_lines
+from assay.text import plain, visible_lines
 
 #: Sentences of one kind, and outputs, of a page; the rest is only counted.
 MOST, MOST_OUTPUTS = 200, 40
@@ -151,3 +156,61 @@ def _end(path: Path) -> str:
     return '\n'.join(
         line if len(line) <= WIDTH else f'{line[:WIDTH]} ...' for line in lines[-LINES:]
     )
+
+
+#: Facts in words; a fact that is not listed keeps its name.
+NAMES = {
+    'by': 'built by',
+    'spec': 'Spack spec',
+    'hash': 'hash of the build',
+    'mpi': 'MPI, built with',
+    'flags': 'compiler flags',
+    'target': 'built for',
+    'suite_commit': 'commit of the suite',
+    'ran_mpi': 'MPI, as it ran',
+}
+
+#: Values of one fact that are told.
+MOST_VALUES = 12
+
+
+@dataclass(frozen=True)
+class MeasuredWith:
+    """What was measured with, in one respect.
+
+    :param values: each value, and in how many cases.
+    :param more: how many values are not told.
+    """
+
+    name: str
+    values: Sequence[tuple[str, int]]
+    more: int = 0
+
+
+def measured_with(cases: Sequence[Case]) -> tuple[list[MeasuredWith], list[MeasuredWith]]:
+    """Facts of some cases, and the environment variables that their jobs had."""
+    told: dict[str, Counter[str]] = {
+        name: Counter() for name in ('system', 'partition', 'environment', 'fabric', 'nodes')
+    }
+    variables: dict[str, Counter[str]] = {}
+    for case in cases:
+        told['system'][case.system] += 1
+        told['partition'][case.partition] += 1
+        told['environment'][case.environment] += 1
+        told['fabric'][case.fabric] += 1
+        told['nodes'][nodes_of(case)] += 1
+        for name, value in case.facts:
+            kind = variables if re.fullmatch(r'[A-Z].*', name) else told
+            kind.setdefault(name, Counter())[value] += 1
+    return _as_facts(told), _as_facts(variables)
+
+
+def _as_facts(told: dict[str, Counter[str]]) -> list[MeasuredWith]:
+    found = []
+    for name, counts in told.items():
+        values = [(plain(value), count) for value, count in counts.most_common() if value]
+        if values:
+            words = NAMES.get(name, name.removeprefix('ran_on_').removeprefix('ran_'))
+            label = plain(words if name.isupper() else words.replace('_', ' '))
+            found.append(MeasuredWith(label, values[:MOST_VALUES], len(values[MOST_VALUES:])))
+    return found
