@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, ndtr
 
 from assay.acceptance.contract import MOST_RUNS, Commitment, Contract, Risks
-from assay.acceptance.setup import SelectedCase
+from assay.acceptance.run import SelectedCase
 from assay.results.case_history import CaseHistory
 from assay.results.figure_series import FigureKey, learn_past, measured
 from assay.results.history import History

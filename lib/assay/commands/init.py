@@ -11,17 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import AssayError, paths, say
-from assay.commands.options import TIME
+from assay.commands.options import TIME, PlaceOption
+from assay.config import settings
 from assay.files import write_whole
 from assay.text import plain
 
 if TYPE_CHECKING:
     from assay.discovery.draft import Draft, LeftOut
     from assay.discovery.init import Way
-
-
-from assay.commands.options import PlaceOption
-from assay.config import settings
 
 
 def init(

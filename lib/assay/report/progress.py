@@ -4,45 +4,36 @@ end.
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING, Any
-
-from assay.report.console import console
-from assay.results.case_history import TimeLeft, earlier_seconds
-from assay.results.cases import Case, CaseName, is_no_evidence
-from assay.results.failures import is_good, reason
-from assay.results.reframe_report import case_of, name_of
-from assay.results.rows import nearest, rows_of, told_of
-from assay.running import events
-from assay.text import many, plain
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from assay.running.reframe_options import Given
-    from assay.running.runs import RunFolder
-
 import shutil
+import time
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay import AssayError, paths
 from assay.report import junit, terminal
+from assay.report.console import console
 from assay.results.baseline import stale
 from assay.results.budget import Choice
-from assay.results.cases import Run
+from assay.results.case_history import TimeLeft, earlier_seconds
+from assay.results.cases import Case, CaseName, Run, is_no_evidence
+from assay.results.failures import is_good, reason
+from assay.results.reframe_report import case_of, name_of
+from assay.results.rows import nearest, rows_of, told_of
 from assay.results.runner import judge_session, store_verdict
 from assay.results.unmatched import unmatched_names, unmeasured_parts
 from assay.results.verdict import Verdict
+from assay.running import events
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
+from assay.text import many, plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
+    from rich.console import Console
 
 #: Options of ReFrame's that ask for something that it prints.
 TO_BE_READ = {'--verbose', '--performance-report', '--failure-stats'}

@@ -5,7 +5,7 @@ that of the command. The program's word in the launcher's line gets a shell befo
 the witness to ``LD_PRELOAD`` and becomes the program: so the launcher and its helpers do not load
 it, whichever launcher it is, and what a user preloads is kept.
 
-What a line without a launcher may start is in :mod:`assay.running.launches`.
+Launches that a line without a launcher may start are in :mod:`assay.running.launches`.
 """
 
 from __future__ import annotations
