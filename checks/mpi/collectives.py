@@ -20,7 +20,7 @@ from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.benchmarks import check_collectives
 from assay.programs.figure import Quantity
 from assay.programs.guidelines import FACTOR, guidelines
-from assay.spelling import many
+from assay.text import many
 from assay.witness.disturbance import taken_by_others
 
 #: A barrier has none.

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from assay import AssayError, paths, say
-from assay.machine.git import git
+from assay.machine.provenance import git
 from assay.machine.wheels import NEEDED, STAMP, pip
 from assay.spack.tool import CLONES, PACKAGES_TAG, SOURCES, SPACK_TAG, Spack, find_spack
 

@@ -14,9 +14,8 @@ from assay import AssayError, say
 from assay.comparing.against import Against
 from assay.machine.slurm import AwayError
 from assay.report import junit
-from assay.report.conclusion import conclude_run
 from assay.report.diff import conclusion_against, show_against
-from assay.report.progress import Progress
+from assay.report.progress import Progress, conclude_run
 from assay.report.terminal import show_budget
 from assay.results import node_turns
 from assay.results.budget import Choice, choose
@@ -32,7 +31,7 @@ from assay.running.runs import RunFolder
 from assay.running.selection import listed
 from assay.running.session import Suite
 from assay.running.supervise import Ended
-from assay.spelling import many
+from assay.text import many
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

@@ -3,13 +3,16 @@
 Escape sequences move the cursor over lines that were printed before and write others in their
 place; characters of no width or of another direction show something else than what is there.
 
-Names of nodes are folded and expanded here as well, as schedulers write them.
+Names of nodes are folded and expanded here as well, as schedulers write them; lists of CPUs, as the
+kernel does; and words of messages: how many of something, and names that nothing has, with what
+was meant.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import NewType, TextIO
 
 #: Whole lines of what a job wrote, which is gone through in pieces. A type of its own, so that a
@@ -111,3 +114,64 @@ def expand_nodes(text: str) -> list[str]:
         return list(NodeSet(text.replace('(null)', ''), resolver=RESOLVER_NOGROUP))
     except NodeSetException as error:
         raise ValueError(f'{text}: {error}') from None
+
+
+#: Numbers that a list may stand for: no machine has so many.
+MOST_CPUS = 1 << 20
+
+
+@lru_cache(maxsize=4096)
+def parse_cpus(text: str) -> frozenset[int]:
+    """The numbers of a Linux list such as ``0-3,8``.
+
+    :raises ValueError: if it is not one.
+    """
+    numbers: set[int] = set()
+    listed = 0
+    for part in text.split(',') if text else []:
+        if not (match := re.fullmatch(r'(\d+)(?:-(\d+))?', part)):
+            raise ValueError(f'not a list of numbers such as 0-3,8: {text!r}')
+        first, last = int(match[1]), int(match[2] or match[1])
+        listed += max(0, last - first + 1)
+        if listed > MOST_CPUS:
+            raise ValueError(f'more than {MOST_CPUS} numbers: {part}')
+        numbers.update(range(first, last + 1))
+    return frozenset(numbers)
+
+
+def as_list(numbers: frozenset[int] | set[int] | list[int]) -> str:
+    """Numbers as a Linux list: ``0-3,8``."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1] = [runs[-1][0], number]
+        else:
+            runs.append([number])
+    return ','.join('-'.join(map(str, run)) for run in runs)
+
+
+def many(count: int, what: str) -> str:
+    """``1 core``, ``2 cores``."""
+    return f'{count} {what}{"s" * (count != 1)}'
+
+
+def similar(name: str, known: Iterable[str], most: int = 3) -> list[str]:
+    """The known names that are spelled much like it, the most similar first."""
+    import difflib
+
+    return difflib.get_close_matches(name, known, n=most)
+
+
+def did_you_mean(names: Iterable[str]) -> str:
+    """The question which one was meant; empty if there is none to ask for."""
+    return f'did you mean {" or ".join(names)}?' if names else ''
+
+
+def unknown(name: object, what: str, known: Iterable[object]) -> str:
+    """That something is not known, and what may have been meant.
+
+    :param what: the kind of thing that it would be the name of.
+    """
+    known = sorted(map(str, known))
+    hint = did_you_mean(similar(str(name), known, most=1)) or f'there are {", ".join(known)}'
+    return f'no {what} has this name; {hint}'

@@ -2,13 +2,12 @@
 
 #include <cerrno>
 #include <climits>
-#include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "application.hpp"
+#include "numbers.h"
 
 namespace hpl {
 
@@ -74,9 +73,8 @@ public:
     {
         next(what);
         std::string text = value(what);
-        char *end;
-        double number = std::strtod(text.c_str(), &end);
-        if (*end != '\0' || !std::isfinite(number))
+        double number;
+        if (!read_number(text.c_str(), &number))
             assay::refuse("%s, line %d: %s is \"%s\" but must be a number", FILE_NAME, line_number,
                           what, text.c_str());
         return number;
@@ -123,10 +121,8 @@ private:
     int whole_number(const char *what, long least, long most)
     {
         std::string text = value(what);
-        char *end;
-        errno = 0;
-        long number = std::strtol(text.c_str(), &end, 10);
-        if (*end != '\0' || errno == ERANGE || number < least || number > most) {
+        long number;
+        if (!read_whole(text.c_str(), least, most, &number)) {
             std::string range = most == INT_MAX ? "of at least " + std::to_string(least)
                                                 : "from " + std::to_string(least) + " to " +
                                                       std::to_string(most);

@@ -1,12 +1,10 @@
 #include "settings.hpp"
 
-#include <cctype>
-#include <cerrno>
-#include <cmath>
-#include <cstdlib>
+#include <cfloat>
 #include <cstring>
 
 #include "application.hpp"
+#include "numbers.h"
 
 namespace minife {
 
@@ -36,26 +34,20 @@ constexpr int MOST_ELEMENTS = 1000000;
 
 int whole_number(const std::string &key, const std::string &value, int low, int high)
 {
-    char *end;
-    errno = 0;
-    long number = std::strtol(value.c_str(), &end, 10);
-    if (value.empty() || *end || std::isspace(static_cast<unsigned char>(value[0])))
-        assay::refuse("%s=%s is not a whole number; give one, as in nx=100", key.c_str(),
-                      value.c_str());
-    if (errno || number < low || number > high)
-        assay::refuse("%s=%s is out of range; give %d to %d", key.c_str(), value.c_str(), low,
-                      high);
+    long number;
+    if (!read_whole(value.c_str(), low, high, &number))
+        assay::refuse("%s=%s is wrong; give a whole number from %d to %d", key.c_str(),
+                      value.c_str(), low, high);
     return static_cast<int>(number);
 }
 
 float percentage(const std::string &key, const std::string &value)
 {
-    char *end;
-    float number = std::strtof(value.c_str(), &end);
-    if (value.empty() || *end || !std::isfinite(number) || number < 0)
+    double number;
+    if (!read_number(value.c_str(), &number) || number < 0 || number > FLT_MAX)
         assay::refuse("%s=%s is not a percentage; give a number from 0 on", key.c_str(),
                       value.c_str());
-    return number;
+    return static_cast<float>(number);
 }
 
 std::string part_of_file_name(const std::string &key, const std::string &value)

@@ -1,9 +1,9 @@
 #include "options.hpp"
 
-#include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
+
+#include "numbers.h"
 
 namespace minighost {
 
@@ -22,10 +22,8 @@ struct Number {
 
 int whole_number(const Number &option, const char *text)
 {
-    char *end;
-    errno = 0;
-    long value = std::strtol(text, &end, 10);
-    if (end == text || *end != '\0' || errno || value < option.low || value > option.high)
+    long value;
+    if (!read_whole(text, option.low, option.high, &value))
         assay::refuse("%s %s is wrong; give a whole number from %d to %d", option.name, text,
                       option.low, option.high);
     return static_cast<int>(value);

@@ -4,15 +4,14 @@
 #include <omp.h>
 
 #include <cctype>
-#include <cmath>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "application.hpp"
+#include "numbers.h"
 
 namespace minimd {
 
@@ -72,18 +71,16 @@ struct Wrong {
 
 int whole_number(const char *where, const char *text, int low, int high)
 {
-    char *end;
-    long value = std::strtol(text, &end, 10);
-    if (end == text || *end || value < low || value > high)
+    long value;
+    if (!read_whole(text, low, high, &value))
         wrong("%s: '%s' is wrong; give a whole number from %d to %d", where, text, low, high);
     return static_cast<int>(value);
 }
 
 double positive_number(const char *where, const char *text, bool zero_too = false)
 {
-    char *end;
-    double value = std::strtod(text, &end);
-    if (end == text || *end || !std::isfinite(value) || value < 0 || (value == 0 && !zero_too))
+    double value;
+    if (!read_number(text, &value) || value < 0 || (value == 0 && !zero_too))
         wrong("%s: '%s' is wrong; give a number %s zero", where, text,
               zero_too ? "of at least" : "above");
     return value;

@@ -1,7 +1,7 @@
 /* Preloaded into a program that may start MPI programs: a job script, make, a driver.
  *
  * A process that becomes a launcher becomes the command of ASSAY_WITNESS_LAUNCH first, a script of the
- * shell, which starts the launcher with the witness before its programs (lib/assay/running/program.py).
+ * shell, which starts the launcher with the witness before its programs (lib/assay/running/launches.py).
  * So it does not matter how the launcher was found. Without that command it goes on as it would. What
  * starts containers starts anew without this library, which is not there inside. */
 #include <stdbool.h>

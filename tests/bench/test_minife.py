@@ -145,8 +145,8 @@ def test_perturbed_operator_is_found(launch, changed):
 @pytest.mark.parametrize(
     ('arguments', 'ranks', 'sentence'),
     [
-        ('nx=abc', 1, 'nx=abc is not a whole number'),
-        ('nz=-4', 1, 'nz=-4 is out of range'),
+        ('nx=abc', 1, 'nx=abc is wrong; give a whole number from 1 to'),
+        ('nz=-4', 1, 'nz=-4 is wrong; give a whole number from 1 to'),
         ('fast=1', 1, 'unknown option fast'),
         ('nx', 1, 'nx has no value'),
         ('load_imbalance=much', 1, 'load_imbalance=much is not a percentage'),

@@ -9,7 +9,7 @@ import pytest
 
 from assay.report.console import console
 from assay.report.witness import show_answer, show_difference
-from assay.running import program
+from assay.running import launches, program
 from assay.witness.reading import read_witness
 from assay.witness.sites import summarise_phases, summarise_sites
 from families import on_one_mpi
@@ -35,7 +35,7 @@ def started(mpi, surroundings, build, compiled, tmp_path, launched, monkeypatch)
             monkeypatch.setenv(name, surroundings[name])
 
     def run(*words, report='r.json'):
-        line, unseen = program.prepare([*map(str, words)], tmp_path / report, launched)
+        line, unseen = launches.prepare([*map(str, words)], tmp_path / report, launched)
         assert unseen is None
         return run_command(line, surroundings, tmp_path, 120, cwd=tmp_path)
 
@@ -46,7 +46,7 @@ def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
     done = started(mpi.launcher, '-n', '2', compiled('sites'))
     assert (done.code, done.out) == (0, ''), done.err
     assert 'assay witness' not in done.err  # what is told is told in the end, by the command
-    seen, problems = program.keep_lines(tmp_path / 'r.json', read_witness(tmp_path / 'r.json'))
+    seen, problems = launches.keep_lines(tmp_path / 'r.json', read_witness(tmp_path / 'r.json'))
     assert not problems
     lines = {(one.call, one.function, one.line): one for one in summarise_sites(seen)}
     counts = {name: one.count for name, one in lines.items() if name[0] != 'MPI_Comm_rank'}
@@ -80,13 +80,13 @@ def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
 @on_one_mpi
 def test_a_launch_of_a_script(mpi, surroundings, started, compiled, tmp_path, launched):
     """What a launcher runs that a script starts, after the script's own program."""
-    program.claim(launched, tmp_path / 'r.json', ['./job'])
+    launches.claim(launched, tmp_path / 'r.json', ['./job'])
     words = [mpi.launcher, '-n', '2', str(compiled('sites'))]
-    made = program.launch(words, tmp_path / 'r.json', launched)
+    made = launches.launch(words, tmp_path / 'r.json', launched)
     done = run_command(made, surroundings, tmp_path, 120, cwd=tmp_path)
     assert (done.code, done.out) == (0, ''), done.err
-    assert not program.problems_of_launches(launched)
-    (_, (path, told)) = program.launches(launched)
+    assert not launches.problems_of_launches(launched)
+    (_, (path, told)) = launches.launches(launched)
     assert (
         path.name == 'r.launch-2.json' and told.endswith('/sites') and read_witness(path).ranks == 2
     )
@@ -104,7 +104,7 @@ def test_another_tool_is_refused(mpi, started, compiled, tmp_path, launched, mon
     subprocess.run([mpi.cc, '-shared', '-fPIC', source, '-o', tool], check=True, env=surroundings)
     monkeypatch.setenv('LD_PRELOAD', str(tool))
     with pytest.raises(program.AssayError, match=r'libtool\.so wraps MPI calls too'):
-        program.prepare([mpi.launcher, '-n', '1', str(compiled('sites'))], *there)
+        launches.prepare([mpi.launcher, '-n', '1', str(compiled('sites'))], *there)
 
 
 def test_a_static_program_is_only_run(tmp_path, launched):
@@ -112,5 +112,5 @@ def test_a_static_program_is_only_run(tmp_path, launched):
     source.write_text('int main(void) { return 4; }\n')
     if subprocess.run(['cc', '-static', source, '-o', static], capture_output=True).returncode:
         pytest.skip('this compiler links nothing statically')
-    words, unseen = program.prepare([str(static)], tmp_path / 'r.json', launched)
+    words, unseen = launches.prepare([str(static)], tmp_path / 'r.json', launched)
     assert words == [str(static)] and 'is linked statically' in unseen

@@ -16,7 +16,7 @@ from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
 
-from assay.cpus import as_list, parse_cpus
+from assay.text import as_list, parse_cpus
 
 #: Files that hold masks, with all names of the same, and of the list beside it.
 MASKS = {

@@ -54,4 +54,7 @@ def sites(kind: str = '*') -> list[Site]:
 
 
 def _read(file: Path) -> Site:
-    return Site(folder=file.parent, **yaml.safe_load(file.read_text()))
+    try:
+        return Site(folder=file.parent, **yaml.safe_load(file.read_text()))
+    except TypeError as error:
+        raise TypeError(f'{file}: {error}') from None

@@ -13,13 +13,21 @@ import pytest
 
 import accepted
 from assay import AssayError, paths
-from assay.acceptance import setup
+from assay.acceptance import run as running
 from assay.acceptance.contract import Commitment, Contract, Rules
 from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
 from assay.acceptance.journal import Begun, Interrupted, JournalEntry, RunEnded
 from assay.acceptance.plan import Spread, plan, seconds, spreads
-from assay.acceptance.run import TUNING, allowed, assert_no_variables, is_lost, next_cases, once
-from assay.acceptance.setup import Prepared, SelectedCase
+from assay.acceptance.run import (
+    TUNING,
+    Prepared,
+    SelectedCase,
+    allowed,
+    assert_no_variables,
+    is_lost,
+    next_cases,
+    once,
+)
 from assay.acceptance.show import risks, sentences
 from assay.acceptance.status import case_runs, fits, jobs_of, outcomes, status_of
 from assay.commands import accept
@@ -372,11 +380,11 @@ def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
         for environment, fabric in (('openmpi', 'tcp'), ('mpich', 'ucx-tcp'))
         for scale in ('1_node', '2_nodes', '4_nodes')
     ]
-    monkeypatch.setattr(setup, 'listed', lambda *_: there)
+    monkeypatch.setattr(running, 'listed', lambda *_: there)
     asked = commitment(check='Ring', fabric='tcp', scale='2_nodes', environment='mpich')
     suite = Suite(RunFolder(Path()), 'c:p', 'acceptance', (), {})
     with pytest.raises(AssayError) as raised:
-        setup.select_cases(contract(asked), suite)
+        running.select_cases(contract(asked), suite)
     told = str(raised.value).partition('there are ')[2].split('; ')
     assert told[:2] == [
         'Ring %fabric=tcp %layout=packed %scale=2_nodes @c:p+openmpi',
@@ -412,7 +420,7 @@ def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkey
     for name in [name for name in os.environ if name.startswith(TUNING)]:  # of this machine
         monkeypatch.delenv(name)
     monkeypatch.setattr(cluster, 'STATE', tmp_path / 'vcluster')
-    monkeypatch.setattr(setup, 'prepared', lambda *_: on_the_cluster())
+    monkeypatch.setattr(running, 'prepared', lambda *_: on_the_cluster())
     here, new = paths.ROOT / 'contract.yaml', paths.ROOT / 'new'
     for command in (lambda: accept.plan(here), lambda: accept.run(here, new)):
         with pytest.raises(SystemExit) as ended:
@@ -429,7 +437,7 @@ def on_the_cluster() -> Prepared:
 
 @pytest.mark.parametrize('place', ['/tmp', '/dev/shm'])
 def test_nothing_is_kept_where_it_goes_with_the_virtual_cluster(place, monkeypatch, capsys):
-    monkeypatch.setattr(setup, 'prepared', lambda *_: on_the_cluster())
+    monkeypatch.setattr(running, 'prepared', lambda *_: on_the_cluster())
     here, there = paths.ROOT / 'contract.yaml', Path(place, 'of', 'mine')
     for command in (lambda: accept.plan(there), lambda: accept.run(here, there)):
         with pytest.raises(SystemExit) as ended:

@@ -21,7 +21,7 @@ import stored
 from assay import AssayError, paths
 from assay.config.learned import Known, Learned, known, written
 from assay.config.reference_files import Reference, held_by, parse
-from assay.report.baseline import _change
+from assay.report.history import _change
 from assay.results import cases as model
 from assay.results import history
 from assay.results.baseline import _fraction, stale

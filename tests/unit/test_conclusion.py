@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from assay import paths
-from assay.report import conclusion
+from assay.report import progress
 from assay.results import store
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
@@ -44,7 +44,7 @@ def concluded(tmp_path, monkeypatch):
             run.report.write_text(json.dumps(report))
             put(database, report)
         given = Given(frozenset(), None, [], [*names], [], [], copy, junit, page=page)
-        found = conclusion.conclude_run(run, end or Ended(), given, 3.2)
+        found = progress.conclude_run(run, end or Ended(), given, 3.2)
         return found, store.verdicts(database).get(name)
 
     return conclude

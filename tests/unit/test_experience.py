@@ -5,7 +5,7 @@ from statistics import median
 
 from assay.acceptance.contract import Commitment
 from assay.acceptance.plan import seconds, spreads
-from assay.acceptance.setup import SelectedCase
+from assay.acceptance.run import SelectedCase
 from assay.results.case_history import case_histories
 from assay.results.history import load
 from reports import cases

@@ -8,7 +8,6 @@ import pytest
 from assay import AssayError
 from assay.commands import main as cli
 from assay.commands.options import PERCENT, TIME
-from assay.commands.renamed import _OPTIONS, renewed
 from assay.quantities import fraction_of, seconds_of, time_of
 from command import COMMAND
 
@@ -170,78 +169,5 @@ def test_what_is_no_percentage_is_told(text):
 )
 def test_an_error_names_the_option(monkeypatch, words, option):
     monkeypatch.setattr('sys.argv', ['assay', *words])
-    monkeypatch.setattr(cli, 'renewed', lambda words: (words, []))
     with pytest.raises(SystemExit, match=f"^assay: Invalid value for '{option}'"):
         cli.main()
-
-
-# Old words ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ('old', 'new'),
-    [
-        ('diff a b --margin 0.025 --all', 'compare-runs a b --margin 2.5% --all'),
-        ('diff a b --margin=.1', 'compare-runs a b --margin 10%'),
-        (
-            'compare --a fabric=tcp --b fabric=shm --b X=--a --minutes 1.5 -n Ring',
-            'compare-settings --before fabric=tcp --after fabric=shm --after X=--a --within 90s '
-            '-n Ring',
-        ),
-        ('compare x y --minutes 0', 'compare-settings x y --within 1s'),
-        ('compare x y -- --minutes 0', 'compare-settings x y -- --minutes 0'),
-        ('verify folder --key A=a.pub', 'accept verify folder --public-key A=a.pub'),
-        ('nightly --margin 0.05 -n Ring', 'nightly --margin 5% -n Ring'),
-        ('baseline last --worst 25', 'baseline last --worst 25%'),
-        ('init x --wait 60', 'init x --wait 3600s'),
-        ('export --to -', 'export --output -'),
-        ('witness --diff b.json a.json', 'witness a.json b.json'),
-        ('cluster up --nodes 2', 'cluster up --size 2'),
-        ('history --remove last --system x --dry-run', 'forget --system x --dry-run last'),
-        ('history --keep 365d', 'forget --keep 365d'),
-        ('triage last Ring --class mpi', 'triage last --class mpi -n Ring'),
-        ('provenance Ring --against a.json', 'provenance a.json last -n Ring'),
-        ('provenance --report=b.json --against a.json', 'provenance a.json b.json'),
-        ('provenance --report b.json Ring', 'provenance b.json -n Ring'),
-    ],
-)
-def test_old_words_go_on_with_a_notice(old, new):
-    words, notices = renewed(old.split())
-    assert words == new.split()
-    assert notices and all('the next release' in one for one in notices)
-    assert renewed(words) == (words, [])  # once
-
-
-@pytest.mark.parametrize(
-    'words',
-    [
-        [],
-        ['--version'],
-        ['nightly', '--margin', '5%'],
-        ['nightly', '--margin'],
-        ['screen', '--nodes', 'n[1-4]'],
-        ['accept', 'sign', 'folder', '--key', 'a.key'],
-        ['run', '-S', '--minutes'],
-        ['init', 'x', '--wait', '1h'],
-        ['triage', 'last', '-n', 'Ring', '--json', '--class=mpi'],
-        ['provenance', 'last~1', 'last', '--json'],
-    ],
-)
-def test_new_words_stay_as_they_are(words):
-    assert renewed(words) == (words, [])
-
-
-def test_what_old_words_become_is_there():
-    for (name, _), rule in _OPTIONS.items():
-        # `witness` alone is `witness show`.
-        command = COMMANDS.get(rule.command or name) or COMMANDS[f'{name} show']
-        assert not rule.option or any(rule.option in one.opts for one in command.params), name
-
-
-def test_a_notice_is_printed_beside_the_output(monkeypatch, capsys):
-    monkeypatch.setattr('sys.argv', ['assay', 'diff', '--help'])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    printed = capsys.readouterr()
-    assert not ended.value.code and ' compare-runs [OPTIONS]' in printed.out
-    assert printed.err.count('`assay diff` is `assay compare-runs` now') == 1

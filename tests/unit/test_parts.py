@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from assay.cpus import as_list
 from assay.layout.launchers import add_part_script, command_of_parts
 from assay.machine.topology import this_machine
+from assay.text import as_list
 from machines import lay
 
 #: Of this machine, those that this process may use.

@@ -4,8 +4,8 @@ from itertools import product
 
 import pytest
 
-from assay.cpus import as_list
 from assay.layout.layouts import BINDINGS, LAYOUTS, DoesNotFitError, NodeShape, Placement, unusual
+from assay.text import as_list
 from witnessed import cpus_of, host, process, report, thread
 
 

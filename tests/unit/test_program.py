@@ -13,7 +13,7 @@ import pytest
 
 from assay import AssayError
 from assay.machine.mpi import Mpi
-from assay.running import program
+from assay.running import launches, program
 
 
 @pytest.fixture
@@ -112,26 +112,26 @@ def test_a_container_gets_nothing(folder, monkeypatch, line, told):
     (folder / name).write_text('#!/bin/sh\n')
     (folder / name).chmod(0o755)
     monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
-    words, unseen = program.prepare(line.split(), folder / 'r.json', folder)
+    words, unseen = launches.prepare(line.split(), folder / 'r.json', folder)
     assert words == line.split() and told in unseen
 
 
 def test_a_program_with_other_rights_gets_nothing(folder, monkeypatch):
     (folder / 'app').chmod(0o4755)
     monkeypatch.setattr(program.os, 'geteuid', lambda: os.stat(folder).st_uid + 1)
-    words, unseen = program.prepare(['mpirun', './app'], folder / 'r.json', folder)
+    words, unseen = launches.prepare(['mpirun', './app'], folder / 'r.json', folder)
     assert words == ['mpirun', './app'] and 'with the rights of another' in unseen
 
 
 def test_another_file_is_not_removed(folder):
     with pytest.raises(AssayError, match='hosts is not a report of the witness'):
-        program.remove_earlier(folder / 'hosts')
+        launches.remove_earlier(folder / 'hosts')
     (folder / 'r.json').write_text('{"schema": 2, "witness": "0.1"}')
     (folder / 'r.json.lines').write_text('{}')
-    program.remove_earlier(folder / 'r.json')
+    launches.remove_earlier(folder / 'r.json')
     assert not [*folder.glob('r.json*')]
     with pytest.raises(AssayError, match='cannot be written there'):
-        program.remove_earlier(folder / 'lost' / 'r.json')
+        launches.remove_earlier(folder / 'lost' / 'r.json')
 
 
 @pytest.mark.parametrize(
@@ -272,14 +272,14 @@ def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):
     monkeypatch.setenv('LD_PRELOAD', f'/users/tool.so:{program.paths.BUILDS}/launch-1.so')
     monkeypatch.setenv('ASSAY_WITNESS_LAUNCH', 'x')
     for words in (['mpirun', '--version'], ['mpirun', '-n', '2', './lost']):
-        assert program.launch(words, folder / 'r.json', folder) == words
+        assert launches.launch(words, folder / 'r.json', folder) == words
     assert (os.environ['LD_PRELOAD'], 'ASSAY_WITNESS_LAUNCH' in os.environ) == (
         '/users/tool.so',
         False,
     )
-    (told,) = program.problems_of_launches(folder)
+    (told,) = launches.problems_of_launches(folder)
     assert told.startswith('mpirun -n 2 ./lost: no program was found')
-    assert not program.launches(folder)
+    assert not launches.launches(folder)
 
 
 @pytest.fixture(scope='module')
@@ -288,7 +288,7 @@ def launch_library(tmp_path_factory):
         pytest.skip('no C compiler')
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(program.paths, 'BUILDS', tmp_path_factory.mktemp('builds'))
-        return program.build_launch_library()
+        return launches.build_launch_library()
 
 
 @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ def test_launchers_of_a_script_are_caught(folder, launch_library, script, launch
         'PATH': os.environ['PATH'],
         'LD_PRELOAD': str(launch_library),
         'ASSAY_WITNESS_LAUNCH': str(command),
-        'ASSAY_WITNESS_LAUNCHERS': ':'.join(program._NAMES),
+        'ASSAY_WITNESS_LAUNCHERS': ':'.join(program.LAUNCHERS),
     }
     done = subprocess.run(
         ['sh', '-c', script], env=environment, capture_output=True, text=True, cwd=folder
@@ -348,7 +348,7 @@ def test_a_launcher_is_started_with_its_words(folder):
     """By the command that the library calls; what is asked of it is answered by itself."""
     (folder / 'mpirun').write_text('#!/bin/sh\necho "$0 $*"\n')
     (folder / 'mpirun').chmod(0o755)
-    variables = program._for_launchers(folder / 'r.json', folder)
+    variables = launches._for_launchers(folder / 'r.json', folder)
     command = ['sh', variables['ASSAY_WITNESS_LAUNCH'], './mpirun', '--version']
     assert subprocess.check_output(command, text=True) == './mpirun --version\n'
 
@@ -361,5 +361,5 @@ def test_a_launcher_is_started_with_its_words(folder):
     ],
 )
 def test_ranks_that_did_not_find_each_other(folder, options, ranks, is_told):
-    told = program.alone(f'srun {options} ./app -n 4', ranks)
+    told = launches.alone(f'srun {options} ./app -n 4', ranks)
     assert bool(told) is is_told and (not told or 'srun was asked for 2 ranks' in told)

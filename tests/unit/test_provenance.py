@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from assay import AssayError, paths
-from assay.commands import provenance as provenance_command
+from assay.commands import history as history_commands
 from assay.machine import provenance
 
 
@@ -122,7 +122,7 @@ def a_report(path, **facts):
 
 
 def test_facts_are_shown_for_cases_that_ran(tmp_path, capsys):
-    provenance_command.provenance(str(a_report(tmp_path / 'now.json')))
+    history_commands.provenance(str(a_report(tmp_path / 'now.json')))
     shown = capsys.readouterr().out
     assert re.search(r'Ring .*  job 12 on n\[1-2\]\n +by +spack\n +mpi +mpich@4\.3\.2\n', shown)
     assert re.search(r'\n +ran_mpi +MPICH Version: 4\.3\.2 \(/x/libmpi\.so\.12\)\n', shown)
@@ -134,34 +134,34 @@ def test_two_reports_show_the_difference_only(tmp_path, capsys):
     before = {'ran_variables': 'FI_PROVIDER=tcp', 'jobid': '7', 'job_nodelist': ['n3']}
     then = a_report(tmp_path / 'then.json', built_mpi='mpich@4.3.1', **before)
     now = a_report(tmp_path / 'now.json')
-    provenance_command.provenance(str(then), str(now), name='Ring')
+    history_commands.provenance(str(then), str(now), name='Ring')
     shown = capsys.readouterr().out
     assert re.search(r'mpi +mpich@4\.3\.1 -> mpich@4\.3\.2', shown)
     assert re.search(r'UCX_TLS +- -> self sm', shown)
     assert 'spack' not in shown and 'FI_PROVIDER' not in shown
     assert '1 of 1 cases were built or ran otherwise' in shown
-    provenance_command.provenance(str(then), str(now), as_json=True)
+    history_commands.provenance(str(then), str(now), as_json=True)
     (case,) = json.loads(capsys.readouterr().out)
     assert case['case'].startswith('Ring') and case['where'] == 'job 12 on n[1-2]'
     assert case['facts']['mpi'] == 'mpich@4.3.1 -> mpich@4.3.2' and 'by' not in case['facts']
-    provenance_command.provenance(str(now), str(now), name='Ring')
+    history_commands.provenance(str(now), str(now), name='Ring')
     assert capsys.readouterr().out == '0 of 1 cases were built or ran otherwise\n'
 
 
 def test_what_nobody_knows_of_a_node_is_no_change(tmp_path, capsys):
     then = a_report(tmp_path / 'then.json', ran_on_kernel='6.1.0', ran_on_smt='', ran_on_boost='on')
     now = a_report(tmp_path / 'now.json', ran_on_kernel='6.5.0', ran_on_smt='on', ran_on_boost='')
-    provenance_command.provenance(str(then), str(now), name='Ring')
+    history_commands.provenance(str(then), str(now), name='Ring')
     shown = capsys.readouterr().out
     assert re.search(r'\n +ran_on_kernel +6\.1\.0 -> 6\.5\.0\n', shown)
     assert 'smt' not in shown and 'boost' not in shown
-    provenance_command.provenance(str(now), name='Ring')
+    history_commands.provenance(str(now), name='Ring')
     assert 'boost' not in capsys.readouterr().out
 
 
 def test_nothing_that_matches_is_an_error(tmp_path):
     with pytest.raises(AssayError, match='no case that ran matches'):
-        provenance_command.provenance(str(a_report(tmp_path / 'now.json')), name='Halo')
+        history_commands.provenance(str(a_report(tmp_path / 'now.json')), name='Halo')
 
 
 @pytest.fixture

@@ -246,7 +246,7 @@ CHECK = """
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import performance_function, sanity_function
-from assay.checks.provenance_fields import Attributed
+from assay.checks.judged import Attributed
 
 @rfm.simple_test
 class Toy(rfm.RunOnlyRegressionTest):

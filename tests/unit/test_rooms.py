@@ -27,7 +27,7 @@ FLOORS = [
     ('machine', 'witness'),
     ('programs', 'mpis', 'locks', 'files', 'quantities'),
     ('paths', ''),
-    ('text', 'spelling', 'cpus'),
+    ('text',),
 ]
 HEIGHT = {room: -floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 

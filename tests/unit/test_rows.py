@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from assay.commands import provenance
+from assay.commands import history
 from assay.report import witness
 from assay.report.console import MOST_ROWS, print_table, sparkline
 from assay.report.html.page import page, page_of_job
@@ -75,7 +75,7 @@ def test_a_job_of_no_ranks_is_none(tmp_path):
 @pytest.mark.parametrize('count', COUNTS)
 def test_lines_of_text(capsys, golden_report, count):
     assert len(sparkline(range(count), [1.0] * count, count, 40)) == min(count, 40)
-    provenance._show({'case': (('name', 'value'),) * count}, {}, as_json=False)
+    history._show_facts({'case': (('name', 'value'),) * count}, {}, as_json=False)
     assert capsys.readouterr().out.count('value') == count
     few = filled(golden_report, min(count, 60))
     assert len(matrix(run_of(few).cases, 100)) <= 40

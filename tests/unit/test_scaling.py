@@ -2,15 +2,18 @@
 
 import pytest
 
-from assay.programs.scaling import (
+from assay.programs.sizes import (
+    SIZES,
+    Memory,
     Point,
     balance_figures,
     factorisations,
+    last_level_caches,
     scaling_figures,
     scaling_points,
     sizes_up_to,
+    working_set,
 )
-from assay.programs.sizes import SIZES, Memory, last_level_caches, working_set
 
 GIB = 1 << 30
 

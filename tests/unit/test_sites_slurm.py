@@ -52,7 +52,7 @@ def test_a_site(site, tmp_path, monkeypatch):
     assert seen.left_out == expect.get('left_out', {})
     asked = tmp_path / 'slurm' / 'calls'
     calls = len(asked.read_text().splitlines()) if asked.exists() else 0
-    assert calls <= expect.get('calls', 4)
+    assert calls <= expect.get('calls', 4), 'see `calls` of site.yaml'
     if 'job' in expect:
         assert job_of(seen, expect['job'], tmp_path, monkeypatch) == expect['job']['comes']
 

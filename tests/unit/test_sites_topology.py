@@ -3,12 +3,12 @@
 import pytest
 from reframe.core.systems import ProcessorInfo
 
-from assay.cpus import parse_cpus
 from assay.discovery.draft import usable_processor
 from assay.discovery.node import NodeFacts
 from assay.layout.launchers import WORDS
 from assay.layout.layouts import LAYOUTS, DoesNotFitError, NodeShape, layout_of
 from assay.machine.topology import core_count, domain_count, of_processor, read_topology
+from assay.text import parse_cpus
 from machines import lay, record
 from sites import sites
 

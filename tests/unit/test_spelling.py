@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.spelling import did_you_mean, similar, unknown
+from assay.text import did_you_mean, similar, unknown
 
 
 def test_names_that_are_spelled_alike():

@@ -21,8 +21,7 @@ from assay.files import explained
 from assay.job.launch import OF_WITNESS
 from assay.layout.layouts import LAYOUTS
 from assay.programs.figure import Quantity, declared
-from assay.spelling import did_you_mean, similar, unknown
-from assay.text import plain
+from assay.text import did_you_mean, plain, similar, unknown
 
 Statistic = Literal['median', 'minimum', 'maximum', 'mean']
 Direction = Literal['higher', 'lower']

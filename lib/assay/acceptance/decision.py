@@ -16,7 +16,7 @@ from typing import Literal
 from assay.acceptance.contract import Commitment, Contract
 from assay.acceptance.screenings import ScreeningStatus
 from assay.results.rows import number
-from assay.spelling import many
+from assay.text import many
 
 Word = Literal['met', 'missed', 'undecided', 'waived']
 

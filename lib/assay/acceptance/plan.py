@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc, ndtr
 
 from assay.acceptance.contract import MOST_RUNS, Commitment, Contract, Risks
-from assay.acceptance.setup import SelectedCase
+from assay.acceptance.run import SelectedCase
 from assay.results.case_history import CaseHistory
 from assay.results.figure_series import FigureKey, learn_past, measured
 from assay.results.history import History
 from assay.results.statistics.spread import history_variance, moderated
 from assay.results.unchanged import mostly_good, unchanged, usual
-from assay.spelling import many
+from assay.text import many
 
 Floats = NDArray[np.float64]
 

@@ -25,8 +25,7 @@ from assay.programs.figure import Figure
 from assay.results.cases import Case, Run
 from assay.results.cases import CaseFigure as Reported
 from assay.results.rows import is_beyond, is_number
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 from assay.witness.disturbance import by_others
 from assay.witness.report import Report as Witnessed
 

@@ -29,8 +29,7 @@ from assay.screening.measured import Screening, read
 from assay.screening.nodes import FEWEST_PEERS
 from assay.screening.verdict import ScreeningVerdict, judge
 from assay.screening.where import choose
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

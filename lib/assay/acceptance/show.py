@@ -20,8 +20,7 @@ from assay.acceptance.status import Status
 from assay.files import explained, read_bounded, write_whole
 from assay.report.console import console, percent, print_line, print_table
 from assay.results.rows import number
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 _ASKED = '<commitment|<statistic|asked|spread|<known from|a run'
 _STANDS = '<commitment|<statistic|value|asked|margin|spread|<word'

@@ -40,8 +40,7 @@ from assay.acceptance.status import Status, status_of
 from assay.files import read_bounded
 from assay.results.cases import Run
 from assay.results.reframe_report import as_run
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 #: Sentences of one kind that are shown; JSON has all.
 _MOST = 20

@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from assay import AssayError, paths
 from assay.mpis.family import Entry, Expression, Variables, problems
-from assay.spelling import unknown
+from assay.text import unknown
 
 CATALOGUE = paths.ROOT / 'tests' / 'faults' / 'catalogue'
 

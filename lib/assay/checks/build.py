@@ -16,7 +16,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function
 from reframe.core.exceptions import BuildError, ReframeError
 
 from assay import AssayError, paths, say
-from assay.checks.waiting import IN_QUEUE, KeepsTimeLimit, TakesTurns
+from assay.checks.cases import IN_QUEUE, KeepsTimeLimit, TakesTurns
 from assay.config.environments import MORE_FLAGS, OTHER_SOURCES, OURS
 from assay.config.scales import nodes_of, scales_in
 from assay.job.ending import ONLY_ONCE, cut_short

@@ -1,17 +1,24 @@
-"""Which cases of a check there are: where each can run, and the modes that it is in."""
+"""Which cases of a check there are: where each can run, and the modes that it is in; what each
+waits for before its job, and how long that may take.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from functools import cache
 from itertools import takewhile
 
 import reframe.core.runtime as rt
-from reframe.core.builtins import parameter, run_after
+from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import ReframeError, ReframeFatalError
 from reframe.core.pipeline import RegressionTestPlugin
+from reframe.utility.typecheck import Duration
 
+from assay import say
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import PARTS, PREFIX, SCALES, is_at_most, scales_in
+from assay.running import runs, turn
 
 _CATALOGUE = load_catalogue()
 
@@ -134,3 +141,41 @@ class HasCases(RegressionTestPlugin):
         if self.local:
             where = self.current_partition.fullname
             raise ReframeError(f'{where} has a scheduler and a launcher: leave out local=yes')
+
+
+#: The longest that a job may wait in a queue, where one that can never start waits for ever. `assay
+#: run` tells the scheduler's reason meanwhile.
+IN_QUEUE = '24h'
+
+
+class TakesTurns(RegressionTestPlugin):
+    """A check whose jobs measure no other run's."""
+
+    @run_before('compile')
+    @run_before('run')
+    def wait_for_turn(self) -> None:
+        if not self.is_dry_run() and turn.is_needed(rt.runtime().site_config):
+            _take_turn()
+
+
+@cache
+def _take_turn() -> None:
+    """Once for this process, unless the command that started it has the turn for it."""
+    if turn.VARIABLE not in os.environ:
+        turn.take(f'run {runs.this().folder.name}', say)
+
+
+class KeepsTimeLimit(RegressionTestPlugin):
+    """A check whose jobs, and builds as jobs, ask for no more time than their partition has.
+
+    A scheduler may let a job that asks for more wait for ever.
+    """
+
+    @run_after('setup')
+    def keep_time_limit(self) -> None:
+        if not self.current_partition.time_limit:
+            return
+        most = Duration.__rfm_cast_str__(self.current_partition.time_limit)
+        for name in ('time_limit', 'build_time_limit'):
+            if (asked := getattr(self, name)) and asked > most:
+                setattr(self, name, most)

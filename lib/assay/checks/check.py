@@ -13,13 +13,11 @@ from reframe.core.builtins import fixture, required, run_after
 from reframe.core.exceptions import JobError, PerformanceError, ReframeError
 
 from assay.checks.build import BuildSources
-from assay.checks.cases import HasCases
-from assay.checks.judged import IsJudged
+from assay.checks.cases import IN_QUEUE, HasCases, KeepsTimeLimit, TakesTurns
+from assay.checks.judged import Attributed, IsJudged
 from assay.checks.launching import IsStarted
 from assay.checks.leftovers import TellsLeftovers
-from assay.checks.provenance_fields import Attributed
 from assay.checks.remeasure import IsMeasuredAgain
-from assay.checks.waiting import IN_QUEUE, KeepsTimeLimit, TakesTurns
 
 
 # ReFrame runs the hooks of the last base first. Only a special class may replace a phase.

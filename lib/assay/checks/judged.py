@@ -1,9 +1,13 @@
-"""How the job of a check is judged: first what it was, then its figures."""
+"""How the job of a check is judged: first what it was, then its figures, each with what it tells of
+itself: what was built, and what it ran with.
+"""
 
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import reframe.utility.sanity as sn
@@ -12,19 +16,22 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import ReframeError, SanityError
 from reframe.core.pipeline import RegressionTestPlugin
 
-from assay import say
+from assay import say, witness
+from assay.checks.build import BuildSources
 from assay.config import references
 from assay.config.reference_files import ReferencesError
 from assay.job.ending import EndedJob, cut_short
 from assay.job.launch import Launch, LaunchError, tell_names, witnessed_in
 from assay.layout.layouts import GIVEN, unusual
 from assay.machine.job_states import PREEMPTED
+from assay.machine.provenance import Provenance, suite_commit
 from assay.machine.slurm import SCHEDULERS
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.results.cases import NO_EVIDENCE
-from assay.text import plain
+from assay.text import as_field, plain
 from assay.witness.disturbance import disturbed, taken_by_others
 from assay.witness.profile import slowest_ranks
+from assay.witness.settings import facts, machine_facts
 
 
 class IsJudged(RegressionTestPlugin):
@@ -217,3 +224,78 @@ class IsJudged(RegressionTestPlugin):
                 'nothing was proved or held to a reference: leave out --skip-sanity-check and '
                 '--skip-performance-check'
             )
+
+
+class Attributed(RegressionTestPlugin):
+    """A check whose every figure tells what was measured: fields of reports and of the perflog.
+
+    ``built_*`` is what the program was made from, ``ran_*`` what the job ran with, and ``ran_on_*``
+    what its nodes are, as the witness saw it. The job's id and nodes are ReFrame's own.
+    """
+
+    # What the bases beside it give: for mypy only.
+    build: BuildSources
+    if TYPE_CHECKING:
+
+        @property
+        def launch(self) -> Launch: ...
+
+    built_by: str = variable(str, value='', loggable=True)
+    built_spec: str = variable(str, value='', loggable=True)
+    built_hash: str = variable(str, value='', loggable=True)
+    built_compiler: str = variable(str, value='', loggable=True)
+    built_flags: str = variable(str, value='', loggable=True)
+    built_mpi: str = variable(str, value='', loggable=True)
+    built_blas: str = variable(str, value='', loggable=True)
+    built_target: str = variable(str, value='', loggable=True)
+    ran_mpi: str = variable(str, value='', loggable=True)
+    ran_modules: str = variable(str, value='', loggable=True)
+    ran_variables: str = variable(str, value='', loggable=True)
+    ran_settings: str = variable(str, value='', loggable=True)
+    ran_on_kernel: str = variable(str, value='', loggable=True)
+    ran_on_processor: str = variable(str, value='', loggable=True)
+    ran_on_microcode: str = variable(str, value='', loggable=True)
+    ran_on_governor: str = variable(str, value='', loggable=True)
+    ran_on_boost: str = variable(str, value='', loggable=True)
+    ran_on_smt: str = variable(str, value='', loggable=True)
+    ran_on_huge_pages: str = variable(str, value='', loggable=True)
+    ran_on_numa_balancing: str = variable(str, value='', loggable=True)
+    suite_commit: str = variable(str, value='', loggable=True)
+
+    @property
+    def provenance(self) -> Provenance:
+        """Of the program that the job runs; a check that does not build it says otherwise."""
+        return self.build.provenance
+
+    @run_before('run')
+    def tell_provenance(self) -> None:
+        if self.is_dry_run():
+            return  # nothing was built
+        for name, value in asdict(self.provenance).items():
+            setattr(self, f'built_{name}', value)
+        self.suite_commit = suite_commit()
+
+    @property
+    def ran(self) -> witness.Report:
+        """What the witness saw of the job's program; of several of one that stands for all."""
+        return self.launch.witnessed
+
+    @run_after('sanity')
+    def tell_what_ran(self) -> None:
+        if self.is_dry_run():
+            return
+        report, environment = self.ran, self.current_environ
+        version, _, _ = report.mpi.library.partition(',')
+        variables = report.variables()
+        # Without a modules system in the job, those that ReFrame loaded for it.
+        modules = variables.pop('LOADEDMODULES', '') or ':'.join(environment.modules)
+        settings = ' '.join(f'{name}={shlex.quote(value)}' for name, value in variables.items())
+        self.ran_mpi = as_field(f'{" ".join(version.split())} ({report.mpi.path})')
+        self.ran_modules, self.ran_variables = as_field(modules), as_field(settings)
+        for name, value in machine_facts(report).items():
+            setattr(self, f'ran_on_{name}', as_field(value))
+        given = (shlex.quote(f'{name}={value}') for name, value in facts(report).items())
+        self.ran_settings = as_field(' '.join(given))
+        claimed = str(environment.extras.get('version', ''))
+        if claimed and (fault := witness.verify_version(report, claimed, environment.name)):
+            raise SanityError(fault)

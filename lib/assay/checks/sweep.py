@@ -18,7 +18,7 @@ from assay.job.launch import WITNESS, LaunchError, apart
 from assay.layout.layouts import Placement
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity
-from assay.programs.scaling import (
+from assay.programs.sizes import (
     Point,
     balance_figures,
     factorisations,

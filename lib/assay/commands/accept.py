@@ -44,8 +44,8 @@ def plan(
     from assay.acceptance import show
     from assay.acceptance.plan import plan as make
     from assay.acceptance.plan import seconds, spreads
+    from assay.acceptance.run import UNDECIDED, prepared, refusing
     from assay.acceptance.screenings import place
-    from assay.acceptance.setup import UNDECIDED, prepared, refusing
     from assay.results.case_history import case_histories
     from assay.results.history import load
 
@@ -102,9 +102,16 @@ def run(
       assay accept run contract.yaml --folder acceptance -J reservation=acceptance
     """
     from assay.acceptance import show
-    from assay.acceptance.run import Measuring, allowed, assert_no_variables, opened
+    from assay.acceptance.run import (
+        UNDECIDED,
+        Measuring,
+        allowed,
+        assert_no_variables,
+        opened,
+        prepared,
+        refusing,
+    )
     from assay.acceptance.screenings import assert_screened, place
-    from assay.acceptance.setup import UNDECIDED, prepared, refusing
     from assay.running.selection import Listed
 
     with refusing():
@@ -145,7 +152,7 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
     from assay.acceptance import show
     from assay.acceptance.archive import find
     from assay.acceptance.contract import read_contract
-    from assay.acceptance.setup import refusing
+    from assay.acceptance.run import refusing
     from assay.acceptance.status import status_in
 
     with refusing():
@@ -173,7 +180,7 @@ def report(folder: FolderArgument) -> None:
     from assay.acceptance import show
     from assay.acceptance.archive import find
     from assay.acceptance.contract import read_contract
-    from assay.acceptance.setup import refusing
+    from assay.acceptance.run import refusing
     from assay.acceptance.show import write
     from assay.acceptance.status import status_in
 

@@ -1,14 +1,19 @@
-"""The commands on stored runs: list, remove, compare, follow, explain, export and show them."""
+"""The commands on stored runs: list, remove, compare, follow, explain, export and show them, and
+learn references from them.
+"""
 
 from __future__ import annotations
 
+import json
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from assay import AssayError
+from assay import AssayError, paths
 from assay.commands.options import (
+    PERCENT,
     AllRowsOption,
     CasesOption,
     DryRunOption,
@@ -18,6 +23,12 @@ from assay.commands.options import (
     OutputOption,
     StoredSystemOption,
 )
+from assay.text import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assay.results.cases import Facts
 
 
 def history(
@@ -325,3 +336,155 @@ def report(
     runs = choose(stored, words, system)
     write_stored(output, stored, runs)
     print(f'report: {output}')
+
+
+def baseline(
+    words: Annotated[
+        str, typer.Argument(metavar='RUNS', help='Which runs: as in `assay history`.')
+    ],
+    system: StoredSystemOption = None,
+    cases: CasesOption = '',
+    figures: FiguresOption = '',
+    worst: Annotated[
+        float,
+        typer.Option(
+            metavar='PERCENT',
+            parser=PERCENT,
+            help='Flag bounds that are further from the value; 25% by default.',
+            show_default=False,
+        ),
+    ] = 0.25,
+    accept: Annotated[
+        bool,
+        typer.Option('--accept', help='Take figures that missed their reference, too.'),
+    ] = False,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Write the references of a system from good runs.
+
+    RUNS are at least 10 sessions, on several occasions. Each figure gets the value that it had, and
+    bounds that one run in a hundred misses by chance with any of all figures. References that
+    somebody wrote by hand, and all comments, stay as they are. A figure that has too few values, is
+    not steady, or missed its reference in one of the runs, is refused, and keeps the reference that
+    it had. After a change that is wanted, such as a new MPI, --accept takes what missed it.
+
+    Examples:
+
+    \b
+      assay baseline 2026-11-01..2026-11-20 --dry-run
+      assay baseline accepted --system example-slurm -n 'Ring .*%fabric=shm'
+    """
+    from assay.config.learned import (
+        assert_right,
+        faultless,
+        known,
+        read_text,
+        replace_text,
+        written,
+    )
+    from assay.config.reference_files import LEARNED
+    from assay.report.history import file_change, show_baseline
+    from assay.report.terminal import warn
+    from assay.results.baseline import of_the_past, propose, system_of
+    from assay.results.figure_series import measured
+    from assay.results.history import load
+    from assay.results.run_selectors import choose, choose_figures
+
+    stored = load()
+    warn(stored.notices())
+    chosen = choose(stored, words, system)
+    runs = of_the_past(chosen)
+    hand = paths.REFERENCES / f'{system_of(runs)}.yaml'
+    path = hand.parent / LEARNED / hand.name
+    text = read_text(path)
+    before, by_hand = known(text, path), faultless(read_text(hand), hand)
+    found = choose_figures(measured(stored.figures(runs)), cases, figures)
+    proposal = propose(found, before, worst, accept, paths.REFERENCES, paths.CHECKS)
+    result = written(before, path, proposal.learned, by_hand)
+    if result.added:
+        assert_right(result.text, path)
+        if dry_run:
+            print(file_change(path, text, result.text), end='')
+        elif result.text != text:
+            replace_text(path, text, result.text)
+    show_baseline(proposal, result, path, worst, dry_run, len(chosen) - len(runs))
+
+
+def provenance(
+    words: Annotated[
+        str, typer.Argument(metavar='[RUNS]', help='Which run, as in `assay history`.')
+    ] = 'last',
+    after: Annotated[
+        str,
+        typer.Argument(
+            metavar='[AFTER]',
+            help='A run that came after it: print only the differences.',
+            show_default=False,
+        ),
+    ] = '',
+    name: CasesOption = '',
+    system: StoredSystemOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what each case was built from, and what it ran with.
+
+    RUNS and AFTER are chosen as in `assay history`; the newest of several counts. The job and its
+    nodes are printed beside the case, but not compared.
+
+    Examples:
+
+    \b
+      assay provenance -n Ring
+      assay provenance last~1 last
+      assay provenance old-report.json last -n 'MiniFE.*mpich'
+    """
+    from assay.results.history import load
+    from assay.results.provenance import changed_facts, facts_by_case, where_by_case
+    from assay.results.run_selectors import choose, of_cases
+
+    stored, is_chosen = load(), of_cases(name)
+    try:
+        chosen = [choose(stored, one, system)[-1] for one in (words, after) if one]
+    except AssayError as error:
+        if after or words == 'last':
+            raise
+        raise AssayError(f'{error} To choose cases by name: -n {shlex.quote(words)}') from None
+    runs = [stored.run_of(one) for one in chosen]
+    facts = [facts_by_case(run, is_chosen) for run in runs]
+    now, where = facts[-1], where_by_case(runs[-1])
+    if not now:
+        raise AssayError(f'no case that ran matches -n {name!r} in {after or words}.')
+    if not after:
+        _show_facts(now, where, as_json)
+        return
+    then = facts[0]
+    if not (both := [case for case in now if case in then]):
+        raise AssayError(f'{words} has no case that matches -n {name!r} and ran in both.')
+    changed = {case: changed_facts(then[case], now[case]) for case in both}
+    _show_facts({case: lines for case, lines in changed.items() if lines}, where, as_json)
+    if not as_json:
+        print(
+            f'{sum(map(bool, changed.values()))} of {len(both)} cases were built or ran otherwise'
+        )
+
+
+def _show_facts(facts: Mapping[str, Facts], where: Mapping[str, str], as_json: bool) -> None:
+    """Print what cases were measured with; those that share it stand together, but for JSON.
+
+    :param where: where each ran.
+    """
+    if as_json:
+        rows = [
+            {'case': case, 'where': where.get(case), 'facts': dict(lines)}
+            for case, lines in facts.items()
+        ]
+        print(json.dumps(rows, indent=2))
+        return
+    cases: dict[Facts, list[str]] = {}
+    for case, lines in facts.items():
+        cases.setdefault(lines, []).append(f'{case}  {where.get(case, "")}'.rstrip())
+    for lines, names in cases.items():
+        print(*names, sep='\n')
+        width = max((len(name) for name, _ in lines), default=0)
+        for name, value in lines:
+            print(f'    {name:{width}} {plain(value or "-")}')

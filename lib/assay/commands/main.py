@@ -17,23 +17,29 @@ from typing import Annotated
 
 import typer
 
-from assay import AssayError, __version__, paths, say
+from assay import AssayError, __version__, paths
 from assay.commands import accept as accept_command
 from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
 from assay.commands import spack as spack_command
 from assay.commands import witness as witness_command
-from assay.commands.baseline import baseline
 from assay.commands.compare_settings import compare_settings
 from assay.commands.culprit import culprit
-from assay.commands.doctor import doctor
-from assay.commands.history import compare_runs, export, forget, history, report, trend, triage
-from assay.commands.init import init
+from assay.commands.history import (
+    baseline,
+    compare_runs,
+    export,
+    forget,
+    history,
+    provenance,
+    report,
+    trend,
+    triage,
+)
+from assay.commands.init import doctor, init
 from assay.commands.nightly import nightly
 from assay.commands.options import SystemOption
 from assay.commands.place import place
-from assay.commands.provenance import provenance
-from assay.commands.renamed import renewed
 from assay.commands.run import run
 from assay.commands.screen import screen
 from assay.commands.tune import tune
@@ -165,9 +171,7 @@ def main() -> None:
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, _stop)
     try:
-        words, notices = renewed(sys.argv[1:])
-        for notice in notices:
-            say(notice)
+        words = sys.argv[1:]
         code = _with_one_command(words)(words, standalone_mode=False)
         sys.stdout.flush()  # what fails only when Python ends has no sentence
     except OSError as error:

@@ -12,7 +12,7 @@ from assay import AssayError
 from assay.commands.options import CasesOption, JsonOption, OutputOption, StoredSystemOption
 
 if TYPE_CHECKING:
-    from assay.placing.sat import Sat
+    from assay.placing.show import Sat
     from assay.placing.turns import Turns
     from assay.witness.report import Report
 
@@ -70,15 +70,14 @@ def place(
       assay place witness.json --for slurm -- srun -n 64 ./app
       assay place witness.json --for slurm --check after.json
     """
-    from assay.cpus import parse_cpus
     from assay.files import write_whole
     from assay.placing import files, show, turns
     from assay.placing.costs import costs_of
     from assay.placing.plan import LEAST, plan
-    from assay.placing.sat import sat
+    from assay.placing.show import sat
     from assay.report.console import console, print_line
     from assay.results.history import load
-    from assay.spelling import unknown
+    from assay.text import parse_cpus, unknown
 
     if launcher is not None and launcher not in files.LAUNCHERS:
         raise AssayError(f'--for {launcher}: {unknown(launcher, "launcher", files.LAUNCHERS)}')

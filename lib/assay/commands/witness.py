@@ -124,7 +124,8 @@ def run(
       assay witness run -o after.json -- srun -n 64 ./program
       assay witness before.json after.json
     """
-    from assay.running.program import launches, prepare, problems_of_launches, run_passing_signals
+    from assay.running.launches import launches, prepare, problems_of_launches
+    from assay.running.program import run_passing_signals
 
     report = output.absolute()
     try:
@@ -168,7 +169,7 @@ def _tell(report: Path, words: str, is_one_of_many: bool, picture: Path | None) 
     """
     from assay.report.console import console, print_line
     from assay.report.witness import show_answer
-    from assay.running.program import alone, keep_lines
+    from assay.running.launches import alone, keep_lines
     from assay.witness.reading import WitnessError, read_witness
 
     out = console(errors=True)

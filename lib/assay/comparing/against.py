@@ -37,7 +37,7 @@ from assay.running.reframe_options import Given
 from assay.running.selection import Listed, leaving_out
 from assay.running.session import Suite
 from assay.running.supervise import noted
-from assay.spelling import many
+from assay.text import many
 
 #: The purpose of rounds in the history: their cases were chosen for looking bad, and teach nothing.
 PURPOSE = 'against'

@@ -47,7 +47,7 @@ from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.setting import ENVIRONMENT
 from assay.running.supervise import noted
-from assay.spelling import many, unknown
+from assay.text import many, unknown
 from assay.witness.disturbance import NOTICEABLE
 
 if TYPE_CHECKING:

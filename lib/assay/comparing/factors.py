@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
 from assay.files import explained
-from assay.machine.git import git
-from assay.machine.provenance import flag_kind, suite_commit
+from assay.machine.provenance import flag_kind, git, suite_commit
 from assay.machine.slurm import SCHEDULERS
 from assay.mpis import FAMILIES
 from assay.results.diff.causes import Fact

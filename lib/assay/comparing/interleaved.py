@@ -33,8 +33,7 @@ from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.setting import Settings
 from assay.running.supervise import noted
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 #: So many times what others disturbed is measured again at once; what they still do is left out.
 AGAIN = 2

@@ -18,7 +18,7 @@ from assay.config.reference_files import (
     read,
     unused,
 )
-from assay.spelling import unknown
+from assay.text import unknown
 
 
 def lint(checks: Path, references: Path) -> list[str]:

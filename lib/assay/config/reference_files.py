@@ -16,7 +16,7 @@ import yaml
 from assay import AssayError
 from assay.files import explained
 from assay.programs.figure import Figure
-from assay.spelling import unknown
+from assay.text import unknown
 
 
 @dataclass(frozen=True)

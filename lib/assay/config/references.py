@@ -24,7 +24,7 @@ from assay.config.reference_files import (
 )
 from assay.config.scales import PARTS, SCALES, scales_in
 from assay.programs.figure import Figure
-from assay.spelling import unknown
+from assay.text import unknown
 from assay.witness.profile import STARTUP
 
 

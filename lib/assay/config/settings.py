@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay import AssayError, locks, paths
-from assay.spelling import did_you_mean, similar
+from assay.text import did_you_mean, similar
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

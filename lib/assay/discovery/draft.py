@@ -17,7 +17,7 @@ from assay.discovery.partitions import Partition, Seen, away_in_words, unlike
 from assay.discovery.probing import MPIRUN, Probed
 from assay.machine.mpi import Mpi
 from assay.machine.topology import of_processor
-from assay.spelling import many
+from assay.text import many
 
 #: What names the interface of UCX's TCP, and all devices that it may use.
 UCX_DEVICES = 'UCX_NET_DEVICES'

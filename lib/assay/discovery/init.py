@@ -27,7 +27,7 @@ from assay.results.cases import Case
 from assay.results.failures import is_good, reason, skipped
 from assay.results.runner import Runner, make_ready
 from assay.running import prepare, reframe_options, session
-from assay.spelling import many, unknown
+from assay.text import many, unknown
 
 
 def init_file(name: str | None) -> Path:

@@ -22,8 +22,7 @@ from assay.discovery.policies import (
     with_memory_of,
 )
 from assay.machine.slurm import Record, RefusedError, query, query_patiently, records
-from assay.spelling import many
-from assay.text import expand_nodes, fold_nodes
+from assay.text import expand_nodes, fold_nodes, many
 
 #: Nodes that differ by no more of their memory are of one type.
 ALIKE = 1.05

@@ -29,9 +29,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 
-from assay.cpus import as_list
 from assay.layout.launchers import WORDS
-from assay.spelling import many
+from assay.text import as_list, many
 from assay.witness.placement import (
     PlacedHost,
     Rank,

@@ -1,4 +1,4 @@
-"""What a program was built from: the same facts for each way to build it."""
+"""What a program was built from: the same facts for each way to build it. And Git."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from archspec.cpu import host
 
-from assay import paths
+from assay import AssayError, paths
 
 
 @dataclass(frozen=True)
@@ -140,3 +140,17 @@ tree = module_from_spec(_spec)
 _spec.loader.exec_module(tree)
 
 checksum = tree.checksum
+
+
+def git(needed_by: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Git to its end, whatever that is; its output is captured.
+
+    :param needed_by: the command of the suite that needs it.
+    :raises AssayError: if there is no Git.
+    """
+    try:
+        return subprocess.run(
+            ['git', *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+    except FileNotFoundError:
+        raise AssayError(f'git is not on PATH: `{needed_by}` needs it.') from None

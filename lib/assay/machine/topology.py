@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from assay.cpus import parse_cpus
+from assay.text import parse_cpus
 
 Cpus = frozenset[int]
 

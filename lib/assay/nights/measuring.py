@@ -40,7 +40,7 @@ from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.selection import leaving_out
 from assay.running.session import Suite
-from assay.spelling import many
+from assay.text import many
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

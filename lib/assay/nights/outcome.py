@@ -27,8 +27,7 @@ from assay.results.failures import disturbed_cases, failures
 from assay.results.statistics.series import ratio
 from assay.results.verdict import Verdict
 from assay.running import runs
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 Word = Literal['PASSED', 'WORSE', 'FAILED', 'UNDECIDED', 'DISTURBED']
 

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 
 from assay import AssayError
-from assay.cpus import as_list
 from assay.placing.plan import Plan
 from assay.running.program import read_line
+from assay.text import as_list
 
 #: How srun deals ranks, after its option -m.
 _WAY = re.compile(r'(?:block|cyclic|plane(?:=\d+)?|arbitrary|\*)((?::.*)?)')

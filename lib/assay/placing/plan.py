@@ -18,9 +18,8 @@ import numpy as np
 from assay import AssayError
 from assay.placing.costs import Costs
 from assay.placing.mapping import best_seats
-from assay.placing.problem import Floats, Problem
-from assay.placing.seats import DISTANCES, Numbers, Seats, seats_of
-from assay.spelling import many
+from assay.placing.problem import DISTANCES, Floats, Numbers, Problem, Seats, seats_of
+from assay.text import many
 from assay.witness.disturbance import disturbed, taken_by_others
 from assay.witness.profile import split
 from assay.witness.report import Process, Report
@@ -31,7 +30,7 @@ LEAST = 0.02
 UNKNOWN = 0.01
 #: By how much costs may be off, either way: those that were measured here, and those assumed.
 MEASURED, ASSUMED = 1.25, 3.0
-#: The node, by the levels of :class:`assay.placing.seats.Seats`.
+#: The node, by the levels of :class:`assay.placing.problem.Seats`.
 NODE = 2
 
 #: Calls that end when messages between two ranks have come and gone, which the matrix counts.

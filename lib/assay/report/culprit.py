@@ -14,8 +14,7 @@ from assay.results.diff.compared import Compared
 from assay.results.statistics.culprits import Answer
 from assay.results.statistics.series import ratio
 from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES
-from assay.spelling import many
-from assay.text import visible
+from assay.text import many, visible
 
 #: Answers and figures that are shown, and how likely an answer is at least.
 MOST, LEAST = 8, 0.01

@@ -39,8 +39,7 @@ from assay.results.statistics.comparison import Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import ratio
 from assay.results.time_spent import TimeSpent
-from assay.spelling import many
-from assay.text import plain, visible
+from assay.text import many, plain, visible
 
 #: In a narrow window the figure has one column, and what a cell of it is folded into has lines.
 _NAMES, _NARROW = ('<figure', '<case', '<environment'), ('<figure',)

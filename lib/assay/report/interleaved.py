@@ -9,8 +9,7 @@ from assay.comparing.sessions import Failing
 from assay.report import diff
 from assay.report.console import console, print_line
 from assay.report.diff_json import diff_as_object
-from assay.spelling import many
-from assay.text import visible
+from assay.text import many, visible
 
 #: What decides on what still looks worse.
 _DECIDES = 'more time (--within), fewer cases (-n) or a quieter machine may decide it'

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 from assay.results.cases import Case, is_no_evidence, parameters_of
 from assay.results.failures import is_good
 from assay.results.rows import Row, is_number, number, rows_of
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 if TYPE_CHECKING:
     from rich.text import Text

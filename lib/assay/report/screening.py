@@ -12,8 +12,7 @@ from assay.report.console import console, print_line
 from assay.screening.findings import ScreeningFinding
 from assay.screening.measured import Screening
 from assay.screening.verdict import ScreeningVerdict
-from assay.spelling import many
-from assay.text import fold_nodes, plain
+from assay.text import fold_nodes, many, plain
 
 #: What takes a node out of service, by ReFrame's name of the scheduler.
 _DRAIN = {

@@ -10,8 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from assay.report.console import console, height
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -11,8 +11,7 @@ from assay.report.console import FAR, as_change, console, print_line, print_tabl
 from assay.results.rows import is_number, number
 from assay.results.statistics.changes import FEWEST
 from assay.results.trend import RATE, FigureTrend, Found, Trend
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 if TYPE_CHECKING:
     from rich.console import Console

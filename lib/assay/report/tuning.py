@@ -12,8 +12,7 @@ from assay.mpis import FAMILIES
 from assay.report.console import as_change, as_interval, console, print_line, print_table
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.retest import Decision
-from assay.spelling import many
-from assay.text import visible
+from assay.text import many, visible
 from assay.tuning.choosing import Candidate
 from assay.tuning.measuring import Found, header
 

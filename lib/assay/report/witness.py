@@ -8,8 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assay.report.console import MOST_ROWS, in_seconds, percent, print_line, print_table
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -175,7 +174,7 @@ def show_ended(report: Report, out: Console, which: str = '') -> None:
 
 def show_placement(report: Report, out: Console) -> None:
     """Where each rank sat, and what its host has."""
-    from assay.cpus import as_list
+    from assay.text import as_list
 
     rows = [placement_row(process) for process in report.processes]
     print_table(
@@ -205,7 +204,7 @@ def show_placement(report: Report, out: Console) -> None:
 
 
 def placement_row(process: Process) -> list[object]:
-    from assay.cpus import as_list
+    from assay.text import as_list
     from assay.witness.placement import is_busy
 
     memory = process.memory.policy
@@ -317,7 +316,7 @@ def show_profile(report: Report, out: Console) -> None:
 
 def show_waits(report: Report, out: Console) -> None:
     """What the wall time went into, what could be won, and who is slowest."""
-    from assay.cpus import as_list
+    from assay.text import as_list
     from assay.witness.profile import figures, mean_shares, slowest, split
 
     job = figures(report)
@@ -413,7 +412,7 @@ SHARES = {
 
 def show_difference(one: Report, other: Report, out: Console) -> None:
     """What changed, then calls, figures and placement side by side."""
-    from assay.witness.changes import program_changes, setting_changes
+    from assay.witness.profile import program_changes, setting_changes
 
     changes = program_changes(one, other) + setting_changes(one, other)
     for report, name in ((one, 'first'), (other, 'second')):
@@ -527,7 +526,7 @@ def change(before: float, after: float) -> str:
 
 
 def compare_placement(one: Report, other: Report, out: Console) -> None:
-    from assay.cpus import as_list
+    from assay.text import as_list
 
     def seat(process: Process) -> tuple[object, ...]:
         return process.host, as_list(process.cores), as_list(process.numa)

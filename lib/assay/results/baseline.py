@@ -26,8 +26,7 @@ from assay.config.reference_files import (
 from assay.config.settings import system_file
 from assay.results.cases import Case, Run, parameters_of
 from assay.results.rows import BAD
-from assay.spelling import many, unknown
-from assay.text import expand_nodes, fold_nodes, plain
+from assay.text import expand_nodes, fold_nodes, many, plain, unknown
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import STARTUP
 

@@ -14,7 +14,7 @@ from assay.results.cases import Run
 from assay.results.perflogs import runs_of
 from assay.results.reframe_report import read_report
 from assay.results.verdict import Summary, summary
-from assay.spelling import many
+from assay.text import many
 
 if TYPE_CHECKING:
     import polars as pl

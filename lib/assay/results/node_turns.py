@@ -17,8 +17,7 @@ from assay.running.allocation import IN_USE, states_for, value_in, words_of
 from assay.running.node_choice import NodeChoice, Way
 from assay.running.runs import RunFolder
 from assay.running.session import Suite
-from assay.spelling import many
-from assay.text import expand_nodes, fold_nodes
+from assay.text import expand_nodes, fold_nodes, many
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

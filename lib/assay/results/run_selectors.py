@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 from assay import AssayError
 from assay.quantities import seconds_of
 from assay.results.history import History, StoredRun, of_file
-from assay.spelling import did_you_mean, many, similar
-from assay.text import plain
+from assay.text import did_you_mean, many, plain, similar
 
 if TYPE_CHECKING:
     from assay.results.figure_series import FigureKey, Measured

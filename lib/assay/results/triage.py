@@ -10,8 +10,7 @@ from assay.results.failures import failures
 from assay.results.history import History, StoredRun
 from assay.results.run_selectors import of_cases
 from assay.results.store import TriageCause, keep_cause
-from assay.spelling import unknown
-from assay.text import plain
+from assay.text import plain, unknown
 
 #: What can be behind a failure.
 CLASSES = ('hardware', 'network', 'mpi', 'scheduler', 'filesystem', 'suite', 'unknown')

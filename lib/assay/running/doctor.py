@@ -10,12 +10,10 @@ from collections.abc import Sequence
 from assay import AssayError, paths
 from assay.config import fabrics, settings
 from assay.config.fabrics import never_run
-from assay.cpus import as_list
 from assay.machine import mpi, topology, wheels
 from assay.machine.topology import usable_memory
 from assay.spack.tool import find_spack
-from assay.spelling import many
-from assay.text import plain
+from assay.text import as_list, many, plain
 from assay.vcluster import cluster
 
 SCHEDULERS = {'slurm': 'sbatch', 'pbs': 'qsub', 'flux': 'flux', 'lsf': 'bsub'}

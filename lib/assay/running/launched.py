@@ -10,7 +10,7 @@ from pathlib import Path
 if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # no traceback before the launcher is there
 
-from assay.running.program import launch
+from assay.running.launches import launch
 
 
 def as_it_was() -> None:

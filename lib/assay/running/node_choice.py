@@ -15,7 +15,7 @@ from random import SystemRandom
 from typing import Any, Literal, get_args
 
 from assay import AssayError
-from assay.spelling import unknown
+from assay.text import unknown
 
 #: The environment variable with the file.
 VARIABLE = 'ASSAY_CHOOSE_NODES'

@@ -5,8 +5,7 @@ that of the command. The program's word in the launcher's line gets a shell befo
 the witness to ``LD_PRELOAD`` and becomes the program: so the launcher and its helpers do not load
 it, whichever launcher it is, and what a user preloads is kept.
 
-A line without a launcher may start some: a job script, make, a driver. Into that a small library is
-preloaded (sources/witness/launch.c), by which each launcher that it starts comes here first.
+Launches that a line without a launcher may start are in :mod:`assay.running.launches`.
 """
 
 from __future__ import annotations
@@ -17,17 +16,14 @@ import itertools
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
 import stat
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 from assay import AssayError, locks, paths, say
@@ -35,20 +31,18 @@ from assay.machine import candidates
 from assay.machine.mpi import LAUNCHERS, Mpi, examine_mpi, find_mpis
 from assay.machine.provenance import checksum
 from assay.mpis import strangers
-from assay.witness.report import Report
-from assay.witness.sites import find_lines
 
 LIBRARY = 'libassay_witness.so'
 
 #: What users start MPI programs with; a suffix is of the MPI, as in ``mpirun.openmpi``.
-_NAMES = (
+LAUNCHERS = (
     *('mpirun', 'mpiexec', 'orterun', 'prterun', 'prun', 'srun', 'flux', 'aprun', 'jsrun'),
     *('ibrun', 'palsrun', 'mpirun_rsh'),
 )
-_LAUNCHERS = re.compile(rf'({"|".join(_NAMES)})([.-].*)?')
+_LAUNCHER = re.compile(rf'({"|".join(LAUNCHERS)})([.-].*)?')
 
 #: What starts a program in a container, in which the witness's file is not there.
-_CONTAINERS = {
+CONTAINERS = {
     *('apptainer', 'singularity', 'shifter', 'shifterimg', 'podman', 'podman-hpc', 'docker'),
     *('sarus', 'enroot', 'ch-run', 'pcocc-rs', 'bwrap', 'udocker', 'nerdctl'),
 }
@@ -133,7 +127,8 @@ _SCRIPT = (
 )
 
 
-def _for_report(report: Path) -> dict[str, str]:
+def for_report(report: Path) -> dict[str, str]:
+    """The variables by which the witness leaves a report there."""
     return {'ASSAY_WITNESS': 'profile,matrix,silent', 'ASSAY_WITNESS_REPORT': str(report)}
 
 
@@ -148,7 +143,7 @@ def read_line(words: Sequence[str]) -> Line:
     :raises AssayError: if there is none, or the line does not name it.
     """
     names = [Path(word).name for word in words]
-    launcher = next((n for n, name in enumerate(names) if _LAUNCHERS.fullmatch(name)), None)
+    launcher = next((n for n, name in enumerate(names) if _LAUNCHER.fullmatch(name)), None)
     if launcher is None or (launcher and names[0] not in _BEFORE):
         if not words or not _executable(words[0]):
             raise AssayError(f'there is no program {words[0] if words else ""!r} to run')
@@ -260,7 +255,7 @@ def _look_at_part(line: Line, place: int) -> Program:
     for number, word in enumerate(its):
         # Without a launcher the others are arguments of a script or of a driver.
         is_started = bool(line.launcher) or number == 0
-        if is_started and Path(word).name in _CONTAINERS:
+        if is_started and Path(word).name in CONTAINERS:
             name = Path(word).name
             return Program(unseen=f'{name} starts it in a container, where the witness is not')
         if not (file := _executable(word, line.programs[place])):
@@ -302,13 +297,13 @@ def _libraries(file: Path) -> tuple[list[Path], bool]:
 
 
 def _loaded_by(file: Path) -> tuple[list[Path], bool]:
-    said = _said('ldd', str(file))
+    said = output_of('ldd', str(file))
     if re.search(r'not a dynamic executable|statically linked', said):
         return [], True
     return [Path(path) for path in re.findall(r'(?:=> |^\s*)(/.*) \(0x', said, re.M)], False
 
 
-def _said(*command: str) -> str:
+def output_of(*command: str) -> str:
     """What a command prints; nothing of one that does not exist."""
     try:
         done = subprocess.run(
@@ -333,7 +328,7 @@ def _loaded_by_mpi4py(python: Path) -> list[Path]:
         'maps = open("/proc/self/maps"); '
         'print(*(line.split(maxsplit=5)[5] for line in maps if ".so" in line), sep="")'
     )
-    loaded = _said(str(python), '-c', script).splitlines()
+    loaded = output_of(str(python), '-c', script).splitlines()
     return [Path(path) for path in dict.fromkeys(loaded) if path.startswith('/')]
 
 
@@ -347,9 +342,9 @@ def other_tool(program: Program, files: Iterable[Path]) -> Path | None:
         with suppress(OSError):
             if b'MPI_' not in file.read_bytes():  # which saves most questions
                 continue
-        said = _said('nm', '-D', '--defined-only', str(file))
+        said = output_of('nm', '-D', '--defined-only', str(file))
         if file == program.file:  # a tool may be linked into it
-            said += _said('nm', '--defined-only', str(file))
+            said += output_of('nm', '--defined-only', str(file))
         if wraps.search(said) and ' PMPI_Init\n' not in said:
             return file
     return None
@@ -607,40 +602,7 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
 
 
-def prepare(words: Sequence[str], report: Path, folder: Path) -> tuple[list[str], str | None]:
-    """What to run in place of a line, so that the witness sees its ranks.
-
-    :param report: where the witness is to leave its report.
-    :param folder: an empty one, for what is known of the launches of a line without a launcher.
-    :returns: the words; and why it will see nothing, if that is known: then they are those given.
-    :raises AssayError: if the line cannot be run with the witness.
-    """
-    if not words or not shutil.which(words[0]):
-        raise AssayError(f'there is no program {words[0] if words else ""!r} to run')
-    if any(re.match(r'--container(-image|-name)?(=|$)', word) for word in words):
-        return [*words], 'it is started in a container, where the witness is not'
-    line = read_line(words)
-    program = look_at(line)
-    if program.unseen:
-        return line.words, program.unseen
-    remove_earlier(report)
-    libraries: list[Path] = []
-    variables: dict[str, str] = {}
-    if line.launcher or program.mpi:
-        libraries = _to_preload(line, program)
-        variables = _for_report(report)
-        claim(folder, report, line.words)
-    if not line.launcher:
-        try:
-            libraries.append(build_launch_library())
-            variables |= _for_launchers(report, folder)
-        except AssayError:
-            if not libraries:  # else what the program itself does is seen
-                raise
-    return line.preloading(libraries, variables), None
-
-
-def _to_preload(line: Line, program: Program) -> list[Path]:
+def to_preload(line: Line, program: Program) -> list[Path]:
     """The witness for a line's programs, behind what has to be the first.
 
     :raises AssayError: if there is none for them.
@@ -652,160 +614,3 @@ def _to_preload(line: Line, program: Program) -> list[Path]:
         )
     sanitizers = [one for one in program.libraries if _SANITIZER.fullmatch(one.name)]
     return [*sanitizers, build_witness(choose_mpi(program, line.launcher))]
-
-
-# Launchers that a program starts ------------------------------------------------------------------
-
-
-def _for_launchers(report: Path, folder: Path) -> dict[str, str]:
-    """What the library of launches reads: see sources/witness/launch.c."""
-    command = folder / 'launch'
-    words = [sys.executable, '-I', '-m', 'assay.running.launched', str(report), str(folder)]
-    command.write_text(f'exec {shlex.join(words)} "$@"\n')
-    return {
-        'ASSAY_WITNESS_LAUNCH': str(command),
-        'ASSAY_WITNESS_LAUNCHERS': ':'.join(_NAMES),
-        'ASSAY_WITNESS_CONTAINERS': ':'.join(sorted(_CONTAINERS)),
-        # A program with this sanitizer would not begin behind another library.
-        'ASAN_OPTIONS': ':'.join(
-            filter(None, [os.environ.get('ASAN_OPTIONS'), 'verify_asan_link_order=0'])
-        ),
-    }
-
-
-def build_launch_library() -> Path:
-    """The library that is preloaded into what may start launchers.
-
-    :raises AssayError: if it cannot be built.
-    """
-    source = paths.SOURCES / 'witness/launch.c'
-    name = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
-    library = paths.BUILDS / f'assay-launch-{name}.so'
-    compiler = next(filter(None, map(shutil.which, ('gcc', 'clang', 'icx', 'cc'))), None)
-    if not library.exists():
-        if not compiler:
-            raise AssayError('there is no C compiler, to see what the program starts')
-        library.parent.mkdir(parents=True, exist_ok=True)
-        new = library.with_name(f'{library.name}.{os.getpid()}')
-        said = _said(compiler, '-shared', '-fPIC', '-O1', str(source), '-o', str(new))
-        if not new.exists():
-            raise AssayError(f'{source} could not be built: {said}')
-        new.rename(library)
-    return library
-
-
-def launch(words: list[str], report: Path, folder: Path) -> list[str]:
-    """What a launcher that the program started is to run; what it was given if that fails.
-
-    :param report: of the first launch; that of the second has ``.launch-2`` in its name, and so on.
-    :param folder: where launches are noted.
-    """
-    own = f'{paths.BUILDS}/'
-    kept = [one for one in os.environ.get('LD_PRELOAD', '').split(':') if not one.startswith(own)]
-    ours = ('ASSAY_WITNESS_LAUNCH', 'ASSAY_WITNESS_CONTAINERS')
-    for name in ['LD_PRELOAD', *(name for name in os.environ if name.startswith(ours))]:
-        os.environ.pop(name, None)
-    if any(kept):
-        os.environ['LD_PRELOAD'] = ':'.join(kept)
-    if all(word.startswith('-') for word in words[1:]):  # such as --version
-        return words
-    try:
-        line = read_line(words)
-        program = look_at(line)
-        if program.unseen:
-            raise AssayError(program.unseen)
-        libraries = _to_preload(line, program)
-        own_report = claim(folder, report, words)
-        remove_earlier(own_report)
-        return line.preloading(libraries, _for_report(own_report))
-    except Exception as error:  # the user's script must not fail because of us
-        problems = folder / 'problems'
-        with suppress(OSError), problems.open('a', errors='backslashreplace') as file:
-            file.write(f'{shlex.join(words)}: {error}\n')
-        return words
-
-
-def claim(folder: Path, report: Path, words: Sequence[str]) -> Path:
-    """The report of another launch: each has its own, also of those at one time."""
-    for number in itertools.count(1):
-        own = (
-            report.with_name(f'{report.stem}.launch-{number}{report.suffix}')
-            if number > 1
-            else report
-        )
-        with suppress(FileExistsError), (folder / f'{number}').open('x') as file:
-            file.write(json.dumps([str(own), shlex.join(words)]))
-            return own
-    raise AssertionError
-
-
-def launches(folder: Path) -> list[tuple[Path, str]]:
-    """The report of each launch, and its words, in their order."""
-    files = sorted(folder.glob('[0-9]*'), key=lambda file: int(file.name))
-    # Of one that goes on in the background it may still be empty.
-    found = [json.loads(text) for file in files if (text := file.read_text())]
-    return [(Path(report), words) for report, words in found]
-
-
-def alone(words: str, ranks: int) -> str | None:
-    """Why a report has one rank of many, as a sentence; None if it need not have more.
-
-    :param words: of the launch.
-    """
-    try:
-        line = read_line(shlex.split(words))
-    except AssayError:  # a program that a script has removed since
-        return None
-    options = line.words[: min(line.programs)]
-    asked = 0
-    for word, after in pairwise([*options, '']):
-        found = re.fullmatch(r'(-np?|--np?|--ntasks)(?:=?(\d+))?', word)
-        if found and line.launcher and (count := found[2] or after).isdigit():
-            asked = int(count)
-    if not asked > ranks == 1:
-        return None
-    return (
-        f'{Path(line.launcher).name} was asked for {asked} ranks, and each ran alone, as rank 0 of '
-        '1: launcher and program are not of one MPI, or Slurm does not start this one '
-        '(`srun --mpi=list` shows which it can)'
-    )
-
-
-def problems_of_launches(folder: Path) -> list[str]:
-    """Why the witness was not started with some of them, a sentence each."""
-    file = folder / 'problems'
-    return [*dict.fromkeys(file.read_text().splitlines())] if file.exists() else []
-
-
-def remove_earlier(report: Path) -> None:
-    """Remove an earlier report and what is beside it.
-
-    :raises AssayError: if another file is there, or the folder cannot be written.
-    """
-    if report.exists():
-        try:
-            is_ours = json.loads(report.read_bytes()).keys() >= {'schema', 'witness'}
-        except (OSError, ValueError, AttributeError):
-            is_ours = False
-        if not is_ours:
-            raise AssayError(f'{report} is not a report of the witness: name another file by -o')
-    if not os.access(report.parent, os.W_OK | os.X_OK):
-        raise AssayError(f'{report.parent}: the report cannot be written there: name a file by -o')
-    if not report.exists() and (lines := report.with_name(f'{report.name}.lines')).exists():
-        raise AssayError(f'{lines} is there without a report: name another file by -o')
-    for name in ('', '.ranks', '.finalized', '.lines'):
-        report.with_name(report.name + name).unlink(missing_ok=True)
-
-
-def keep_lines(path: Path, report: Report) -> tuple[Report, list[str]]:
-    """Look up the lines of a report's sites, and leave them beside it.
-
-    :returns: the report with them, and what could not be looked up.
-    """
-    lines, problems = find_lines(report)
-    beside = path.with_name(f'{path.name}.lines')
-    try:
-        beside.write_text(json.dumps(lines))
-    except OSError as error:
-        problems.append(f'{beside}: cannot be written: {error.strerror}')
-    return report.model_copy(update={'lines': lines}), problems

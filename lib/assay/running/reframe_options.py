@@ -14,7 +14,7 @@ from typing import Any, Literal, NoReturn
 
 from assay import AssayError
 from assay.running import session_extras
-from assay.spelling import did_you_mean, similar
+from assay.text import did_you_mean, similar
 
 Takes = Literal['nothing', 'value', 'maybe']
 

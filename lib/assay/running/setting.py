@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assay import AssayError, paths
 from assay.config.environments import MORE_FLAGS, OTHER_SOURCES
 from assay.machine.slurm import SCHEDULERS
-from assay.spelling import unknown
+from assay.text import unknown
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

@@ -83,21 +83,28 @@ class _Job(slurm._SlurmJob):
         return self._nodelist
 
 
-class WithoutDatabase(AsksInMeasure, slurm.SqueueJobScheduler):
+class MakesJobs:
+    """A scheduler of ReFrame's with jobs of a class of our own."""
+
+    job_class: type[slurm._SlurmJob]
+
+    def make_job(self, *args: Any, **kwargs: Any) -> Any:
+        made: Any = super().make_job(*args, **kwargs)  # type: ignore[misc]
+        made.__class__ = self.job_class  # with what ReFrame asks of it for several clusters
+        return made
+
+
+class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
     """Slurm without an accounting database: some minutes after its end a job is forgotten."""
 
     product = 'Slurm'
+    job_class = _Job
 
     _not_cancelled = -math.inf
     _default_partition: str | None = None
     # For all partitions, which may have the same nodes: when Slurm told of them, and what it told.
     _nodes: tuple[float, frozenset[Any]] = (-math.inf, frozenset())
     _promised = node_choice.Promised(lambda job: job_states.has_ended(job.state))
-
-    def make_job(self, *args: Any, **kwargs: Any) -> Any:
-        made: Any = super().make_job(*args, **kwargs)
-        made.__class__ = _Job  # with what ReFrame asks of it for several clusters
-        return made
 
     def emit_preamble(self, job: Any) -> Any:
         """With the nodes that were chosen for a job, if that many are free."""

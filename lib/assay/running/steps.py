@@ -38,7 +38,7 @@ from assay.machine.slurm import PASSES, query, without_defaults
 from assay.running import allocation, node_choice
 from assay.running.asking import OUTAGE, STOPPING
 from assay.running.node_plan import NodePlan, Want
-from assay.running.slurm_jobs import options_in
+from assay.running.slurm_jobs import MakesJobs, options_in
 from assay.text import fold_nodes, plain
 
 Answer = TypeVar('Answer')
@@ -556,19 +556,16 @@ def _allocation() -> _Allocation:
     return _Allocation(os.environ[allocation.VARIABLE])
 
 
-class Steps(slurm.SqueueJobScheduler):
+class Steps(MakesJobs, slurm.SqueueJobScheduler):
     """Slurm; each of its jobs is a step of the allocation that the environment names."""
+
+    job_class = _Job
 
     def __init__(self) -> None:
         super().__init__()
         for partition in rt.runtime().system.partitions:
             if self._config_prefix.endswith(f'/@{partition.name}/sched_options'):
                 partition._max_jobs = MOST  # which is for jobs in a queue
-
-    def make_job(self, *args: Any, **kwargs: Any) -> Any:
-        made: Any = super().make_job(*args, **kwargs)
-        made.__class__ = _Job
-        return made
 
     def submit(self, job: Any) -> None:
         options = _options(Path(job.script_filename).read_text())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from assay import AssayError, locks, paths, say
-from assay.machine.git import git
+from assay.machine.provenance import git
 
 OLDEST = (1, 0)
 

@@ -22,7 +22,7 @@ from assay.results.statistics.retest import BUDGET, Decision
 from assay.running import selection
 from assay.running.selection import Listed
 from assay.running.supervise import noted
-from assay.spelling import many
+from assay.text import many
 from assay.tuning.choosing import FEWEST_ROUNDS, Candidate, Trial, candidates, judge, proved, ratios
 from assay.tuning.journal import Starts, open_journal
 from assay.tuning.starts import LATEST, OUTCOMES, Job, Outcome, Start, read_job, write_plan

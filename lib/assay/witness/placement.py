@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from assay.cpus import as_list
-from assay.spelling import many
+from assay.text import as_list, many
 from assay.witness.report import Process, Report, Thread
 
 # A thread that used less CPU time than this took nothing from the others: of the rank's wall time,

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from assay.cpus import parse_cpus
+from assay.text import parse_cpus
 
 SCHEMA: Final = 2
 #: Its variables are OpenMP's alone, and a rank that differs has all of its own; its bytes of

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <getopt.h>
-#include <math.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "numbers.h"
 
 enum { MOST_OPTIONS = 32, HELP_COLUMN = 24, HELP_WIDTH = 72 };
 
@@ -85,14 +87,6 @@ static void value_text(const struct option_spec *spec, char *text, size_t length
 
 /* Text as values: each returns false when the text is not such a value ------------------------- */
 
-static bool read_number(const char *text, double *number)
-{
-    char *end;
-    errno = 0;
-    *number = strtod(text, &end);
-    return end != text && *end == '\0' && errno == 0 && isfinite(*number);
-}
-
 static bool read_numbers(const struct option_spec *spec, const char *text)
 {
     struct option_numbers numbers = { .count = 0 };
@@ -111,14 +105,6 @@ static bool read_numbers(const struct option_spec *spec, const char *text)
     }
     *(struct option_numbers *)spec->value = numbers;
     return true;
-}
-
-static bool read_count(const char *text, long *count)
-{
-    char *end;
-    errno = 0;
-    *count = strtol(text, &end, 10);
-    return end != text && *end == '\0' && errno == 0;
 }
 
 static bool read_size(const char *text, size_t *bytes)
@@ -210,7 +196,8 @@ static bool read_value(const struct option_spec *spec, const char *text)
         return true;
     case OPTION_COUNT: {
         long count;
-        if (!read_count(text, &count) || count < spec->low || count > spec->high)
+        if (!read_whole(text, LONG_MIN, LONG_MAX, &count) || count < spec->low ||
+            count > spec->high)
             return false;
         *(long *)spec->value = count;
         return true;

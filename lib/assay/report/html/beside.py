@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from assay.report.html.about import MeasuredWith, measured_with
+from assay.report.html.sections import MeasuredWith, measured_with
 from assay.results.cases import Case
 from assay.results.rows import Row, is_number, number, of_unit, rows_of
-from assay.spelling import many
+from assay.text import many
 
 #: Figures of the table: with more the page would be too large to be sent.
 MOST = 1000

@@ -17,8 +17,7 @@ from assay.report.html.chart import Axis, Chart, ChartSeries
 from assay.results.cases import Case, left_in
 from assay.results.rows import Row, is_number, rows_of
 from assay.running.runs import KEPT
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 # Time and bandwidth over the size of a message ----------------------------------------------------
 

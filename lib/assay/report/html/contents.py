@@ -7,18 +7,24 @@ from dataclasses import dataclass
 
 from assay.report.console import as_change
 from assay.report.html import charts, jobs
-from assay.report.html.about import MeasuredWith, measured_with
 from assay.report.html.beside import Beside, Other, compare_systems
 from assay.report.html.chart import Chart, Grid
-from assay.report.html.figures import RUNS, FigureLine, figure_lines, past
 from assay.report.html.screened import ScreeningSection
-from assay.report.html.sections import Section, sections
+from assay.report.html.sections import (
+    RUNS,
+    FigureLine,
+    MeasuredWith,
+    Section,
+    figure_lines,
+    measured_with,
+    past,
+    sections,
+)
 from assay.report.terminal import counted_words
 from assay.results.cases import Case, Run
 from assay.results.history import History, StoredRun
 from assay.results.verdict import Counts, counts, summary
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from assay import AssayError
 from assay.job.launch import WITNESS
 from assay.report.html.chart import Axis, Chart, ChartSeries, Grid, Mark, Panel
 from assay.results.cases import Case, left_in
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 from assay.witness import Report, WitnessError, as_list, read_witness
 from assay.witness.placement import PlacedHost, cores_in_words, hosts_of, ranks_in_words, shared
 from assay.witness.profile import PARTS, mean_shares, pairs, split

@@ -18,8 +18,7 @@ from assay.report.screening import (
 )
 from assay.results.cases import Run
 from assay.results.rows import number
-from assay.spelling import many
-from assay.text import plain
+from assay.text import many, plain
 
 if TYPE_CHECKING:
     from assay.results.statistics.series import Floats

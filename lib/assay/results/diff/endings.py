@@ -10,7 +10,7 @@ import polars as pl
 
 from assay.results.diff.compared import Compared
 from assay.results.figure_series import FigureKey
-from assay.spelling import many
+from assay.text import many
 
 
 @dataclass(frozen=True)
