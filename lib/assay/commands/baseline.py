@@ -28,23 +28,23 @@ def baseline(
         typer.Option(
             metavar='PERCENT',
             parser=PERCENT,
-            help='Flag bounds that are further from the value; 25% by default.',
+            help='Mark bounds that are further from the value than this; 25% by default.',
             show_default=False,
         ),
     ] = 0.25,
     accept: Annotated[
         bool,
-        typer.Option('--accept', help='Take figures that missed their reference, too.'),
+        typer.Option('--accept', help='Also take figures that missed their reference.'),
     ] = False,
     dry_run: DryRunOption = False,
 ) -> None:
     """Write the references of a system from good runs.
 
-    RUNS are at least 10 sessions, on several occasions. Each figure gets the value that it had, and
-    bounds that one run in a hundred misses by chance with any of all figures. References that
-    somebody wrote by hand, and all comments, stay as they are. A figure that has too few values, is
-    not steady, or missed its reference in one of the runs, is refused, and keeps the reference that
-    it had. After a change that is wanted, such as a new MPI, --accept takes what missed it.
+    RUNS are at least 10 sessions, at several times. Each figure gets its usual value, and bounds
+    that one unchanged run in a hundred misses with any figure. References written by hand stay as
+    they are. A figure that has too few values, is not steady, or missed its reference in one of the
+    runs is refused, and keeps its old reference. After a wanted change, such as a new MPI, --accept
+    takes such figures too.
 
     Examples:
 

@@ -16,20 +16,21 @@ def doctor(
         typer.Option(
             '--system',
             metavar='NAME[:PARTITION]',
-            help='Hold what the file of this system says against what is there.',
+            help='Check the file of this system.',
         ),
     ] = None,
     mpi: PlaceOption = None,
 ) -> None:
-    """Say what this machine has and lacks, and what to do.
+    """Check this machine's MPIs and fabrics, or a system's file.
 
-    It repeats which known defects of each MPI the last runs showed.
+    Lists MPIs and fabrics, what is missing and what to do, and the known defects that the last runs
+    found in each MPI.
 
-    With --system it asks Slurm and the MPIs of a system whether its file is right: the options that
-    sbatch needs, node counts, cores and memory, modules, versions, fabrics that each MPI was built
-    with, and PMIs. No job is submitted.
+    With --system it checks the file of that system against Slurm and the MPIs: the options of
+    sbatch, node counts, cores and memory, modules, versions, fabrics that each MPI was built with,
+    and PMIs. It submits no job.
 
-    The exit code is 0 if `assay run` can work here, and what the file says is there.
+    The exit code is 0 if `assay run` can work here and the file is right.
 
     Examples:
 

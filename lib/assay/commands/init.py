@@ -29,7 +29,7 @@ def init(
         list[str] | None,
         typer.Option(
             metavar='OPTION',
-            help='One that sbatch needs, such as --account=staff; --time and --nodes limit jobs.',
+            help='An option for sbatch, such as --account=staff; --time and --nodes limit jobs.',
         ),
     ] = None,
     partition: Annotated[
@@ -59,14 +59,13 @@ def init(
 ) -> None:
     """Write and confirm the configuration of this Slurm cluster.
 
-    Asks Slurm for its partitions and types of nodes, finds the MPIs that this login node has, and
-    submits one short job for each partition's type of nodes, which asks for processor, network and
-    devices, and tries how programs of each MPI start. Then it writes config/systems/NAME.py and
-    runs a smoke case of each partition, MPI and fabric. It leaves out what no job
-    confirmed, with the reason.
+    Asks Slurm for its partitions and types of nodes, finds the MPIs of this login node, and submits
+    one short job for each type of nodes. The job reads processor, network and devices, and tries
+    how programs of each MPI start. Then `init` writes config/systems/NAME.py and runs a smoke case
+    of each partition, MPI and fabric. It leaves out what no job confirmed, and prints the reason.
 
-    If the file is there it looks again, shows what has changed since, and changes nothing; the exit
-    code is then 1 if something has. It asks no questions and needs no root.
+    If the file exists, it only shows what has changed since; the exit code is then 1 if something
+    has. It asks no questions and needs no root.
 
     Examples:
 
