@@ -78,8 +78,8 @@ ExtraOption = Annotated[
     typer.Option(
         '--with',
         metavar='WHAT',
-        help='An MPI to install as well, such as intelmpi; or spack, to build with Spack; or '
-        "spack:minife, spack:applications, to build and run upstream's programs as well.",
+        help='An MPI to install too, such as intelmpi; spack: build with Spack; spack:minife, '
+        "spack:applications: also build and run upstream's programs.",
     ),
 ]
 
@@ -117,7 +117,7 @@ OneJobOption = Annotated[
     bool,
     typer.Option(
         '--one-job',
-        help='Run all cases in one job of Slurm, side by side on its nodes; in the job around this '
+        help='Run all cases in one Slurm job, side by side on its nodes; or in the job around this '
         'command, if there is one. -J is for that job (-J nodes=16 -J time=2h).',
     ),
 ]
