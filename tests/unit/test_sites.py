@@ -24,9 +24,9 @@ def page():
     """The page of all situations."""
     pieces = [
         '# Sites',
-        'What sites have, and what Assay does there. Each row is a folder of `tests/sites` with '
-        'outputs, recorded or made up, that a test reads. The source is where somebody reported or '
-        'documented the situation. `tests/unit/test_sites.py` writes this page.',
+        'How Assay handles the policies, names and processors of real sites. Each row is a folder '
+        'of `tests/sites` with outputs, recorded or made up, that a test reads. The source reports '
+        'or documents the situation. `tests/unit/test_sites.py` writes this page.',
     ]
     for kind, words in KINDS.items():
         lines = ['| situation | what Assay does | source |', '|---|---|---|']

@@ -28,12 +28,12 @@ ContractArgument = Annotated[
 def plan(
     contract: ContractArgument, extra: ExtraOption = None, as_json: JsonOption = False
 ) -> None:
-    """Say how likely a machine is to pass a contract, before any job.
+    """Print how likely a machine is to pass a contract, before any job.
 
-    Prints the cases, how often they run and how long that takes by the history, and the probability
-    of passing by how good the machine really is. The exit code is 0 if both risks of the contract
-    are held, 1 if they are not or more jobs are needed than were agreed, 2 if the contract is
-    wrong, and 3 if it is unknown how much the runs differ.
+    Prints the cases, their number of runs and duration by the history, and the probability of
+    passing for machines of different quality. The exit code is 0 if both risks of the contract are
+    held, 1 if they are not or more jobs are needed than were agreed, 2 if the contract is wrong,
+    and 3 if the spread between runs is unknown.
 
     Examples:
 
@@ -79,7 +79,7 @@ FolderArgument = Annotated[
 def run(
     contract: ContractArgument,
     folder: Annotated[
-        Path, typer.Option(metavar='FOLDER', help='Where the acceptance is kept, or goes on.')
+        Path, typer.Option(metavar='FOLDER', help='The folder of the acceptance, new or existing.')
     ],
     job: Annotated[
         list[str] | None,
@@ -90,10 +90,10 @@ def run(
 ) -> None:
     """Measure what a contract asks for, until it is decided.
 
-    The same command continues what was stopped. The journal in FOLDER records each run before and
-    after it: what was stopped, failed or was disturbed counts as well. The exit code is 0 if the
-    machine is accepted, 1 if something is not met, 2 if the contract or the folder is wrong, and 3
-    if it is not decided yet.
+    The same command continues a stopped acceptance. The journal in FOLDER records each run before
+    and after it, also stopped, failed and disturbed runs. The exit code is 0 if the machine is
+    accepted, 1 if something is not met, 2 if the contract or the folder is wrong, and 3 if it is
+    not decided yet.
 
     Examples:
 
@@ -142,7 +142,7 @@ def run(
 
 @app.command()
 def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
-    """Say where an acceptance stands. The exit code is that of `accept run`.
+    """Print where an acceptance stands. The exit code is that of `accept run`.
 
     Example:
 
@@ -169,8 +169,8 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
 def report(folder: FolderArgument) -> None:
     """Write the report of an acceptance, and close it for signatures.
 
-    Whatever the verdict is: what is not met or not decided can be signed as well. The exit code is
-    that of `accept run`.
+    This works with any verdict: parties can also sign what is not met or not decided. The exit code
+    is that of `accept run`.
 
     Example:
 
@@ -203,9 +203,8 @@ def key(
 ) -> None:
     """Make a pair of keys to sign with.
 
-    FILE stays with you, and FILE.pub is for all others.
-
-    FILE is encrypted with the passphrase that is asked for, where there is a terminal.
+    Keep FILE to yourself, and give FILE.pub to all others. At a terminal the command asks for a
+    passphrase, with which it encrypts FILE.
 
     Example:
 
@@ -236,7 +235,7 @@ def sign(
 ) -> None:
     """Verify an acceptance, and sign it as it is now.
 
-    Whatever is added to it later needs all signatures once more.
+    Anything added later needs all signatures again.
 
     Example:
 
@@ -284,10 +283,10 @@ def verify(
     That is its files, journal, signatures, figures and decisions.
 
     Every figure is computed again from the outputs in the folder, and nothing in the folder is
-    executed. No network is needed, and no system. Without --public-key it is not known whose the
-    keys of the signatures are.
+    executed. This needs neither a network nor the measured system. Without --public-key the owners
+    of the keys are unknown.
 
-    The exit code is 0 only if all is right, and signed by all who have to by the contract.
+    The exit code is 0 only if all is right and all signers of the contract have signed.
 
     Examples:
 

@@ -228,15 +228,15 @@ def campaign(
         ),
     ] = None,
     show: Annotated[
-        bool, typer.Option('--list', help='Print the faults, and bring none in.')
+        bool, typer.Option('--list', help='Print the faults, and inject none.')
     ] = False,
 ) -> None:
-    """Bring faults into a cluster, and tell which the suite sees.
+    """Inject faults into a cluster, and list which the suite detects.
 
     Starts a virtual cluster, and for each fault of tests/faults/catalogue injects it, runs the
-    check that meets it, heals it, and runs the check again. Prints a table in Markdown,
-    a row as soon as it is known. The exit code is 0 if each fault of middle and high severity was
-    seen, with a sentence that names its cause, and nothing else was red.
+    check that meets it, heals it, and runs the check again. Prints a table in Markdown, a row as
+    soon as it is known. The exit code is 0 if each fault of middle and high severity was detected
+    with a sentence that names its cause, and nothing else failed.
 
     Examples:
 

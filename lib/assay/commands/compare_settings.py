@@ -46,8 +46,8 @@ def compare_settings(
         typer.Option(
             metavar='TIME',
             parser=TIME,
-            help='Begin no four sessions that would end later than this, such as 20m; the first '
-            'four are measured in any case.',
+            help='Do not start another round of four sessions that would exceed this, such as 20m; '
+            'the first round is always measured.',
         ),
     ] = None,
     margin: MarginOption = 0.05,
@@ -62,11 +62,11 @@ def compare_settings(
     built; nodes=n[1-4], of Slurm; or a variable of the jobs, which begins with a capital. --before
     and --after take several, each with an option of its own. A side without any is as it is.
 
-    Figures that look changed are measured again, alone, in pairs A B B A: until it is decided, or
-    12 pairs are spent. The exit code is 1 if a figure is worse, or a case fails with one of them
-    only, or far more often with one; 3 if nothing is, but a figure looks worse by more than the
-    margin and could not be decided, or most could not be compared. Every other option is passed to
-    ReFrame, as `assay run` does it: -n, -p, -t, -S, ...
+    Figures that look changed are measured again, alone, in pairs A B B A, until they are decided or
+    12 pairs are spent. The exit code is 1 if a figure is worse, or a case fails only or far more
+    often with one setting; 3 if nothing is worse, but a figure looks worse by more than the margin
+    and is undecided, or most could not be compared. All other options are ReFrame's, as with `assay
+    run`: -n, -p, -t, -S, ...
 
     Examples:
 

@@ -30,7 +30,7 @@ def culprit(
         typer.Option(
             metavar='TIME',
             parser=TIME,
-            help='Begin no pair of sessions that would end later than this, such as 30m.',
+            help='Do not start another pair of sessions that would exceed this, such as 30m.',
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -42,8 +42,8 @@ def culprit(
     of the changes and with the others are measured, each chosen to tell most, until a cause has a
     probability of 95%: one change, two, several small ones, or none of these.
 
-    The same command goes on with a search that was stopped. The exit code is 0 if there is an
-    answer, and 3 if the time was over before.
+    The same command continues a stopped search. The exit code is 0 if there is an answer, and 3 if
+    the time ended first.
 
     Examples:
 

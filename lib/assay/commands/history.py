@@ -42,8 +42,8 @@ def history(
     """List the stored runs, newest last.
 
     RUNS is `last` or `last~3`, a date or two (2026-11-01..2026-11-20), a label, the first
-    characters of an identifier, a report of ReFrame's, or a folder of perflogs (a path with a /).
-    `assay forget` removes them.
+    characters of an identifier, a ReFrame report, or a folder of perflogs (a path with a /). `assay
+    forget` removes them.
 
     Examples:
 
@@ -127,9 +127,8 @@ def compare_runs(
     """Compare stored runs: what is worse, and what else changed.
 
     BEFORE and AFTER are chosen as in `assay history`: `last`, `last~1`, a date or two, a label, an
-    identifier, or a report of ReFrame's. The exit code is 1 if something is worse or a case gives
-    no figures any more; 3 if something looks worse by more than the margin and could not be
-    decided; otherwise 0.
+    identifier, or a ReFrame report. The exit code is 1 if something is worse or a case no longer
+    gives figures; 3 if something looks worse by more than the margin and is undecided; otherwise 0.
 
     Examples:
 
@@ -171,11 +170,11 @@ def trend(
 ) -> None:
     """Find steps and slow drifts in the stored figures.
 
-    Each comes with the first bad run and with what changed there.
+    Prints the first bad run of each, and what changed there.
 
-    RUNS is chosen as in `assay history`; without it, runs that compare, accept, init, screen or the
-    campaign made are left out. Exit code 1 says that a figure is worse than it was, and
-    that no later run repaired it.
+    RUNS is chosen as in `assay history`. Without RUNS, runs made by other commands than `run` and
+    `nightly` are left out. The exit code is 1 if a figure is worse than before and no later run
+    repaired it.
 
     Examples:
 
@@ -224,11 +223,11 @@ def triage(
     system: StoredSystemOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List failures of stored runs, or say what is behind one.
+    """List failures of stored runs, or record the cause of one.
 
-    RUNS is chosen as in `assay history`. With --class it is one run, and -n selects one of its
-    failures. Class and note are kept with the run, and stand in its
-    report and in `assay history`. Given again, they take the place of the earlier ones.
+    RUNS is chosen as in `assay history`. With --class RUNS is one run, and -n selects one of its
+    failures. Class and note are stored with the run, and appear in its report and in `assay
+    history`. Later ones replace them.
 
     Examples:
 
@@ -270,8 +269,8 @@ def export(
     """Write the stored figures as Parquet, CSV or metrics.
 
     FILE ends in .parquet, .csv or .prom; - prints CSV, and -.prom metrics. RUNS is chosen as in
-    `assay history`. A file is written whole or not at all. Metrics are of the
-    newest run of each case.
+    `assay history`. A file is written whole or not at all. Metrics come from the newest run of each
+    case.
 
     Examples:
 
@@ -312,11 +311,11 @@ def report(
 ) -> None:
     """Write a run as one page for a browser.
 
-    It has the verdict, figures, charts and history.
+    The page has the verdict, figures, charts and history, needs no network, and prints well.
 
-    RUNS is chosen as in `assay history`. The page shows the newest of several runs; the others are
-    laid over its curves, and the figures of the one before stand beside its own. If runs are of two
-    systems, the newest of each stand side by side. The page needs no network, and prints well.
+    RUNS is chosen as in `assay history`. The page shows the newest of several runs, with the others
+    on its curves and the figures of the run before beside its own. For runs of two systems it shows
+    the newest of each side by side.
 
     Examples:
 
@@ -350,23 +349,23 @@ def baseline(
         typer.Option(
             metavar='PERCENT',
             parser=PERCENT,
-            help='Flag bounds that are further from the value; 25% by default.',
+            help='Mark bounds that are further from the value than this; 25% by default.',
             show_default=False,
         ),
     ] = 0.25,
     accept: Annotated[
         bool,
-        typer.Option('--accept', help='Take figures that missed their reference, too.'),
+        typer.Option('--accept', help='Also take figures that missed their reference.'),
     ] = False,
     dry_run: DryRunOption = False,
 ) -> None:
     """Write the references of a system from good runs.
 
-    RUNS are at least 10 sessions, on several occasions. Each figure gets the value that it had, and
-    bounds that one run in a hundred misses by chance with any of all figures. References that
-    somebody wrote by hand, and all comments, stay as they are. A figure that has too few values, is
-    not steady, or missed its reference in one of the runs, is refused, and keeps the reference that
-    it had. After a change that is wanted, such as a new MPI, --accept takes what missed it.
+    RUNS are at least 10 sessions, at several times. Each figure gets its usual value, and bounds
+    that one unchanged run in a hundred misses with any figure. References written by hand stay as
+    they are. A figure that has too few values, is not steady, or missed its reference in one of the
+    runs is refused, and keeps its old reference. After a wanted change, such as a new MPI, --accept
+    takes such figures too.
 
     Examples:
 

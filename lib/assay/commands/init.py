@@ -30,7 +30,7 @@ def init(
         list[str] | None,
         typer.Option(
             metavar='OPTION',
-            help='One that sbatch needs, such as --account=staff; --time and --nodes limit jobs.',
+            help='An option for sbatch, such as --account=staff; --time and --nodes limit jobs.',
         ),
     ] = None,
     partition: Annotated[
@@ -60,14 +60,13 @@ def init(
 ) -> None:
     """Write and confirm the configuration of this Slurm cluster.
 
-    Asks Slurm for its partitions and types of nodes, finds the MPIs that this login node has, and
-    submits one short job for each partition's type of nodes, which asks for processor, network and
-    devices, and tries how programs of each MPI start. Then it writes config/systems/NAME.py and
-    runs a smoke case of each partition, MPI and fabric. It leaves out what no job
-    confirmed, with the reason.
+    Asks Slurm for its partitions and types of nodes, finds the MPIs of this login node, and submits
+    one short job for each type of nodes. The job reads processor, network and devices, and tries
+    how programs of each MPI start. Then `init` writes config/systems/NAME.py and runs a smoke case
+    of each partition, MPI and fabric. It leaves out what no job confirmed, and prints the reason.
 
-    If the file is there it looks again, shows what has changed since, and changes nothing; the exit
-    code is then 1 if something has. It asks no questions and needs no root.
+    If the file exists, it only shows what has changed since; the exit code is then 1 if something
+    has. It asks no questions and needs no root.
 
     Examples:
 
@@ -194,20 +193,21 @@ def doctor(
         typer.Option(
             '--system',
             metavar='NAME[:PARTITION]',
-            help='Hold what the file of this system says against what is there.',
+            help='Check the file of this system.',
         ),
     ] = None,
     mpi: PlaceOption = None,
 ) -> None:
-    """Say what this machine has and lacks, and what to do.
+    """Check this machine's MPIs and fabrics, or a system's file.
 
-    It repeats which known defects of each MPI the last runs showed.
+    Lists MPIs and fabrics, what is missing and what to do, and the known defects that the last runs
+    found in each MPI.
 
-    With --system it asks Slurm and the MPIs of a system whether its file is right: the options that
-    sbatch needs, node counts, cores and memory, modules, versions, fabrics that each MPI was built
-    with, and PMIs. No job is submitted.
+    With --system it checks the file of that system against Slurm and the MPIs: the options of
+    sbatch, node counts, cores and memory, modules, versions, fabrics that each MPI was built with,
+    and PMIs. It submits no job.
 
-    The exit code is 0 if `assay run` can work here, and what the file says is there.
+    The exit code is 0 if `assay run` can work here and the file is right.
 
     Examples:
 

@@ -37,21 +37,20 @@ def nightly(
         typer.Option(
             '--notify',
             metavar='COMMAND',
-            help='A command of the shell that gets a message on its standard input when the '
-            'verdict changes.',
+            help='A shell command that gets a message on standard input when the verdict changes.',
         ),
     ] = None,
 ) -> None:
     """Run checks on a schedule, and report only news.
 
-    As `assay run`, and what passed is compared with the last five good nights; what looks worse is
-    measured again first. If another night of the system and mode is under way, or Slurm says that
-    the machine is in maintenance, nothing is done.
+    Runs like `assay run`, and compares what passed with the last five good nights. Figures that
+    look worse are measured again first. It does nothing if another night of the system and mode is
+    under way, or if Slurm reports maintenance.
 
-    The exit code is 0 if all passed and nothing is worse; 1 if something failed or is worse, or
-    nobody could be notified; 3 if something looks worse and was not decided, or others disturbed
-    it; and 75 if it was put off. After 48 hours of maintenance it is 1. Every other option is
-    passed to ReFrame, as with `assay run`.
+    The exit code is 0 if all passed and nothing is worse; 1 if something failed or is worse, or the
+    notification failed; 3 if something looks worse and is undecided, or others disturbed it; and 75
+    if the night was put off. After 48 hours of maintenance it is 1. All other options are
+    ReFrame's, as with `assay run`.
 
     Examples:
 

@@ -58,7 +58,7 @@ CasesOption = Annotated[
         '--name',
         '-n',
         metavar='REGEX',
-        help="Only cases in whose name this is found, such as 'Ring .*%fabric=shm .*mpich'.",
+        help="Only cases whose name matches, such as 'Ring .*%fabric=shm .*mpich'.",
         show_default=False,
     ),
 ]
@@ -68,7 +68,7 @@ FiguresOption = Annotated[
     typer.Option(
         '--figure',
         metavar='REGEX',
-        help='Only figures in whose name this is found, such as latency.',
+        help='Only figures whose name matches, such as latency.',
         show_default=False,
     ),
 ]
@@ -78,8 +78,8 @@ ExtraOption = Annotated[
     typer.Option(
         '--with',
         metavar='WHAT',
-        help='An MPI to install as well, such as intelmpi; or spack, to build with Spack; or '
-        "spack:minife, spack:applications, to build and run upstream's programs as well.",
+        help='An MPI to install too, such as intelmpi; spack: build with Spack; spack:minife, '
+        "spack:applications: also build and run upstream's programs.",
     ),
 ]
 
@@ -88,7 +88,7 @@ PlaceOption = Annotated[
     typer.Option(
         '--mpi',
         metavar='WHERE',
-        help='An MPI that is not found by its name: its folder, or its module with those that it '
+        help='An MPI that Assay does not find: its folder, or its module after those that it '
         "needs, such as 'gcc/12 acme/2.1'.",
     ),
 ]
@@ -99,7 +99,7 @@ BudgetOption = Annotated[
         '--budget',
         metavar='TIME',
         parser=TIME,
-        help='Run only the cases that say most in this time: 90s, 20m, 1h30m. It stops no job.',
+        help='Run only the cases that tell most in this time: 90s, 20m, 1h30m. Stops no job.',
     ),
 ]
 
@@ -108,7 +108,7 @@ NodesOption = Annotated[
     typer.Option(
         '--choose-nodes',
         metavar='WAY',
-        help='On which idle nodes of Slurm cases run: `turn`, those that had none for the longest '
+        help='Choose idle Slurm nodes for cases: `turn`, those without a case for the longest '
         'time; `random`; or `switch`, those of one switch.',
     ),
 ]
@@ -117,7 +117,7 @@ OneJobOption = Annotated[
     bool,
     typer.Option(
         '--one-job',
-        help='Run all cases in one job of Slurm, side by side on its nodes; in the job around this '
+        help='Run all cases in one Slurm job, side by side on its nodes; or in the job around this '
         'command, if there is one. -J is for that job (-J nodes=16 -J time=2h).',
     ),
 ]
@@ -128,21 +128,21 @@ MarginOption = Annotated[
         '--margin',
         metavar='PERCENT',
         parser=PERCENT,
-        help='A change within this is called the same; 5% by default.',
+        help='Changes within this count as the same; 5% by default.',
         show_default=False,
     ),
 ]
 
 DryRunOption = Annotated[
-    bool, typer.Option('--dry-run', help='Only say what would be changed or removed.')
+    bool, typer.Option('--dry-run', help='Only print what would change or be removed.')
 ]
 
 OutputOption = Annotated[
-    Path, typer.Option('--output', '-o', metavar='FILE', help='The file that is written.')
+    Path, typer.Option('--output', '-o', metavar='FILE', help='The file to write.')
 ]
 
 AllRowsOption = Annotated[
-    bool, typer.Option('--all', help='Show all rows, and the figures that are the same.')
+    bool, typer.Option('--all', help='Show all rows, also of unchanged figures.')
 ]
 
-JsonOption = Annotated[bool, typer.Option('--json', help='Print JSON, of all that is known.')]
+JsonOption = Annotated[bool, typer.Option('--json', help='Print JSON with all details.')]

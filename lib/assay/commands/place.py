@@ -52,12 +52,12 @@ def place(
 
     REPORT.json is the witness's, of a job: who sent to whom. Costs of messages by distance come
     from the stored runs of PointToPoint and the newest screening of the job's nodes; without those
-    they are assumed, and the output says so. The plan deals the seats that the ranks had to the
-    ranks anew, and is reported with what it gains: place, leave it, or cannot tell.
+    they are assumed, and the output says so. The plan assigns the ranks anew to the seats that they
+    had. The output has the gain and the verdict: place, leave it, or cannot tell.
 
-    With --for a file for the launcher is written. With a command after --, which starts the same
-    program on the same nodes, that is run as it is and as planned, A B B A, until it is decided
-    which is faster, or 12 pairs are spent.
+    With --for it writes a file for the launcher. A command after -- must start the same program on
+    the same nodes. It is run as it is and as planned, A B B A, until the faster one is known, or 12
+    pairs are spent.
 
     The exit code is 0; 1 if ranks did not sit as planned, or the plan was slower; 3 if it is
     undecided whether the plan gains.

@@ -34,7 +34,7 @@ def run(
     mpi: PlaceOption = None,
     label: Annotated[
         str | None,
-        typer.Option(metavar='TEXT', help='A name by which to find the run in `assay history`.'),
+        typer.Option(metavar='TEXT', help='A name for the run, to find it in `assay history`.'),
     ] = None,
     repeat: Annotated[
         int,
@@ -56,7 +56,7 @@ def run(
         Path | None,
         typer.Option(
             metavar='FILE.html',
-            help='Write the run as one page for a browser as well, as `assay report` does.',
+            help='Also write the run as one HTML page, as `assay report` does.',
         ),
     ] = None,
     budget: BudgetOption = None,
@@ -77,13 +77,13 @@ def run(
     """Run checks, and compare their figures with the references.
 
     Installs and builds what is missing, runs the checks of a mode through ReFrame, and ends with
-    what failed and a line for each check. The exit code is 0 only if something was measured and
-    all of it passed. It is 3 if nothing failed, but others disturbed what some cases measured, each
-    time they tried; otherwise 1. With --against it is also 1 if something is worse, and 3 if
-    something looks worse by more than 5% and could not be decided in 10 minutes, or --budget.
+    the failures and a line for each check. The exit code is 0 only if something was measured and
+    all of it passed. It is 3 if nothing failed, but others disturbed some cases each time;
+    otherwise 1. With --against it is also 1 if something is worse, and 3 if something looks worse
+    by more than 5% and 10 minutes (or --budget) did not decide it.
 
-    Every other option is passed to ReFrame: -n, -t, -E, -S, -P, --dry-run, -l, ... Those that would
-    void the verdict are refused (docs/reframe-options.md).
+    All other options are ReFrame's: -n, -t, -E, -S, -P, --dry-run, -l, ... Options that would void
+    the verdict are refused (docs/reframe-options.md).
 
     Examples:
 

@@ -33,7 +33,7 @@ def screen(
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option('--from', metavar='FILE', help='Judge a screening that was kept, or `last`.'),
+        typer.Option('--from', metavar='FILE', help='Judge a stored screening again, or `last`.'),
     ] = None,
     extra: ExtraOption = None,
     one_job: OneJobOption = False,
@@ -41,13 +41,13 @@ def screen(
 ) -> None:
     """Find the bad node, link or switch of a partition.
 
-    One job measures every node alone and all at once, and pairs of nodes, each again and again.
-    They are held against each other and against their own past. The output names what is to blame,
-    with the evidence and the commands that would drain it. Nothing is drained, and nothing resumed.
+    One job repeatedly measures every node alone, all nodes at once, and pairs of nodes, and
+    compares them with each other and with their own past. The output names the bad part, with the
+    evidence and the commands that would drain it. It drains and resumes nothing itself.
 
-    The exit code is 0 if nothing was found, 1 if something was or the job failed, and 3 if more
-    measurements would tell: others disturbed nodes, one is a suspect, or one gives no answer.
-    Every other option is passed to ReFrame: -J, -S, ...
+    The exit code is 0 if nothing was found, 1 if something was or the job failed, and 3 if it is
+    undecided: others disturbed nodes, one is a suspect, or one gives no answer. All other options
+    are ReFrame's: -J, -S, ...
 
     Examples:
 

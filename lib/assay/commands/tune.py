@@ -33,8 +33,8 @@ def tune(
             '--budget',
             metavar='TIME',
             parser=TIME,
-            help='Begin no job that would end later than this, such as 20m; the same command goes '
-            'on later.',
+            help='Do not start another job that would exceed this, such as 20m; the same command '
+            'continues later.',
         ),
     ] = None,
     output: OutputOption = Path('collectives.rules'),
@@ -45,14 +45,14 @@ def tune(
     """Find collective algorithms better than the defaults.
 
     Each algorithm that the MPI says it has is measured in turn with the default, results checked,
-    for the ranks of one case: the first that -n and -p leave. One that crashes, hangs, gives a
-    wrong answer or is ignored is reported and not offered. Where one looks better, the MPI's own
-    rules are put in force and measured again, in pairs A B B A. Only what these prove is written,
-    with the words to use it; otherwise the answer is to keep the defaults.
+    for the ranks of one case: the first that -n and -p leave. An algorithm that crashes, hangs,
+    gives a wrong answer or is ignored is reported and not offered. Where one looks better, rules in
+    the MPI's own format are applied and measured again, in pairs A B B A. Only proved rules are
+    written, with the settings that use them; otherwise the answer is to keep the defaults.
 
-    --budget bounds it; without it all is measured until it is decided. A command that was stopped
-    keeps what it measured, and the same command goes on from there. The exit code is 0 if all is
-    decided, and 3 if the time was over before. Every other option is passed to ReFrame.
+    Without --budget everything is measured until it is decided. A stopped command keeps its
+    measurements, and the same command continues from there. The exit code is 0 if all is decided,
+    and 3 if the time ended first. All other options are ReFrame's.
 
     Examples:
 

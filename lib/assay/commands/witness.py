@@ -40,7 +40,7 @@ PictureOption = Annotated[
     typer.Option(
         '--picture',
         metavar='FILE.html',
-        help='Draw who sent to whom, where ranks sat and where the time went as well.',
+        help='Also draw who sent to whom, where ranks sat and where the time went.',
     ),
 ]
 
@@ -113,9 +113,9 @@ def run(
 ) -> None:
     """Run an MPI program, and say where its time went.
 
-    The program runs as it does without: its output, its input and its exit code are its own. When
-    it has ended, which of its lines took the time is printed to standard error. The exit code is 2
-    if the program was not started. The report is kept, for `assay witness`.
+    The program runs unchanged, with its own output, input and exit code. At its end the lines that
+    took the most time are printed to standard error. The exit code is 2 if the program was not
+    started. The report is kept for `assay witness`.
 
     Examples:
 

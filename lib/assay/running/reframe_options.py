@@ -40,7 +40,7 @@ class Option:
 
 _UNPROVED = 'without it nothing proves that a job did what was asked'
 _OWN_FOLDER = 'every run has a folder of its own in .assay/runs, so that no other run touches it'
-_SHOWN = 'with it all that ReFrame prints is shown'
+_SHOWN = "with it all of ReFrame's output is shown"
 _EARLIER = 'builds of an earlier run would stand for those of this one; choose checks by -n'
 
 OPTIONS = [
@@ -57,14 +57,14 @@ OPTIONS = [
     Option(('--save-log-files',), 'nothing', 'passed'),
     Option(('--timestamp',), 'maybe', 'refused', _OWN_FOLDER),
     # Which checks
-    Option(('-c', '--checkpath'), 'value', 'judged', 'a path that is not there fails the run'),
+    Option(('-c', '--checkpath'), 'value', 'judged', 'a missing path fails the run'),
     Option(('-R', '--recursive'), 'nothing', 'passed'),
     Option(('--cpu-only',), 'nothing', 'passed'),
     Option(('--failed',), 'nothing', 'refused', _EARLIER),
     Option(('--gpu-only',), 'nothing', 'passed'),
     Option(('--maintainer',), 'value', 'passed'),
-    Option(('-n', '--name'), 'value', 'judged', 'a name that no case is of fails the run'),
-    Option(('-p', '--prgenv'), 'value', 'judged', 'an MPI that no case is of fails the run'),
+    Option(('-n', '--name'), 'value', 'judged', 'a name that matches no case fails the run'),
+    Option(('-p', '--prgenv'), 'value', 'judged', 'an MPI that matches no case fails the run'),
     Option(('-T', '--exclude-tag'), 'value', 'passed'),
     Option(('-t', '--tag'), 'value', 'passed'),
     Option(('-x', '--exclude'), 'value', 'passed'),
@@ -84,7 +84,7 @@ OPTIONS = [
     Option(('-l', '--list'), 'maybe', 'action'),
     Option(('--list-tags',), 'nothing', 'action'),
     Option(('--performance-compare',), 'value', 'action'),
-    Option(('-r', '--run'), 'nothing', 'passed', 'is given anyway'),
+    Option(('-r', '--run'), 'nothing', 'passed', 'is set anyway'),
     Option(('--show-config',), 'maybe', 'action'),
     Option(('-V', '--version'), 'nothing', 'action'),
     # How checks run
@@ -94,9 +94,9 @@ OPTIONS = [
     Option(('--exec-policy',), 'value', 'passed'),
     Option(('--flex-alloc-nodes',), 'value', 'passed'),
     Option(('--flex-alloc-strict',), 'nothing', 'passed'),
-    Option(('-J', '--job-option'), 'value', 'passed', 'the proofs of a job hold it all the same'),
-    Option(('--max-retries',), 'value', 'judged', 'what passed at a later attempt is named'),
-    Option(('--maxfail',), 'value', 'judged', 'what was not run any more counts as failed'),
+    Option(('-J', '--job-option'), 'value', 'passed', 'the proofs of a job apply all the same'),
+    Option(('--max-retries',), 'value', 'judged', 'the run names what passed at a later attempt'),
+    Option(('--maxfail',), 'value', 'judged', 'what was no longer run counts as failed'),
     Option(('--mode',), 'value', 'ours', 'smoke, maintenance or acceptance'),
     Option(('--reruns',), 'value', 'judged', 'every repetition counts'),
     Option(('--restore-session',), 'maybe', 'refused', _EARLIER),
@@ -145,9 +145,7 @@ OPTIONS = [
     Option(('--term-lhs',), 'value', 'passed'),
     Option(('--term-rhs',), 'value', 'passed'),
     Option(('-v', '--verbose'), 'nothing', 'passed', _SHOWN),
-    Option(
-        ('-q', '--quiet'), 'nothing', 'refused', 'what ReFrame warns of is read from its output'
-    ),
+    Option(('-q', '--quiet'), 'nothing', 'refused', "ReFrame's warnings are read from its output"),
     Option(('--warn-as-error',), 'nothing', 'passed'),
 ]
 
