@@ -85,28 +85,28 @@ def pairs_of(stored: pl.DataFrame, change: Change) -> list[Pair]:
     if change is UNCHANGED:
         found = []
         for step in STEPS:
-            triples = _triples(unchanged, step)
+            triples = triples_of(unchanged, step)
             for before, after in combinations(triples, 2):
                 if order[before[-1]] < order[after[0]]:
                     found.append(Pair(change, before, after))
-        return _evenly(found, UNCHANGED_PAIRS)
+        return evenly(found, UNCHANGED_PAIRS)
     after_triples = [*combinations(runs_of(stored, change), RUNS)]
     found = [
         Pair(change, before, after)
         for after in after_triples
-        for before in _triples(unchanged, 1)
+        for before in triples_of(unchanged, 1)
         if order[before[-1]] < order[after[0]]
     ]
-    return _evenly(found, PAIRS)
+    return evenly(found, PAIRS)
 
 
-def _evenly(found: list[Pair], most: int) -> list[Pair]:
+def evenly(found: list[Pair], most: int) -> list[Pair]:
     if len(found) <= most:
         return found
     return [found[i] for i in np.linspace(0, len(found) - 1, most).round().astype(int)]
 
 
-def _triples(runs: Sequence[str], step: int) -> list[tuple[str, ...]]:
+def triples_of(runs: Sequence[str], step: int) -> list[tuple[str, ...]]:
     last = len(runs) - (RUNS - 1) * step
     return [tuple(runs[i : i + RUNS * step : step]) for i in range(last)]
 

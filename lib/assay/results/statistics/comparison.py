@@ -16,7 +16,6 @@ from assay.results.statistics.series import Series, location, ratio
 from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
-    OCCASIONS,
     OCCASIONS_FREEDOM,
     UNSEEN_TAIL,
     FigureKind,
@@ -140,12 +139,12 @@ class Comparison:
         def is_found(more: int) -> bool:
             its = [self.sizes[0] + (0 if rounds else more), self.sizes[1] + more]
             freedom = self.freedom
+            variance = floor + of_sessions * sum(1 / n for n in its)
             if floor:  # they show the spread of sessions, too
-                seen = 1 / max(1e-9, 1 / freedom - 1 / OCCASIONS_FREEDOM)
-                freedom = 1 / (1 / (seen + more) + 1 / OCCASIONS_FREEDOM)
+                seen = 1 / max(1e-9, 1 / freedom - _unsure_of_occasions(floor, self.error**2))
+                freedom = 1 / (1 / (seen + more) + _unsure_of_occasions(floor, variance))
             reach = quantile(rate / 2, freedom, self.tail)
             reach += float(special.stdtrit(freedom, power))
-            variance = floor + of_sessions * sum(1 / n for n in its)
             return reach * math.sqrt(variance) <= math.log1p(change)
 
         if self.smallest(rate, power) <= change:
@@ -216,7 +215,7 @@ def compare(
     windows = kind.windows(min(sizes))
     tail = windows.tail if windows else _unseen_tail(min(sizes))
     own = past.locations if past else None
-    factor_of = {n: alike(n, own, kind, unseen_alike(n)) for n in set(sizes)}
+    factor_of = {n: alike(n, own, kind, unseen_alike(n, kind.occasions)) for n in set(sizes)}
     factors = [factor_of[n] for n in sizes]
     variances = [
         single.value * factor.value * _repeats(side, past, single) / n
@@ -228,20 +227,22 @@ def compare(
         if not term.startswith(THESE_RUNS):
             # A short history met few occasions.
             met = max((len(one) for one in kind.logs), default=past.size if past else 0)
-            unmet = OCCASIONS * max(0.0, 1 - met / ENOUGH_HISTORY)
+            unmet = kind.occasions * max(0.0, 1 - met / ENOUGH_HISTORY)
             variances = [one / (1 - unmet) for one in variances]
-        floor = OCCASIONS * sum(
+        floor = kind.occasions * sum(
             one / factor.value * n for one, factor, n in zip(variances, factors, sizes, strict=True)
         )
     change = float(location(new) - location(old))
     # The relative variances of factors add up, and each is 2 over its degrees of freedom.
-    least = min(one.freedom for one in factors)
+    unsure = 1 / min(one.freedom for one in factors)
+    if floor:
+        unsure = _unsure_of_occasions(floor, sum(variances))
     found = Comparison(
         better,
         sizes,
         change,
         math.sqrt(sum(variances)),
-        1 / (1 / single.freedom + 1 / least),
+        1 / (1 / single.freedom + unsure),
         tail,
         1.0,
         term,
@@ -252,9 +253,18 @@ def compare(
     )
     sessions = max([len(one) for one in kind.logs] + [past.size if past else 0])
     if 0 < sessions < SHORT_HISTORY:
-        without = compare(before, after, better, None, FigureKind((), None, kind.within))
+        alone = FigureKind((), None, kind.within, kind.occasions)
+        without = compare(before, after, better, None, alone)
         found = replace(found, short_sighted_p=without.p_value if without.is_seen else 1.0)
     return replace(found, p_value=_p_value(found))
+
+
+def _unsure_of_occasions(floor: float, variance: float) -> float:
+    """1 over the degrees of freedom of an error's square of which that of occasions is assumed.
+
+    Of that part alone it is not known how large it is.
+    """
+    return (floor / variance) ** 2 / OCCASIONS_FREEDOM
 
 
 def with_error(one: Comparison, error: float) -> Comparison:
@@ -384,7 +394,7 @@ def _of_these_runs(sides: Sequence[Series], kind: FigureKind) -> Variance | None
         found = prior
     else:
         return None
-    return Variance(max(found.value, floor**2) / (1 - OCCASIONS), found.freedom)
+    return Variance(max(found.value, floor**2) / (1 - kind.occasions), found.freedom)
 
 
 def _of_repeats(sides: Iterable[Series]) -> Variance:
