@@ -160,6 +160,9 @@ if [[ $* == *--steps* ]]; then cat "$STATE"/step-* 2>/dev/null; exit 0; fi
 echo 'slurm_load_jobs error: Invalid job id specified' >&2
 exit 1
 """
+SINFO = """#!/bin/bash
+cat "$STATE/nodes" 2>/dev/null
+"""
 SCANCEL = """#!/bin/bash
 [[ ! -e $STATE/unkillable ]] || exit 0
 for step; do
@@ -227,7 +230,8 @@ class Cluster:
 def cluster(tmp_path, monkeypatch):
     """An allocation of four nodes."""
     (tmp_path / 'state').mkdir()
-    for name, text in (('srun', SRUN), ('squeue', SQUEUE), ('scancel', SCANCEL)):
+    commands = {'srun': SRUN, 'squeue': SQUEUE, 'sinfo': SINFO, 'scancel': SCANCEL}
+    for name, text in commands.items():
         (tmp_path / name).write_text(text)
         (tmp_path / name).chmod(stat.S_IRWXU)
     monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
@@ -557,6 +561,51 @@ def test_more_nodes_than_the_job_ever_had(cluster):
         job.finished()
 
 
+@pytest.mark.parametrize(
+    ('count', 'others', 'error'),
+    [
+        (5, {'n5': 'drained'}, JobError),
+        (6, {'n5': 'drained', 'n6': 'down*'}, JobError),
+        (5, {'n5': 'idle'}, SkipTestError),  # somebody asked for four
+        (5, {'n5': 'idle', 'n6': 'down*'}, SkipTestError),
+        (6, {'n5': 'drained'}, SkipTestError),
+    ],
+)
+def test_a_job_without_nodes_that_are_out_of_use(cluster, count, others, error):
+    """A case that they are needed for is as wrong as in a job of its own."""
+    states = dict.fromkeys(names(4), 'allocated') | others
+    lines = [f'all*|{node}|{state}|none\n' for node, state in states.items()]
+    (cluster.state / 'nodes').write_text(''.join(lines))
+    job = cluster.job('true', ranks=count)
+    words = f'it needs {count} nodes, and the job 7 has 4 for it'
+    with pytest.raises(error, match=words) as raised:
+        job.finished()
+    assert ('cannot be used' in str(raised.value)) == (error is JobError)
+
+
+@pytest.mark.parametrize(
+    ('states', 'words'),
+    [
+        (['COMPLETING', 'CANCELLED'], r'the job 7 has ended \(cancelled\)$'),
+        (['TIMEOUT'], r'the job 7 has ended \(timeout\)$'),
+        (['COMPLETING'] * 9, 'the job 7 has ended$'),
+    ],
+)
+def test_how_an_allocation_ended(cluster, monkeypatch, states, words):
+    cut = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done; exit 1')
+    cluster.look(lambda: os.path.exists(f'{cut.workdir}/begun'))
+    left = iter(states)
+    monkeypatch.setattr(
+        steps.time, 'sleep', lambda seconds: (cluster.state / 'job').write_text(f'{next(left)}|||')
+    )
+    steps.time.sleep(0)
+    Path(cut.workdir, 'end').touch()
+    while not cluster.scheduler.finished(cut):
+        cluster.scheduler.poll(cut)
+    with pytest.raises(SkipTestError, match=words):
+        cut.finished()
+
+
 def test_an_allocation_that_ends(cluster):
     """What had ended counts; what had not was not run, and nothing of it is wrong."""
     done = cluster.job('true', ranks=4)
@@ -679,6 +728,7 @@ def idle(monkeypatch):
         ([2, 2, 2], 4),  # as many at once as the site lets run
         ([4, 2, 2], 6),
         ([4, 4, 2], 7),  # all that there are
+        ([16, 4], 4),  # the others go on
         ([16], 16),  # Slurm says why not
         ([0], 6),  # a screening has all that are idle
     ],

@@ -13,7 +13,7 @@ import shlex
 import subprocess
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +76,7 @@ class Standing:
 
     :param is_running: whether steps can be started in it, or can be as soon as its nodes are up.
     :param is_booting: whether its nodes are not yet up.
+    :param state: in Slurm's words; empty if Slurm does not know the job any more.
     :param nodes: its nodes; one that died is no longer among them.
     :param is_shared: whether other jobs may run on its nodes.
     :param partition: of Slurm.
@@ -86,6 +87,7 @@ class Standing:
     is_shared: bool = False
     partition: str = ''
     is_booting: bool = False
+    state: str = ''
 
 
 def standing(job: str) -> Standing:
@@ -93,12 +95,12 @@ def standing(job: str) -> Standing:
 
     :raises AssayError: if Slurm does not answer.
     """
-    said = _squeue(f'--jobs={job}', '--format=%T|%N|%h|%P')
+    said = _squeue(f'--jobs={job}', '--states=all', '--format=%T|%N|%h|%P')
     state, nodes, sharing, partition = [*said.strip().split('|'), '', '', ''][:4]
     is_booting = state == 'CONFIGURING'
     goes_on = is_booting or state in (*job_states.RUNNING, 'SUSPENDED')
     shared = goes_on and sharing != 'NO'
-    return Standing(goes_on, tuple(expanded(nodes)), shared, partition, is_booting)
+    return Standing(goes_on, tuple(expanded(nodes)), shared, partition, is_booting, state)
 
 
 def standing_once_booted(job: str) -> Standing:
@@ -155,6 +157,8 @@ def request(
 ) -> list[str]:
     """The options of salloc for cases: as many nodes as the site lets their jobs have at once.
 
+    Cases that need more nodes than are up do not keep the others from running.
+
     :param jobs: what ``-J`` says, which overrides all else.
     :param budget: seconds that the run may take, if that is given.
     :param choice: how the nodes are chosen among the idle ones, unless they are named.
@@ -179,8 +183,9 @@ def request(
     words += words_of(jobs)
     states = states_for(words)
     idle = [name for name, state in states.items() if is_free(state)]
-    usable = sum(state.startswith(IN_USE) for state in states.values())
+    usable = len(states) - len(out_of_use(states))
     nodes = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
+    nodes = [count for count in nodes if count <= usable] or nodes
     named = nodes_in(words, '-w', '--nodelist')
     count = max(nodes[0], min(sum(nodes[:most]), usable), len(named))
     options = ['--exclusive', f'--nodes={count}']
@@ -216,6 +221,11 @@ def states_for(words: Sequence[str]) -> dict[str, str]:
         for node, state in states.items()
         if node in own
     }
+
+
+def out_of_use(states: Mapping[str, str]) -> list[str]:
+    """The nodes that no job can have, by the states of all."""
+    return [node for node, state in states.items() if not state.startswith(IN_USE)]
 
 
 def _without_those_of_scripts(words: Sequence[str]) -> list[str]:

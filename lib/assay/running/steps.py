@@ -139,6 +139,8 @@ class _Allocation:
         now = allocation.standing_once_booted(number)
         # What somebody runs there by hand.
         self._foreign = {*allocation.steps(number)}
+        # Of all nodes, by the options that they are asked for with.
+        self._states: dict[tuple[str, ...], dict[str, str]] = {}
         self._over = '' if now.is_running else f'the job {number} does not run'
         #: Of the lock by which this process has the job's nodes for itself, to its end.
         self.handle = _lock_of(number)
@@ -329,7 +331,7 @@ class _Allocation:
         if now is None:
             return None
         if not now.is_running:
-            self._end()
+            self._end(self._how_it_ended())
             return None
         if gone := self._plan.nodes - {*now.nodes}:
             self._plan.lose(gone)
@@ -380,11 +382,25 @@ class _Allocation:
             among = self.nodes if job.want.among is None else self.nodes & job.want.among
             left = len(among & self._plan.nodes)
             words = f'it needs {job.want.count} nodes, and the job {self.number} has {left}'
-            if len(among) < job.want.count:
+            out = self._missing(job) if len(among) < job.want.count else []
+            if out:
+                words += f' for it, all that are up ({fold_nodes(out)} cannot be used)'
+                self._fail(job, f'the scheduler did not start its job: {words}')
+            elif len(among) < job.want.count:
                 job._exception = SkipTestError(f'{words} for it')
                 job._state = 'CANCELLED'
             else:
                 self._fail(job, f'the scheduler did not start its job: {words} left for it')
+
+    def _missing(self, job: Any) -> list[str]:
+        """The nodes for want of which the job has too few for a case, though it has all others."""
+        states = self._states.setdefault(tuple(job.sched_access), {})
+        if not states:
+            with suppress(AssayError):
+                states.update(allocation.states_for(job.sched_access))
+        out = allocation.out_of_use(states)
+        has_all = states.keys() - out <= self.nodes and job.want.count <= len(states)
+        return out if has_all and job.want.among is None else []
 
     @staticmethod
     def _fail(job: Any, why: str) -> None:
@@ -473,9 +489,23 @@ class _Allocation:
         job._state = one.state
         one.said.close()
 
-    def _end(self) -> None:
-        """The allocation is over: what had not ended was not measured, and is not wrong."""
-        self._over = f'the job {self.number} has ended'
+    def _how_it_ended(self) -> str:
+        """What Slurm calls the end of the job, if it still knows it: it takes a moment for it."""
+        for _ in range(TRIES):
+            now = self._ask(allocation.standing)
+            if now is None or now.state not in job_states.ENDING:
+                break
+            if job_states.has_ended(now.state):
+                return f' ({now.state.lower()})'
+            time.sleep(AGAIN)
+        return ''
+
+    def _end(self, how: str = '') -> None:
+        """The allocation is over: what had not ended was not measured, and is not wrong.
+
+        :param how: it ended, where that is known.
+        """
+        self._over = f'the job {self.number} has ended{how}'
         for one in [*self._running]:
             one.client.terminate()
             if one.number('exit') == 0 and not one.state:
