@@ -70,6 +70,13 @@ class Mpi:
         )
 
     @property
+    def launchers(self) -> list[Path]:
+        """Its mpirun and mpiexec: one file or two, without links."""
+        if not self.launcher:
+            return []
+        return [Path(self.launcher).with_name(name).resolve() for name in LAUNCHERS]
+
+    @property
     def kind(self) -> Family:
         """Its family; not of one where nothing tells which."""
         assert self.family, f'{self.name} is of no family that we know'

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from assay import AssayError, locks, paths, say
 from assay.machine import candidates
-from assay.machine.mpi import LAUNCHERS, Mpi, examine_mpi, find_mpis
+from assay.machine.mpi import Mpi, examine_mpi, find_mpis
 from assay.machine.provenance import checksum
 from assay.mpis import strangers
 
@@ -450,9 +450,7 @@ def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
 
 def _starts(mpi: Mpi, launcher: str) -> bool:
     found = shutil.which(launcher)
-    # mpiexec and mpirun of one MPI may be two files, and links to a third of any name.
-    own = [Path(mpi.launcher).with_name(name) for name in LAUNCHERS] if mpi.launcher else []
-    return found is not None and Path(found).resolve() in [file.resolve() for file in own]
+    return found is not None and Path(found).resolve() in mpi.launchers
 
 
 def build_witness(mpi: Mpi) -> Path:

@@ -393,7 +393,7 @@ class _Allocation:
                 self._fail(job, f'the scheduler did not start its job: {words} left for it')
 
     def _missing(self, job: Any) -> list[str]:
-        """The nodes for want of which the job has too few for a case, though it has all others."""
+        """The nodes that the job lacks for a case, though it has all others."""
         states = self._states.setdefault(tuple(job.sched_access), {})
         if not states:
             with suppress(AssayError):
