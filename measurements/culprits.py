@@ -9,10 +9,12 @@ sessions before and three after, and so with an error. A measurement is a pair o
 
 The bound: what has to be learned, from the probability of the true cause at first to 95%, over
 what a pair tells at most if the effect and the spread were known. For `none` it is what a pair of
-all changes tells against the others. Right first and among three are of the answers when it ends,
-sure or not. Beside it, on the same seeds, with the changes as commits in a row and a pair of a
-commit and the first one as a test, which is bad at half of the effect: git bisect, and git_bayesect
-until it is sure or had 60 tests (--bayesect: where that is installed).
+all changes tells against the others. Of `versions` there is one cause too, and none is made without
+all before it: a pair has the effect in one session or in neither, and not on either side. Right
+first and among three are of the answers when it ends, sure or not. Beside it, on the same seeds,
+with the changes as commits in a row and a pair of a commit and the first one as a test, which is
+bad at half of the effect: git bisect, and git_bayesect until it is sure or had 60 tests
+(--bayesect: where that is installed).
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ DATA = Path(__file__).with_name('data') / 'null.parquet'
 EFFECT, SPREAD, BLOCK, MOST = 0.05, 0.02, 10, 60
 
 #: Seeds of each kind.
-KINDS = {'one': 200, 'none': 100, 'both': 30, 'sum': 30, 'several': 30}
+KINDS = {'one': 200, 'none': 100, 'both': 30, 'sum': 30, 'several': 30, 'versions': 50}
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Machine:
         """Of the effect, that changes have."""
         one, other = changes[self.guilty]
         match self.kind:
-            case 'one':
+            case 'one' | 'versions':
                 return float(one)
             case 'both':
                 return float(one and other)
@@ -119,18 +121,18 @@ class Machine:
     @property
     def truth(self) -> tuple[str, tuple[int, ...]]:
         match self.kind:
-            case 'one':
+            case 'one' | 'versions':
                 return 'one', (int(self.guilty[0]),)
             case 'both' | 'sum':
                 return 'two', tuple(sorted(map(int, self.guilty)))
         return self.kind, ()
 
 
-def bits_of_a_pair() -> float:
-    """That a pair tells at most of which side has the effect, if effect and spread are known."""
+def bits_of_a_pair(values: tuple[float, float]) -> float:
+    """That a pair tells at most of which of two values it has, if all but that is known."""
     scale = math.sqrt(2) * SPREAD
-    values = np.linspace(-EFFECT - 9 * scale, EFFECT + 9 * scale, 20001)
-    sides = [np.exp(-(((values - mean) / scale) ** 2) / 2) for mean in (EFFECT, -EFFECT)]
+    grid = np.linspace(-EFFECT - 9 * scale, EFFECT + 9 * scale, 20001)
+    sides = [np.exp(-(((grid - mean) / scale) ** 2) / 2) for mean in values]
     sides = [one / one.sum() for one in sides]
     mixed = (sides[0] + sides[1]) / 2
     return float((sides[0] * np.log2(np.maximum(sides[0], 1e-300) / mixed)).sum())
@@ -144,11 +146,13 @@ def bound(machine: Machine) -> float:
         return odds / (EFFECT**2 / (4 * SPREAD**2) / math.log(2))
     prior = {
         'one': PRIOR['one'] / n,
+        'versions': PRIOR['one'] / n,
         'both': PRIOR['both'] / math.comb(n, 2),
         'sum': PRIOR['sum'] / math.comb(n, 2),
         'several': PRIOR['several'],
     }[machine.kind]
-    return math.log2(SURE / prior) / bits_of_a_pair()
+    values = (EFFECT, 0.0 if machine.kind == 'versions' else -EFFECT)
+    return math.log2(SURE / prior) / bits_of_a_pair(values)
 
 
 def try_seed(kind: str, seed: int, noise: Sequence[Floats], bayesect: str | None) -> Outcome:
@@ -157,7 +161,8 @@ def try_seed(kind: str, seed: int, noise: Sequence[Floats], bayesect: str | None
     everything = np.ones(machine.count, dtype=bool)
     seen = EFFECT + machine.random.normal(0, SPREAD * math.sqrt(2 / 3))
     seen = max(seen, EFFECT / 3)  # of less nobody would ask
-    search = Search(np.ones(machine.count), math.sqrt(2) * SPREAD / seen)
+    spread = math.sqrt(2) * SPREAD / seen
+    search = Search(np.ones(machine.count), spread, in_order=kind == 'versions')
     least = bound(machine)
     pairs = 0
     while pairs < MOST and search.answers()[0].probability < SURE:

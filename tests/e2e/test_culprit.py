@@ -75,7 +75,7 @@ def test_the_variable_that_did_it_is_named_first(tmp_path):
         sides = ([one for one in history.runs if one.uuid == run] for run in runs)
         asked = question(difference(history, *sides), site)
         assert [one.name for one in asked.factors] == [*before, *after]
-        search = CulpritSearch(suite, asked, given, options, handles, None)
+        search = CulpritSearch(runner, asked, options, None)
         first = np.array([True, False])
         search._measure(Split(first, ~first, 0.0))
     finally:

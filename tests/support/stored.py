@@ -39,7 +39,7 @@ def put(database, *reports):
                 backend._db_store_report(connection, report, None)
 
 
-def made(golden_report, number, days=0.0, label=None, system='toy', value=42.5):
+def made(golden_report, number, days=0.0, label=None, system='toy', value=42.5, purpose=None):
     """A report of a run that passed, so many days ago."""
     report = passing(golden_report('Passed'), value)
     for case in cases(report):
@@ -50,5 +50,5 @@ def made(golden_report, number, days=0.0, label=None, system='toy', value=42.5):
         'time_start_unix': begun,
         'time_end_unix': begun + 9,
         'mode': 'smoke',
-    } | ({'label': label} if label else {})
+    } | {name: told for name, told in (('label', label), ('purpose', purpose)) if told}
     return report

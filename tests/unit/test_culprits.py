@@ -4,8 +4,10 @@ import json
 import math
 import re
 import signal
+import subprocess
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from assay.comparing.culprit import (
     effect_of,
     question,
 )
-from assay.comparing.factors import Untried, differs_from, factors_of, state
+from assay.comparing.factors import Untried, commits_of, differs_from, factors_of, state
 from assay.report.culprit import culprit_conclusion, culprits_json, show_culprits
 from assay.results import runner
 from assay.results.diff.causes import Fact
@@ -173,7 +175,22 @@ def test_probabilities_are_those_of_bayes_rule():
 def test_what_costs_more_is_measured_later():
     """A change that is built stays on one side as long as others can tell as much."""
     search = Search([1.0] * 8, 0.3)
-    assert search.next(lambda splits: np.where(splits[:, 2], 1.0, math.inf)).first[2]
+    assert search.next(lambda first, _: np.where(first[:, 2], 1.0, math.inf)).first[2]
+
+
+@pytest.mark.parametrize('cause', [0, 11, 39])
+def test_of_changes_in_order_only_the_first_so_many_are_made(cause):
+    random = np.random.default_rng(cause)
+    search, pairs = Search([1.0] * 40, 0.3, in_order=True), 0
+    while search.answers()[0].probability < SURE:
+        split = search.next()
+        for one in (split.first, split.second):
+            assert (np.diff(one.astype(int)) <= 0).all()
+        value = float(split.first[cause]) - float(split.second[cause])
+        search.record(split.first, split.second, value + random.normal(0, 0.3))
+        pairs += 1
+    assert (search.answers()[0].kind, search.answers()[0].changes) == ('one', (cause,))
+    assert pairs < 30
 
 
 def test_the_same_is_measured_after_the_same():
@@ -377,6 +394,51 @@ def test_sources_of_another_commit_are_taken_from_git(monkeypatch, tmp_path):
         assert not found and why in gone.why
 
 
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    """A checkout of six commits, of which five changed the sources."""
+    root = tmp_path / 'checkout'
+    monkeypatch.setattr('assay.paths.ROOT', root)
+    monkeypatch.setattr('assay.paths.SOURCES', root / 'sources')
+    monkeypatch.setattr('assay.paths.STATE', tmp_path / 'state')
+    (root / 'sources').mkdir(parents=True)
+
+    def git(*words):
+        who = ['-c', 'user.name=one', '-c', 'user.email=one@example.org']
+        ended = subprocess.run(['git', '-C', root, *who, *words], capture_output=True, text=True)
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout.strip()
+
+    git('init', '-q')
+    commits = []
+    for number, name in enumerate(['sources', 'sources', 'README', *['sources'] * 3]):
+        file = root / 'sources' / 'kernel.c' if name == 'sources' else root / name
+        file.write_text(str(number))
+        git('add', '.')
+        git('commit', '-q', '-m', f'change {number}')
+        commits.append(git('rev-parse', 'HEAD'))
+    return commits
+
+
+def kernel(folder):
+    return (Path(folder) / 'kernel.c').read_text()
+
+
+def test_commits_are_changes_that_are_made_one_after_the_other(repository):
+    (sources,), _ = changes(('suite_commit', repository[1], repository[5]))
+    found = commits_of(sources)
+    assert [one.name for one in found] == [
+        f'commit {repository[number][:12]} (change {number})' for number in (3, 4, 5)
+    ]
+    names = [one.name for one in found]
+    made = [state(found, names[:count]).setting.values['sources'] for count in range(4)]
+    assert [kernel(one) for one in made] == ['1', '3', '4', '5']
+    with pytest.raises(AssayError, match='does not come from'):
+        commits_of(replace(sources, before=sources.after, after=sources.before))
+    with pytest.raises(AssayError, match='not committed'):
+        commits_of(replace(sources, after=f'{repository[5]}-dirty'))
+
+
 def test_what_jobs_had_is_held_against_what_was_asked_for():
     (variable,), _ = changes(('UCX_TLS', '-', 'tcp'))
     assert differs_from(variable, {'UCX_TLS': 'tcp', 'by': 'cmake'}, True) is None
@@ -403,10 +465,13 @@ class Switched(Machine):
         self.stuck = {}
         self.environment = dict.fromkeys(NAMES, 'new')
         self.asked = []
+        #: What sessions had, by identifier; and what is bad of the file of a checkout.
+        self.had, self.bad = {}, ()
         self.change = self._change
 
     def _change(self, name, number, case, values):
         had = {**self.variables, **self.stuck}
+        self.had[f'{number:08x}-0000-4000-8000-{number:012x}'] = had
         case['ran_variables'] = ' '.join(f'{key}={value}' for key, value in sorted(had.items()))
         if self.guilty and all(had.get(one) == 'new' for one in self.guilty):
             values['latency'] *= 1.2
@@ -426,6 +491,8 @@ class Switched(Machine):
         }
         given = [one.partition('=')[2] for one in options if one.startswith('env_vars=')]
         self.variables = inherited | (json.loads(given[0]) if given else {})
+        if sources := exports.get('ASSAY_OTHER_SOURCES'):
+            self.variables['kernel'] = 'new' if kernel(sources) in self.bad else 'old'
         self.asked.append(self.variables)
         return super().run(own, text, ['-p', '^openmpi$'], handles, audience, purpose, {})
 
@@ -474,7 +541,8 @@ def asked(machine, before=(), cases='', figures='', environments=('openmpi', 'op
 def search(machine, one, seconds=None):
     given = reframe_options.read_for('a comparison', [])
     machine.own = runs.begin()  # each command has another
-    return CulpritSearch(machine, one, given, one.options, [], seconds)
+    sessions = runner.Runner(machine, given, [], culprit.PURPOSE, machine.own)
+    return CulpritSearch(sessions, one, one.options, seconds)
 
 
 def test_the_variable_that_did_it_is_found(machine, capsys):
@@ -511,6 +579,32 @@ def test_a_variable_that_is_gone_is_set_again(machine):
     found = search(machine, one).run()
     assert [change.name for change in found.changes] == ['OMPI_MCA_c']
     assert {asked.get('OMPI_MCA_a') for asked in machine.asked} == {'old', 'new'}
+
+
+def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monkeypatch, capsys):
+    (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
+    one = asked(machine)
+    one = replace(one, factors=(*one.factors, sources))
+    machine.guilty, machine.bad = {'kernel'}, ('4', '5')
+    monkeypatch.setattr(culprit, 'BUILD', 0.0)
+    found = search(machine, one).run()
+    assert [change.name for change in found.changes] == ['sources'] and found.is_sure
+    (commit,) = found.commits.changes
+    assert commit.after == repository[4][:12] and found.is_answered
+    # The pairs of all against none are not measured anew; no session had another change.
+    assert found.commits.pairs[0].runs == found.pairs[-2].runs
+    own = {run for pair in found.commits.pairs for run in pair.runs}
+    assert all(machine.had[run].keys() == {'kernel'} for run in own)
+    show_culprits(found)
+    text = capsys.readouterr().out
+    assert f'commits: FOUND: commit {repository[4][:12]} (change 4): ' in text
+    assert f'to reproduce: env ASSAY_OTHER_SOURCES={commit.needs[1]["sources"]} ./assay run' in text
+    told = json.loads(culprits_json(found))
+    assert told['commits']['changes'][0]['after'] == repository[4][:12]
+    changed = replace(sources, before=f'{repository[0]}-dirty')
+    again = search(machine, replace(one, before=('another',), factors=(changed,))).run()
+    assert (again.commits, again.no_commits) == (None, 'there are changes that were not committed')
+    assert again.is_answered
 
 
 def test_what_no_change_brings_back_is_none_of_these(machine, capsys):

@@ -555,6 +555,11 @@ def test_words_choose_runs_oldest_first(history, tmp_path, made):
     assert names(choose(history, f'{day(3)}..{day(1)}')) == ['aaaa1111', 'aaaa2222', 'beef3333']
     assert names(choose(history, 'AAAA2')) == ['aaaa2222']
     assert names(choose(history, history.runs[2].uuid)) == ['beef3333']
+    own = made(0xDDDD5555, days=-0.001, purpose='culprit')
+    put(history.database, own)
+    more = load(history.database)
+    assert names(choose(more, 'last', uncounted='culprit')) == ['cccc4444']
+    assert names(choose(more, 'dddd5', uncounted='culprit')) == ['dddd5555']
     report = tmp_path / 'report.json'
     report.write_text(json.dumps(made(0xEEEE, system='far')))
     (run,) = choose(history, str(report))

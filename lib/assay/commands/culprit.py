@@ -40,7 +40,8 @@ def culprit(
     BEFORE and AFTER are chosen as in `assay compare-runs`. Their differences are taken apart:
     variables of the jobs, flags, the MPI, the suite's sources, nodes. Pairs of sessions with some
     of the changes and with the others are measured, each chosen to tell most, until a cause has a
-    probability of 95%: one change, two, several small ones, or none of these.
+    probability of 95%: one change, two, several small ones, or none of these. Where the suite's
+    sources did it, the commit is searched likewise.
 
     The same command continues a stopped search. The exit code is 0 if there is an answer, and 3 if
     the time ended first.
@@ -57,14 +58,12 @@ def culprit(
     from assay.results.diff.difference import difference
     from assay.results.history import load
     from assay.results.run_selectors import choose
-    from assay.results.runner import make_ready
+    from assay.results.runner import Runner, make_ready
     from assay.running import reframe_options, session
 
     history = load()
     # `last` is the same when it goes on: its own sessions do not count.
-    own = [run for run in history.runs if run.summary.purpose != PURPOSE]
-    others = replace(history, runs=tuple(own))
-    old, new = (choose(others, words, system) for words in (before, after))
+    old, new = (choose(history, words, system, PURPOSE) for words in (before, after))
     if any(run.file for run in (*old, *new)):
         raise AssayError('runs of files may be of another machine: choose runs of this one.')
     given = reframe_options.read_for('a comparison', [])
@@ -80,11 +79,12 @@ def culprit(
     options = asked.options
     given = reframe_options.read_for('a comparison', options)
     handles = make_ready(suite, site, given.environments)
-    found = CulpritSearch(suite, asked, given, options, handles, budget).run()
+    runner = Runner(suite, given, handles, PURPOSE, suite.own)
+    found = CulpritSearch(runner, asked, options, budget).run()
     if as_json:
         print(culprits_json(found))
     else:
         show_culprits(found)
     if found.signal:
         raise typer.Exit(128 + found.signal)
-    raise typer.Exit(0 if found.is_sure else 3)
+    raise typer.Exit(0 if found.is_answered else 3)

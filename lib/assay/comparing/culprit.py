@@ -25,6 +25,7 @@ from assay import AssayError, paths, say
 from assay.comparing.factors import (
     Factor,
     Untried,
+    commits_of,
     differs_from,
     factors_of,
     state,
@@ -41,14 +42,9 @@ from assay.results.run_selectors import choose_figures
 from assay.results.runner import Runner
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
-from assay.running import turn
-from assay.running.processes import Others
-from assay.running.reframe_options import Given
-from assay.running.session import Suite
-from assay.running.setting import ENVIRONMENT
+from assay.running.setting import ENVIRONMENT, SOURCES
 from assay.running.supervise import noted
 from assay.text import many, unknown
-from assay.witness.disturbance import NOTICEABLE
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -57,8 +53,6 @@ if TYPE_CHECKING:
 PURPOSE = 'culprit'
 #: Pairs that a command measures at most, and those in a row that may give no value.
 MOST, NO_VALUES = 60, 3
-#: Seconds that others are waited for, and of a look at what they do.
-QUIET, LOOK = 60.0, 2.0
 #: What a session is taken to vary by if that is not known, and at least: few runs may look alike.
 UNKNOWN, LEAST_SPREAD = 0.05, 0.01
 #: Seconds that a build is taken to need, and a session before the first was measured.
@@ -76,6 +70,8 @@ class Question:
     :param untried: the other differences.
     :param left: how many other figures got worse that are not looked at.
     :param mode: in which the runs were measured.
+    :param undone: changes that can be switched too, and that no session has.
+    :param in_order: whether no change is made without all before it, as commits are.
     """
 
     before: tuple[str, ...]
@@ -85,12 +81,16 @@ class Question:
     untried: tuple[Untried, ...]
     left: int = 0
     mode: str = ''
+    undone: tuple[Factor, ...] = ()
+    in_order: bool = False
 
     @property
     def name(self) -> str:
         """The same question has the same name."""
-        told = [*self.before, '-', *self.after, '-', *(str(one.figure) for one in self.figures)]
-        return hashlib.sha256('\n'.join(map(str, [*told, *self.factors])).encode()).hexdigest()[:12]
+        figures = (one.figure for one in self.figures)
+        runs = [*self.before, '-', *self.after, '-']
+        told = '\n'.join(map(str, [*runs, *figures, *self.factors, *self.undone]))
+        return hashlib.sha256(told.encode()).hexdigest()[:12]
 
     @property
     def spread(self) -> float | None:
@@ -121,7 +121,7 @@ class Question:
     @property
     def has_environments(self) -> bool:
         """Whether the environment is one of the changes."""
-        return any(ENVIRONMENT in one.needs[1] for one in self.factors)
+        return any(ENVIRONMENT in one.needs[1] for one in (*self.factors, *self.undone))
 
 
 def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str = '') -> Question:
@@ -257,6 +257,8 @@ class Culprits:
         what these had, and what it is here.
     :param stopped: why it ended before it was sure; empty if it did not.
     :param signal: by which it was stopped; 0 for none.
+    :param commits: what was found among the commits of the sources, where these did it.
+    :param no_commits: why they were not searched.
     """
 
     question: Question
@@ -267,6 +269,8 @@ class Culprits:
     strange: Mapping[str, tuple[str, str]]
     stopped: str = ''
     signal: int = 0
+    commits: Culprits | None = None
+    no_commits: str = ''
 
     @property
     def answer(self) -> Answer:
@@ -277,6 +281,11 @@ class Culprits:
         return self.answer.probability >= SURE
 
     @property
+    def is_answered(self) -> bool:
+        """Whether it is sure of a cause, and of the commit where that is searched."""
+        return self.is_sure and (self.commits is None or self.commits.is_sure)
+
+    @property
     def changes(self) -> list[Factor]:
         """Those of the most likely answer."""
         return [self.question.factors[one] for one in self.answer.changes]
@@ -285,24 +294,15 @@ class Culprits:
 class CulpritSearch:
     """A search under way.
 
-    :param suite: what its sessions are started with.
-    :param given: what is asked of ReFrame.
+    :param runner: of its sessions.
     :param options: of ReFrame, for all sessions.
-    :param handles: locks that are held all the while.
     :param seconds: after which no pair begins that would end later; None for no such bound.
     """
 
     def __init__(
-        self,
-        suite: Suite,
-        asked: Question,
-        given: Given,
-        options: Sequence[str],
-        handles: Sequence[int],
-        seconds: float | None,
+        self, runner: Runner, asked: Question, options: Sequence[str], seconds: float | None
     ) -> None:
-        self.asked, self.options, self.seconds = asked, options, seconds
-        self.runner = Runner(suite, given, handles, PURPOSE, suite.own)
+        self.runner, self.asked, self.options, self.seconds = runner, asked, options, seconds
         self.journal = Journal(asked.name)
         self.pairs = self.journal.pairs
         self.earlier = len(self.pairs)
@@ -317,7 +317,8 @@ class CulpritSearch:
         self.factors = [one for one in self.asked.factors if one.name not in gone]
         self.names = [one.name for one in self.factors]
         assert_something_to_switch(self.factors, self._question().untried)
-        self.search = Search([one.weight for one in self.factors], self.asked.spread)
+        weights = [one.weight for one in self.factors]
+        self.search = Search(weights, self.asked.spread, self.asked.in_order)
         for pair in self.pairs:
             self._learn(pair)
 
@@ -333,7 +334,46 @@ class CulpritSearch:
         return np.isin(self.names, [*names])
 
     def run(self) -> Culprits:
-        """Measure until a cause is sure, or the time is over, or somebody stops it."""
+        """Measure until a cause is sure, or the time is over, or somebody stops it.
+
+        Then likewise among the commits, if the sources did it.
+        """
+        found = self._run()
+        if not found.is_sure or [[*one.needs[1]] for one in found.changes] != [[SOURCES]]:
+            return found
+        try:
+            search = self._among_commits(*found.changes)
+        except AssayError as error:
+            return replace(found, no_commits=str(error))
+        commits = search._run()
+        return replace(found, commits=commits, signal=found.signal or commits.signal)
+
+    def _among_commits(self, sources: Factor) -> CulpritSearch:
+        """The search for the commit, which knows the pairs of all against none.
+
+        :raises AssayError: if there is nothing to search.
+        """
+        commits = commits_of(sources)
+        say(f'{sources.name} did it: which of {many(len(commits), "commit")}?')
+        asked = replace(
+            self.asked,
+            factors=tuple(commits),
+            untried=(),
+            left=0,
+            undone=tuple(one for one in self.factors if one != sources),
+            in_order=True,
+        )
+        journal = Journal(asked.name)
+        every = tuple(one.name for one in commits)
+        for pair in [] if journal.pairs else self.pairs:
+            if (pair.first, pair.second) == ((sources.name,), ()):
+                journal.keep(replace(pair, first=every))
+        left = None
+        if self.seconds is not None:
+            left = self.seconds - (time.monotonic() - self.began)
+        return CulpritSearch(self.runner, asked, self.options, left)
+
+    def _run(self) -> Culprits:
         if self.pairs:
             say(f'goes on after {many(len(self.pairs), "pair")}: {self.journal.path}')
         stopped = ''
@@ -381,17 +421,23 @@ class CulpritSearch:
         if top.probability >= SURE:
             alone = np.zeros(len(self.factors), dtype=bool)
             alone[[*top.changes]] = True
-            for first, second in ((alone, ~everything), (everything, everything & ~alone)):
+            if self.asked.in_order:
+                up_to = np.arange(len(alone)) <= max(top.changes, default=0)
+                proofs = [(up_to, up_to & ~alone)]
+            else:
+                proofs = [(alone, ~everything), (everything, everything & ~alone)]
+            for first, second in proofs:
                 if top.changes and not self._has(first, second):
                     say(f'{self._name(top)}: {top.probability:.0%}; to confirm it, alone')
                     return Split(first, second, 0.0)
             return None
         split = self.search.next(self._cost)
         guilt, others = self.search.guilt(), int(split.second.sum())
+        which = 'first' if self.asked.in_order else 'other'
         say(
             f'pair {len(self.pairs) + 1}: {self._told(split.first)}, with '
-            f'{guilt @ split.first / guilt.sum():.0%} of the suspicion, against '
-            f'{f"the other {others}" if others else "none"}: it tells '
+            f'{guilt @ (split.first & ~split.second) / guilt.sum():.0%} of the suspicion, against '
+            f'{f"the {which} {others}" if others else "none"}: it tells '
             f'{split.bits:.1f} bits; likeliest by now is {self._name(top)} ({top.probability:.0%})'
         )
         return split
@@ -413,17 +459,18 @@ class CulpritSearch:
         names = ' and '.join(self.names[one] for one in answer.changes)
         return names or {'none': 'none of these'}.get(answer.kind, 'several small ones')
 
-    def _cost(self, splits: Flags) -> Floats:
+    def _cost(self, first: Flags, second: Flags) -> Floats:
         """Seconds that a pair with a value takes; endless for one that fails."""
         build = [number for number, one in enumerate(self.factors) if one.is_built]
         sets = [one for pair in self.pairs if pair.figures for one in self._sets(pair)]
         there = {tuple(one[build]) for one in sets}
         took = [pair.seconds for pair in self.pairs if pair.figures]
         session = min(took) if took else 2 * SESSION
-        builds = [len({tuple(side[build]) for side in (first, ~first)} - there) for first in splits]
+        both = zip(first, second, strict=True)
+        builds = [len({tuple(side[build]) for side in sides} - there) for sides in both]
         failed = [self._set(pair.failed) for pair in self.pairs if pair.failed is not None]
-        both = [chance_of_failure(some, failed, sets) for some in (splits, ~splits)]
-        works = np.prod(1 - np.array(both), axis=0)
+        fails = [chance_of_failure(some, failed, sets) for some in (first, second)]
+        works = np.prod(1 - np.array(fails), axis=0)
         with np.errstate(divide='ignore'):
             found: Floats = (session + BUILD * np.array(builds)) / works
         return found
@@ -443,10 +490,10 @@ class CulpritSearch:
             return
         left = self.seconds - (time.monotonic() - self.began)
         if left < 0:
-            raise StoppedError(f'the time of {self.seconds / 60:g} min was over')
+            raise StoppedError(f'the time of {self.seconds / 60:.3g} min was over')
         if left < took:
             raise StoppedError(
-                f'another pair, of {took / 60:.1f} min, would end after {self.seconds / 60:g} min'
+                f'another pair, of {took / 60:.1f} min, would end after {self.seconds / 60:.3g} min'
             )
 
     def _measure(self, split: Split) -> None:
@@ -485,12 +532,12 @@ class CulpritSearch:
 
         :param runs: gets their identifiers.
         """
-        asked = state(self.factors, switched)
+        asked = state([*self.asked.undone, *self.factors], switched)
         label = f'culprit {self.asked.name}: {len(switched)} of {len(self.factors)} changes'
         options = [*asked.options, *self.asked.place, *self.options]
         for number in range(1 + AGAIN):
-            if number:
-                self._wait_for_quiet()
+            if number:  # whose jobs have waited for others to leave, and wait again
+                say('others disturbed it: measured again')
                 self._assert_time_is_left(0.0)
             if self.runner.signals:
                 raise StoppedError(f'stopped by {self.runner.signals[0].name}')
@@ -516,17 +563,6 @@ class CulpritSearch:
             if ended.verdict.problems:
                 return {}, '; '.join(ended.verdict.problems), True
         return {}, 'others disturbed it each time', False
-
-    def _wait_for_quiet(self) -> None:
-        """Where jobs run on this machine, until others have left it, or for a minute."""
-        ends = time.monotonic() + QUIET
-        is_local = turn.VARIABLE in self.runner.suite.environment
-        say('others disturbed it: measured again' + ' when they have gone' * is_local)
-        while is_local and not self.runner.signals and time.monotonic() < ends:
-            others = Others()
-            time.sleep(LOOK)
-            if others.use().share < NOTICEABLE:
-                return
 
     def _figures(self, uuid: str) -> dict[str, Measured]:
         """The figures in question that a session gave, by their names in the question."""
@@ -555,7 +591,8 @@ class CulpritSearch:
         for compared in self.asked.figures:
             here = figures.get(str(compared.figure))
             if here and not here.values.is_empty():
-                self.strange |= strange_facts(compared, here.facts, self.asked.factors)
+                switched_here = [*self.asked.factors, *self.asked.undone]
+                self.strange |= strange_facts(compared, here.facts, switched_here)
         for name, why in wrong.items():
             say(f'{name} is not switched: {why}')
             self.journal.give_up(name, why)

@@ -23,7 +23,7 @@ from assay.results.diff.causes import Fact
 from assay.results.figure_series import FigureKey
 from assay.results.provenance import OF_SETTINGS, both_tell
 from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
-from assay.text import from_field
+from assay.text import from_field, visible
 from assay.witness.variables import OF_THE_START
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
                 unset.add(name)
             elif name == FLAGS and name in values:
                 values[name] += f' {value}'
-            else:
+            elif is_made or name not in values:  # of commits the last one that is made
                 values[name] = value
     return State(Setting(values), frozenset(unset), tuple(unload), tuple(load))
 
@@ -412,6 +412,29 @@ def _sources(fact: Fact) -> Iterator[_Found]:
         folders = (str(paths.SOURCES) if one == here else _checked_out(one) for one in sides)
         before, after = ({SOURCES: one} for one in folders)
         yield Factor('sources', *sides, _SOURCES, (before, after))
+
+
+def commits_of(sources: Factor) -> list[Factor]:
+    """The commits that changed the sources, oldest first: none is made without those before it.
+
+    :raises AssayError: if the one state does not come from the other by commits.
+    """
+    sides = sources.before, sources.after
+    if any(one.endswith('-dirty') for one in sides):
+        raise AssayError('there are changes that were not committed')
+    if _git('merge-base', '--is-ancestor', *sides).returncode:
+        raise AssayError(f'{sides[1][:12]} does not come from {sides[0][:12]}')
+    name = paths.SOURCES.name
+    which = ['--first-parent', '--reverse', '--format=%H %s', '..'.join(sides), '--', name]
+    old, found = sources.needs[0], []
+    before = sides[0]
+    for line in _git('log', *which).stdout.splitlines():
+        commit, _, subject = line.partition(' ')
+        new = {SOURCES: _checked_out(commit)}
+        told = f'commit {commit[:12]} ({visible(subject)})'
+        found.append(Factor(told, before[:12], commit[:12], 1.0, (old, new)))
+        before, old = commit, new
+    return found
 
 
 def _differ(commits: Collection[str], here: str, names: Sequence[str]) -> bool:

@@ -24,6 +24,11 @@ def show_culprits(found: Culprits) -> None:
     """The answer first; then the evidence, what was not tried, and what to do."""
     out = console()
     print_line(out, visible(culprit_conclusion(found)))
+    if commits := found.commits:
+        print_line(out, visible(f'commits: {culprit_conclusion(commits)}'))
+        print_line(out, f'commits: {many(len(commits.pairs), "pair")}, {_tells(commits)}')
+    elif found.no_commits:
+        print_line(out, visible(f'no commit is searched: {found.no_commits}'))
     asked = found.question
     print_line(out, f'measured: {many(len(found.pairs), "pair")} of sessions, {_tells(found)}')
     made = 'made here' if found.answer.changes else 'made by all'
@@ -40,12 +45,13 @@ def show_culprits(found: Culprits) -> None:
     if asked.left:
         more = many(asked.left, 'more figure')
         print_line(out, f'{more} got worse: -n and --figure choose which are explained')
-    if found.changes and found.is_sure:
-        for command in reproducer(found):
+    named = commits if commits and commits.is_sure and commits.changes else found
+    if named.changes and named.is_sure:
+        for command in reproducer(named):
             print_line(out, visible(f'to reproduce: {command}'))
-        for told in remedies(found.changes):
+        for told in remedies(named.changes):
             print_line(out, visible(f'to live without it: {told}'))
-    if found.stopped:
+    if found.stopped or (commits and commits.stopped):
         print_line(out, 'the same command goes on where it ended')
 
 
@@ -53,7 +59,8 @@ def culprit_conclusion(found: Culprits) -> str:
     """The answer, in a line."""
     top = found.answer
     sure = f'probability {_probability(top)}'
-    count = many(len(found.question.factors), 'change')
+    what = 'commit' if found.question.in_order else 'change'
+    count = many(len(found.question.factors), what)
     if not found.is_sure and not any(pair.figures for pair in found.pairs):
         return f'UNDECIDED among {count}: no pair has a value; {found.stopped}'
     if not found.is_sure:
@@ -152,8 +159,12 @@ def remedies(changes: list[Factor]) -> Iterator[str]:
 
 def culprits_json(found: Culprits) -> str:
     """JSON, for a ticket."""
+    return json.dumps(_culprits(found), indent=2, allow_nan=False)
+
+
+def _culprits(found: Culprits) -> dict[str, Any]:
     asked = found.question
-    told: dict[str, Any] = {
+    return {
         'verdict': found.answer.kind if found.is_sure else 'undecided',
         'conclusion': culprit_conclusion(found),
         'probability': found.answer.probability,
@@ -180,8 +191,9 @@ def culprits_json(found: Culprits) -> str:
         'reproduce': reproducer(found) if found.changes else [],
         'without_it': [*remedies(found.changes)],
         'stopped': found.stopped or None,
+        'commits': _culprits(found.commits) if found.commits else None,
+        'no_commits': found.no_commits or None,
     }
-    return json.dumps(told, indent=2, allow_nan=False)
 
 
 def _change(one: Factor) -> dict[str, Any]:

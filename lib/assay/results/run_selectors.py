@@ -79,10 +79,13 @@ def of_system(history: History, system: str | None) -> list[StoredRun]:
     return found
 
 
-def choose(history: History, words: str, system: str | None = None) -> list[StoredRun]:
+def choose(
+    history: History, words: str, system: str | None = None, uncounted: str | None = None
+) -> list[StoredRun]:
     """The runs that words mean, oldest first; at least one.
 
     :param system: only runs of this one count, if it is given; it may be ``name:partition``.
+    :param uncounted: runs of this purpose are chosen by identifier alone.
     :raises AssayError: if they mean none, or are not clear, or mean one that cannot be read.
     """
     if _is_file(words):
@@ -93,6 +96,8 @@ def choose(history: History, words: str, system: str | None = None) -> list[Stor
     runs = of_system(history, system)
     if not runs:
         raise AssayError(f'no run is stored in {history.database}: `assay run` stores one.')
+    if uncounted and not _IDENTIFIER.fullmatch(words):
+        runs = [run for run in runs if run.summary.purpose != uncounted]
     chosen = _chosen(runs, words)
     for run in chosen:
         if run.summary.problem:

@@ -88,9 +88,9 @@ class Split:
     bits: float
 
 
-def no_cost(splits: Flags) -> Floats:
+def no_cost(first: Flags, second: Flags) -> Floats:
     """All splits cost the same."""
-    return np.ones(len(splits))
+    return np.ones(len(first))
 
 
 class Search:
@@ -99,12 +99,15 @@ class Search:
     :param weights: shape (n,), how likely each change is to be the cause; any positive scale.
     :param spread: a guess at the standard deviation of a measurement, in units of the effect; None
         if there is none.
+    :param in_order: whether none can be made without all before it, as the commits of a history.
     """
 
-    def __init__(self, weights: Sequence[float], spread: float | None = None) -> None:
+    def __init__(
+        self, weights: Sequence[float], spread: float | None = None, in_order: bool = False
+    ) -> None:
         own = np.asarray(weights, dtype=np.float64)
         assert len(own) and (own > 0).all(), 'each change has a weight above 0'
-        self.weights = own / own.sum()
+        self.weights, self.in_order = own / own.sum(), in_order
         self._build()
         effects = -((np.log(EFFECTS) / EFFECT_SPREAD) ** 2) / 2
         scales = np.zeros(len(SCALES))
@@ -126,8 +129,9 @@ class Search:
         # The effect is a for the first change, b for the second, c more for both.
         parts: list[tuple[NDArray[np.int_], tuple[float, float, float], Floats]] = [
             (np.repeat(np.arange(n)[:, None], 2, axis=1), (1, 0, 0), self.weights * PRIOR['one']),
-            (pairs, (0, 0, 1), together * PRIOR['both']),
-            (pairs, (1, 1, -1), together * PRIOR['either']),
+            # In order they are the later one by itself, and the earlier one.
+            (pairs, (0, 0, 1), together * PRIOR['both'] * (not self.in_order)),
+            (pairs, (1, 1, -1), together * PRIOR['either'] * (not self.in_order)),
             *(
                 (pairs, (share, 1 - share, 0), together * PRIOR['sum'] / len(SHARES))
                 for share in SHARES
@@ -148,7 +152,8 @@ class Search:
             [np.tile(part[1], (len(part[0]), 1)) for part in parts] + [np.zeros((2, 3))]
         )
         prior = np.concatenate([part[2] for part in parts] + [[PRIOR['several'], PRIOR['none']]])
-        self._prior = np.log(prior / prior.sum())
+        with np.errstate(divide='ignore'):
+            self._prior = np.log(prior / prior.sum())
 
     def record(self, first: Flags, second: Flags, value: float) -> None:
         """Take in a measurement.
@@ -188,25 +193,30 @@ class Search:
         both_of = np.bincount(members[both, 1], posterior[both], n).astype(np.float64)
         return found + both_of
 
-    def next(self, cost: Callable[[Flags], Floats] = no_cost) -> Split:
+    def next(self, cost: Callable[[Flags, Flags], Floats] = no_cost) -> Split:
         """What to measure next: the split that tells most for its cost.
 
-        :param cost: of splits, shape (m, n), what each costs, shape (m,): at its first session has
-            the changes that are set, its second the remaining ones.
+        :param cost: of splits, the changes of their first sessions and of their second ones, each
+            of shape (m, n): what each costs, shape (m,).
         """
         random = np.random.default_rng(self.measured)
         likely, mass = self._drawn(random)
         density = self._densities()
 
-        def worth(splits: Flags) -> tuple[Floats, Floats]:
-            bits = _bits(self._levels(splits, ~splits, likely), mass, density)
-            return bits / cost(splits), bits
+        def worth(first: Flags, second: Flags) -> tuple[Floats, Floats]:
+            bits = _bits(self._levels(first, second, likely), mass, density)
+            return bits / cost(first, second), bits
 
         splits = self._candidates(random)
         if self.answers()[0].kind == 'none' and self.answers()[0].probability > LIKELY_NONE:
             # Whether any is the cause: halves would leave open which side an effect is on.
-            return Split(splits[0], ~splits[0], float(worth(splits[:1])[1][0]))
-        values, bits = worth(splits)
+            return Split(splits[0], ~splits[0], float(worth(splits[:1], ~splits[:1])[1][0]))
+        if self.in_order:
+            first, second = self._stretches()
+            values, bits = worth(first, second)
+            best = int(np.argmax(values))
+            return Split(first[best], second[best], float(bits[best]))
+        values, bits = worth(splits, ~splits)
         best = int(np.argmax(values))
         chosen, value, told = splits[best], values[best], bits[best]
         for _ in range(_ROUNDS):
@@ -214,7 +224,7 @@ class Search:
             moves = chosen ^ np.eye(len(chosen), dtype=bool)
             swaps = moves[random.permutation(len(moves))] ^ chosen ^ moves
             splits = np.concatenate([moves, swaps])
-            values, bits = worth(splits)
+            values, bits = worth(splits, ~splits)
             best = int(np.argmax(values))
             if values[best] <= value * (1 + 1e-6):
                 break
@@ -255,6 +265,15 @@ class Search:
                 sides[side] += guilt[change]
             splits.append(one)
         return np.array(splits)
+
+    def _stretches(self) -> tuple[Flags, Flags]:
+        """Splits of changes in order: up to one of them against up to an earlier one, or none."""
+        guilt = np.cumsum(self.guilt())
+        parts = np.searchsorted(guilt, np.linspace(0, guilt[-1], _SPLITS, endpoint=False)[1:])
+        ends = np.unique([0, *parts, *(parts + 1), len(guilt)])
+        later, earlier = np.triu_indices(len(ends), 1)[::-1]
+        up_to = np.arange(len(guilt)) < ends[:, None]
+        return up_to[later], up_to[earlier]
 
     def _posterior(self) -> Floats:
         """Of each cause, shape (causes,)."""
