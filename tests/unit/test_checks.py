@@ -1366,21 +1366,23 @@ def test_threads_fill_the_cores_of_two_ranks(tmp_path):
         assert check.processes.ranks == 16
 
 
-@pytest.mark.parametrize(
-    ('others', 'factor', 'is_told'), [(0, 6, True), (1, 6, False), (1, 12, True)]
-)
-def test_what_others_disturbed_has_to_be_twice_as_slow(job, monkeypatch, others, factor, is_told):
+MESSAGES = 'messages that do the same'
+
+
+@pytest.mark.parametrize(('factor', 'is_told'), [(1.9, False), (2.1, True)])
+def test_a_guideline_that_is_violated_in_each_round_is_told(job, factor, is_told):
     seen = []
 
-    def change(check):
-        module = sys.modules[type(check).__module__]
-        took = others * ['others took a core']
-        monkeypatch.setattr(module, 'taken_by_others', lambda reports: took)
-        slow = SimpleNamespace(worst=factor, violations=lambda: iter(['bcast takes long']))
-        monkeypatch.setattr(module, 'guidelines', lambda results, ranks: [slow])
+    def spoil(folder):
+        result = json.loads((folder / 'result.json').read_text())
+        for one in result['guidelines']:
+            is_bad = (one['op'], one['other'], one['size']) == ('bcast', MESSAGES, 4096)
+            one['factors'] = [factor if is_bad else 0.9 for _ in one['factors']]
+        (folder / 'result.json').write_text(json.dumps(result))
 
-    job(Path('Collectives/openmpi-tcp'), change=change, look=seen.append)
+    figures = job(Path('Collectives/openmpi-tcp'), spoil, look=seen.append)
     assert bool(seen[0].finding) == is_told
+    assert figures['worst_guideline'][0] == factor
 
 
 LACKING = 'threads: this MPI does not give MPI_THREAD_MULTIPLE; use one that was built with it\n'

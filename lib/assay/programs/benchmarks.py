@@ -125,6 +125,9 @@ def check_collectives(report: Mapping[str, Any]) -> None:
     """
     for result in report['results']:
         _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
+    for one in report.get('guidelines', ()):
+        what = f'{one["op"]} of {one["size"]} bytes and others that do the same'
+        _check_sampled_clocks(what, one['clocks'], 1)
 
 
 def check_matching(report: Mapping[str, Any]) -> None:

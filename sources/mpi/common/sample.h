@@ -89,7 +89,7 @@ struct sample_clocks {
 
 /* Collective: the greatest of the ranks' seconds, of each of `count` things. Aborts the job where
  * that of this rank is greater, or less than the least of them. */
-enum { SAMPLE_MOST_THINGS = 4 };
+enum { SAMPLE_MOST_THINGS = 6 };
 void sample_slowest(MPI_Comm comm, const double *own, double *slowest, int count);
 
 /* Around a batch, where sample_bout does not run it: `add` aborts the job if another number of

@@ -1,0 +1,17 @@
+/* Whether an operation takes longer than others that do the same, each pair measured in turn. */
+#ifndef ASSAY_GUIDELINES_H
+#define ASSAY_GUIDELINES_H
+
+#include <stddef.h>
+
+/* Bytes that a rank needs for messages of up to `largest` bytes. */
+size_t guidelines_bytes(size_t largest);
+
+/* Collective, like the next. `rounds`: that there will be. */
+void guidelines_start(size_t largest, int rounds);
+void guidelines_round(int round);
+
+/* Into the JSON report; and a table of those that took longer in each round. */
+void guidelines_end(void);
+
+#endif
