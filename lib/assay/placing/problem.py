@@ -63,11 +63,15 @@ class Problem:
         one, other, *_ = self.pairs
         return np.asarray((self.groups[:, seat[one]] != self.groups[:, seat[other]]).sum(axis=0))
 
-    def cost(self, seat: Numbers) -> float:
-        """Seconds of all messages, one after the other."""
+    def of_pairs(self, seat: Numbers) -> Floats:
+        """Seconds of the messages of each two ranks that talk: shape (P,)."""
         _, _, messages, size = self.pairs
         far = self.distances(seat)
-        return float((messages * self.latency[far] + size * self.per_byte[far]).sum())
+        return np.asarray(messages * self.latency[far] + size * self.per_byte[far])
+
+    def cost(self, seat: Numbers) -> float:
+        """Seconds of all messages, one after the other."""
+        return float(self.of_pairs(seat).sum())
 
     def reduced(self) -> Problem:
         """Without levels that divide nothing, and distances that no two seats have.

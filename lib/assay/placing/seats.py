@@ -50,10 +50,6 @@ class Seats:
         ]
         return len({*each}) < len(each)
 
-    def distance(self, one: int, other: int) -> int:
-        """Which of :data:`DISTANCES`."""
-        return int((self.groups[:, one] != self.groups[:, other]).sum())
-
 
 def seats_of(report: Report, switches: Mapping[str, Collection[str]]) -> Seats:
     """The seats that a job's ranks had.
