@@ -3,9 +3,9 @@
     .venv/bin/python measurements/placing.py optimum
     .venv/bin/python measurements/placing.py large
     ./assay cluster up --size 4 --cpus 2 --switches 2
-    ./assay cluster fault delay s1 30000
+    ./assay cluster fault delay s1 10000
     ./assay cluster exec head salloc -N 4 --ntasks-per-node=2 --overcommit \\
-        .venv/bin/python measurements/placing.py cluster --programs 100
+        .venv/bin/python measurements/placing.py cluster --programs 0-99
 
 `optimum` holds plans of 10 ranks against all ways to seat them, on machines whose nodes are evenly
 and unevenly filled. `large` times plans of 10,000 ranks. `cluster` runs random programs
@@ -25,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
 
@@ -33,14 +34,18 @@ from common import build
 from scipy.sparse import coo_array
 
 from assay import paths
+from assay.cpus import parse_cpus
 from assay.machine.mpi import Mpi, find_mpis
 from assay.placing import costs, files, mapping
-from assay.placing.plan import Plan, plan
+from assay.placing.plan import plan
 from assay.placing.problem import Problem
 from assay.witness.reading import read_witness
 from assay.witness.report import Report
 
 Edges = list[tuple[int, int, float]]
+
+#: Bytes of the largest message of a random program.
+LARGEST = 32768
 
 
 # Graphs -------------------------------------------------------------------------------------------
@@ -214,7 +219,10 @@ class Job:
             sys.exit(f'{" ".join(map(str, command))}: {done.stdout}{done.stderr}')
 
     def costs(self, switches: dict[str, list[str]]) -> costs.Costs:
-        """What pt2pt measures within a node, behind a switch and between switches."""
+        """What pt2pt measures within a node, behind a switch and between switches.
+
+        The sizes are those of the programs: a message from 64 KiB on goes to and fro three times.
+        """
         near, far = switches.values()
         found = []
         for hosts in ((near[0], near[0]), (near[0], near[1]), (near[0], far[0])):
@@ -222,7 +230,7 @@ class Job:
             ranks.write_text(''.join(f'rank {k}={host} slot={k}\n' for k, host in enumerate(hosts)))
             result = self.folder / 'result.json'
             pt2pt = next(self.programs.rglob('pt2pt'))
-            words = ['--pattern', 'ping-pong', '--max', '65536', '--budget', '0.1']
+            words = ['--pattern', 'ping-pong', '--max', str(LARGEST), '--budget', '0.1']
             self.run(
                 ['-n', '2', '--map-by', f'rankfile:file={ranks}'],
                 *(str(pt2pt), *words, '--json', str(result)),
@@ -232,7 +240,7 @@ class Job:
                 one['size']: one['time']['median']
                 for one in json.loads(result.read_text())['results']
             }
-            per_byte = (times[65536] - times[8]) / 65528
+            per_byte = max(times[LARGEST] - times[8], 0.0) / (LARGEST - 8) or 1e-12
             found.append(costs.Cost(times[8], 1 / per_byte, 'pt2pt'))
         within, node, switch = found
         return costs.Costs((within, within, within, node, switch), switches)
@@ -250,8 +258,26 @@ def coloured(edges: Edges) -> Edges:
     return sorted(edges, key=lambda one: colour[one])
 
 
-def one_program(job: Job, number: int, known: costs.Costs, ranks: int) -> dict[str, object]:
-    """Run a random program as it is and as planned."""
+@dataclass(frozen=True)
+class Program:
+    """A random program.
+
+    :param bytes: of its largest message.
+    :param compute: microseconds of each rank between steps.
+    :param start: how its ranks are dealt to nodes at first: in blocks, or round the nodes.
+    """
+
+    number: int
+    graph: str
+    mode: str
+    bytes: int
+    compute: int
+    start: str
+    edges: Edges
+
+
+def program(number: int, ranks: int) -> Program:
+    """The random program of a number."""
     random = np.random.default_rng(number)
     kinds = graphs(ranks, random)
     name = [*kinds][number % len(kinds)]
@@ -259,17 +285,21 @@ def one_program(job: Job, number: int, known: costs.Costs, ranks: int) -> dict[s
     size = int(2 ** random.uniform(3, 15))
     compute = int(random.choice([0, 100, 1000]))
     mode = str(random.choice(['sendrecv', 'at-once']))
-    weights = [weight for *_, weight in kinds[name]]
-    edges = coloured(
-        [
-            (int(label[a]), int(label[b]), max(1, int(size * weight / max(weights))))
-            for a, b, weight in kinds[name]
-        ]
-    )
+    most = max(weight for *_, weight in kinds[name])
+    edges = [
+        (int(label[a]), int(label[b]), max(1, int(size * weight / most)))
+        for a, b, weight in kinds[name]
+    ]
+    start = str(random.choice(['node', 'slot']))
+    return Program(number, name, mode, size, compute, start, coloured(edges))
+
+
+def measured(job: Job, one: Program, known: costs.Costs, ranks: int) -> dict[str, object]:
+    """Run a program as it is and as planned."""
     pattern = job.folder / 'pattern'
-    pattern.write_text(''.join(f'{a} {b} {size}\n' for a, b, size in edges))
-    start = ['--map-by', str(random.choice(['node', 'slot']))]
-    words = [job.load, str(pattern), '8', str(compute), mode]
+    pattern.write_text(''.join(f'{a} {b} {size}\n' for a, b, size in one.edges))
+    start = ['--map-by', one.start]
+    words = [job.load, str(pattern), '20', str(one.compute), one.mode]
     options = ['-n', str(ranks), '--bind-to', 'core']
 
     def walls(how: list[str]) -> float:
@@ -277,10 +307,11 @@ def one_program(job: Job, number: int, known: costs.Costs, ranks: int) -> dict[s
         return max(one.wall for one in read_witness(job.report).processes)
 
     wall = walls(start)
-    words[2] = str(max(8, int(8 / wall)))
+    # Some seconds, of which the first messages of each pair, which connect, are a small part.
+    words[2] = str(max(20, int(20 * 3 / wall)))
     before = [walls(start)]
     report = without_disturbance(read_witness(job.report))
-    kept = paths.STATE / 'placing' / f'{number}.json'
+    kept = paths.STATE / 'placing' / f'{one.number}.json'
     kept.parent.mkdir(exist_ok=True)
     kept.write_bytes(job.report.read_bytes())
     made = plan(report, known)
@@ -291,9 +322,9 @@ def one_program(job: Job, number: int, known: costs.Costs, ranks: int) -> dict[s
     before.append(walls(start))
     ratio = statistics.mean(after) / statistics.mean(before)
     return {
-        **{'number': number, 'graph': name, 'mode': mode, 'bytes': size, 'compute': compute},
-        **{'start': start[1], 'word': made.word, 'why': made.why, 'measured': 1 - ratio},
-        **gain_of(made),
+        **asdict(one),
+        **{'word': made.word, 'why': made.why, 'measured': 1 - ratio},
+        **asdict(made.gain),
         **{'before': before, 'after': after, 'moved': made.moved},
     }
 
@@ -304,12 +335,7 @@ def without_disturbance(report: Report) -> Report:
     return report.model_copy(update={'hosts': hosts})
 
 
-def gain_of(made: Plan) -> dict[str, float]:
-    gain = made.gain
-    return {'expected': gain.expected, 'low': gain.low, 'high': gain.high, 'most': gain.most}
-
-
-def cluster(numbers: range, output: Path) -> None:
+def cluster(numbers: list[int], output: Path) -> None:
     from assay.machine import slurm
 
     mpi = next(one for one in find_mpis() if one.name == 'openmpi')
@@ -321,7 +347,7 @@ def cluster(numbers: range, output: Path) -> None:
             print(f'{one.latency * 1e6:.1f} us, {one.bandwidth / 1e6:.0f} MB/s', flush=True)
         with output.open('a') as out:
             for number in numbers:
-                found = one_program(job, number, known, 8)
+                found = measured(job, program(number, 8), known, 8)
                 print(json.dumps(found), file=out, flush=True)
                 shown = ' '.join(
                     f'{found[name]:6.1%}'
@@ -333,14 +359,11 @@ def cluster(numbers: range, output: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
     parser.add_argument('what', choices=('optimum', 'large', 'cluster'))
-    parser.add_argument('--programs', type=int, default=100)
-    parser.add_argument('--first', type=int, default=0)
-    parser.add_argument('--step', type=int, default=1, help='8 for programs of one graph')
+    parser.add_argument('--programs', metavar='NUMBERS', default='0-99')
     parser.add_argument('--output', type=Path, default=paths.STATE / 'placing.jsonl')
     arguments = parser.parse_args()
     if arguments.what == 'cluster':
-        last = arguments.first + arguments.programs * arguments.step
-        cluster(range(arguments.first, last, arguments.step), arguments.output)
+        cluster(sorted(parse_cpus(arguments.programs)), arguments.output)
     else:
         {'optimum': optimum, 'large': large}[arguments.what]()
 

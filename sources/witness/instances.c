@@ -50,11 +50,3 @@ size_t instances_bytes(const struct instances *log)
 {
     return log && log != &no_log ? sizeof *log + log->room * sizeof *log->kept : 0;
 }
-
-void instances_free(struct instances *log)
-{
-    if (!log || log == &no_log)
-        return;
-    free(log->kept);
-    free(log);
-}

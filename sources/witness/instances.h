@@ -41,8 +41,7 @@ void instance_add(struct instances **log, enum call call, uint16_t site, enum ar
                   bool root, int64_t begin, int64_t end);
 /* How many instances a kept one stands for. */
 uint32_t instance_stands_for(uint32_t sequence);
-/* Both take NULL. */
+/* Takes NULL. */
 size_t instances_bytes(const struct instances *log);
-void instances_free(struct instances *log);
 
 #endif

@@ -70,17 +70,23 @@ def test_a_wrong_answer_is_told(read, old, new, told):
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'is_refused'),
+    ('old', 'new', 'clashes'),
     [('1/s', '1/s', False), ('1/s', 'atoms/s', True), ('better: higher', 'better: lower', True)],
 )
-def test_figures_of_one_name_are_of_one_kind(read, old, new, is_refused):
+def test_figures_of_one_name_are_of_one_kind(read, old, new, clashes):
+    """Of two that differ the later one is refused; the first and all others go on."""
     entry = ENTRY.partition('applications:\n')[2]
-    both = ENTRY + entry.replace('lammps:', 'other:').replace(old, new)
-    if is_refused:
-        with pytest.raises(ApplicationsError, match=r'other.figures.steps: lammps has a figure'):
-            read(both)
-    else:
-        assert [*read(both)] == ['lammps', 'other']
+    both = read(
+        ENTRY
+        + entry.replace('lammps:', 'other:').replace(old, new)
+        + entry.replace('lammps:', 'third:')
+    )
+    told = [applications.clash(name, both) for name in both]
+    assert told[0] is told[2] is None
+    assert bool(told[1]) == clashes
+    if clashes:
+        assert 'other.figures.steps: lammps has a figure' in told[1]
+    assert applications.measured_by(both) == {'steps': both['lammps'].figures['steps'].quantity}
 
 
 def test_bounds_are_a_reference_that_can_fail(read, tmp_path):

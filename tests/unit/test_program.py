@@ -1,11 +1,14 @@
 """`assay witness run`: which word of a launcher's line is the program, and what is done to it."""
 
+import fcntl
 import os
+import pty
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -149,27 +152,59 @@ def test_the_environment_is_the_users(monkeypatch, capfd):
     assert capfd.readouterr().out == '/users/modules|none\n'
 
 
-@pytest.mark.parametrize('send', [os.kill, os.killpg], ids=['alone', 'group'])
-def test_a_signal_reaches_the_program_once(tmp_path, send):
-    """Also one that `timeout` or Slurm sends to the whole group."""
-    ready = tmp_path / 'ready'
-    # The shell counts what comes until both have had the time to come.
+#: Makes itself a group and goes on as another program, as `timeout` does.
+ITS_OWN_GROUP = 'import os, sys; os.setpgid(0, 0); os.execvp(sys.argv[1], sys.argv[1:])'
+
+
+def counting(ready, before=()):
+    """A program that passes signals on to a shell, which counts SIGUSR1 and SIGINT."""
     inner = (
-        f'n=0; trap "n=\\$((n+1))" USR1; trap "exit \\$((4+n))" USR2; : >{ready}; '
+        f'n=0; trap "n=\\$((n+1))" USR1 INT; trap "exit \\$((4+n))" USR2; : >{ready}; '
         'while :; do sleep 0.05; done'
     )
     code = (
         'import sys; from assay.running import program; '
-        f'sys.exit(program.run_passing_signals(["sh", "-c", {inner!r}])[0])'
+        f'sys.exit(program.run_passing_signals({[*before, "sh", "-c", inner]!r})[0])'
     )
-    with subprocess.Popen([sys.executable, '-c', code], start_new_session=True) as run:
-        end = time.monotonic() + 60
-        while not ready.exists() and time.monotonic() < end:
-            time.sleep(0.02)
-        send(run.pid, signal.SIGUSR1)
-        time.sleep(0.3)
-        run.send_signal(signal.SIGUSR2)
-        assert run.wait(timeout=60) == 5
+    return [sys.executable, '-c', code]
+
+
+def counted(run, ready, send):
+    """How many signals reached the shell."""
+    end = time.monotonic() + 60
+    while not ready.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    send()
+    time.sleep(0.3)  # until both have had the time to come
+    run.send_signal(signal.SIGUSR2)
+    return run.wait(timeout=60) - 4
+
+
+@pytest.mark.parametrize('send', [os.kill, os.killpg], ids=['alone', 'group'])
+def test_a_signal_reaches_the_program_once(tmp_path, send):
+    """Also one that `timeout` or Slurm sends to the whole group."""
+    ready = tmp_path / 'ready'
+    with subprocess.Popen(counting(ready), start_new_session=True) as run:
+        assert counted(run, ready, lambda: send(run.pid, signal.SIGUSR1)) == 1
+
+
+@pytest.mark.parametrize('before', [(), (sys.executable, '-c', ITS_OWN_GROUP)], ids=['same', 'own'])
+def test_ctrl_c_reaches_the_program_once(tmp_path, before):
+    """Also one that has left the terminal's group."""
+    ready = tmp_path / 'ready'
+    terminal, its = pty.openpty()
+
+    def take_the_terminal():
+        fcntl.ioctl(its, termios.TIOCSCTTY, 0)
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell ignores it for what it runs behind
+
+    words = counting(ready, before)
+    with subprocess.Popen(
+        words, stdin=its, start_new_session=True, preexec_fn=take_the_terminal
+    ) as run:
+        assert counted(run, ready, lambda: os.write(terminal, b'\x03')) == 1
+    os.close(terminal)
+    os.close(its)
 
 
 def test_what_it_started_ends_when_it_is_killed(tmp_path):

@@ -36,7 +36,7 @@ class SiteApplicationCheck(
         loggable=True,
     )
     scale: str = parameter(scales(), type=str, loggable=True)
-    measures = applications.measured_by(site_applications().values())
+    measures = applications.measured_by(site_applications())
 
     @cached_property
     def entry(self) -> applications.SiteApplication:
@@ -63,6 +63,8 @@ class SiteApplicationCheck(
 
     @run_after('setup')
     def stay_where_it_can_run(self) -> None:
+        if clash := applications.clash(self.application, site_applications()):
+            raise ReframeError(clash)
         environment = self.current_environ.name
         self.skip_if(
             not re.search(self.entry.environments, environment),

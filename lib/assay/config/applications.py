@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -136,20 +136,6 @@ class Applications(Entry):
 
     applications: dict[Name, SiteApplication]
 
-    @model_validator(mode='after')
-    def _figures_are_of_one_kind(self) -> Applications:
-        """A contract knows figures of the check by name alone."""
-        first: dict[str, str] = {}
-        for name, one in self.applications.items():
-            for figure, own in one.figures.items():
-                other = first.setdefault(figure, name)
-                if self.applications[other].figures[figure].quantity != own.quantity:
-                    raise ValueError(
-                        f'{name}.figures.{figure}: {other} has a figure of that name with another '
-                        'unit or direction: give one of them another name'
-                    )
-        return self
-
 
 def _number(text: str | None) -> float | None:
     try:
@@ -175,6 +161,26 @@ def site_applications() -> dict[str, SiteApplication]:
     return read_entry(file(), Applications, ApplicationsError).applications
 
 
-def measured_by(applications: Iterable[SiteApplication]) -> dict[str, Quantity]:
-    """The figures of all of them."""
-    return {name: one.quantity for app in applications for name, one in app.figures.items()}
+def measured_by(applications: Mapping[str, SiteApplication]) -> dict[str, Quantity]:
+    """The figures of all of them, as the first application with a figure of that name has it."""
+    found: dict[str, Quantity] = {}
+    for app in applications.values():
+        for name, one in app.figures.items():
+            found.setdefault(name, one.quantity)
+    return found
+
+
+def clash(application: str, applications: Mapping[str, SiteApplication]) -> str | None:
+    """Why an application cannot be measured beside those before it, as a sentence.
+
+    A contract knows figures of the check by name alone.
+    """
+    measured = measured_by(applications)
+    for name, one in applications[application].figures.items():
+        if measured[name] != one.quantity:
+            first = next(other for other, its in applications.items() if name in its.figures)
+            return (
+                f'{FILE}: {application}.figures.{name}: {first} has a figure of that name with '
+                'another unit or direction: give one of them another name'
+            )
+    return None

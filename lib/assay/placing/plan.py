@@ -21,7 +21,7 @@ from assay.placing.mapping import best_seats
 from assay.placing.problem import DISTANCES, Floats, Numbers, Problem, Seats, seats_of
 from assay.text import many
 from assay.witness.disturbance import disturbed, taken_by_others
-from assay.witness.profile import split
+from assay.witness.profile import mean_shares, split, waits_of
 from assay.witness.report import Process, Report
 
 #: A gain below this is not worth a plan: pairs of runs hardly decide it.
@@ -197,9 +197,7 @@ def _gain_if(report: Report, problem: Problem, seat: Numbers, off: float, share:
     if (seat == now).all() or not problem.cost(now):
         return Gain(0.0, 0.0, 0.0, most)
     # A rank waits for what another one computes no longer than that computes.
-    computing = fmean(
-        one.computation / one.wall if one.wall else 0.0 for one in map(split, report.processes)
-    )
+    computing = mean_shares([*map(split, report.processes)])['computation']
     at_once = _share_at_once(report, share)
     models = [_saved(one, seat, at_once) for one in (problem, *_if_wrong(problem, off))]
     least = min(min(busiest, whole) for busiest, whole, _ in models)
@@ -246,11 +244,10 @@ def _transfer(process: Process, share: float) -> float:
     """The share of a rank's wall time that was transfer of messages between two ranks."""
     its, shares = split(process), _of_messages(process, share)
     # Of each call, what is not known to be waiting.
-    left = {name: call.time for name, call in process.calls.items()}
-    for name, one in process.waits.items():
-        if one.analysed > 0:
-            waited = (one.late_sender + one.late_receiver + one.imbalance) / one.analysed
-            left[name] *= max(0.0, 1 - waited)
+    left = {
+        name: max(0.0, call.time - sum(waits_of(process, name)))
+        for name, call in process.calls.items()
+    }
     whole = sum(left.values())
     own = sum(part * left[name] for name, part in shares.items())
     return its.transfer / its.wall * own / whole if its.wall and whole else 0.0
@@ -259,13 +256,10 @@ def _transfer(process: Process, share: float) -> float:
 def _late(process: Process, share: float) -> float:
     """The share of a rank's wall time in which it waited for messages to be sent or taken."""
     its, shares = split(process), _of_messages(process, share)
-    late = sum(
-        min(1.0, (one.late_sender + one.late_receiver) / one.analysed)
-        * shares.get(name, 0.0)
-        * process.calls[name].time
-        for name, one in process.waits.items()
-        if one.analysed > 0
-    )
+    late = 0.0
+    for name, part in shares.items():
+        _, late_sender, late_receiver = waits_of(process, name)
+        late += part * min(process.calls[name].time, late_sender + late_receiver)
     return min(its.waiting, late / max(1, process.mpi_threads)) / its.wall if its.wall else 0.0
 
 
@@ -286,11 +280,7 @@ def _saved(problem: Problem, seat: Numbers, at_once: float) -> tuple[float, floa
 
 def _slowed(problem: Problem, seat: Numbers) -> float:
     """What messages that go farther as planned take more, as a share of what all take now."""
-    _, _, messages, size = problem.pairs
-    now, then = (
-        messages * problem.latency[far] + size * problem.per_byte[far]
-        for far in map(problem.distances, (np.arange(len(seat)), seat))
-    )
+    now, then = map(problem.of_pairs, (np.arange(len(seat)), seat))
     return float(np.maximum(0.0, then - now).sum() / now.sum())
 
 
@@ -340,11 +330,10 @@ def _saved_in_collectives(
     :param messages: the share of the wall time that was transfer of messages: the other is theirs.
     :returns: of all pairs together, and where each bit takes as long as its longest pair.
     """
-    processes = report.processes
     rank, bits = np.arange(report.ranks), (report.ranks - 1).bit_length()
     calls = [
         call
-        for process in processes
+        for process in report.processes
         for name, call in process.calls.items()
         if (call.bytes or name in _BARRIERS) and not _MESSAGES.fullmatch(name)
     ]
@@ -361,8 +350,7 @@ def _saved_in_collectives(
         return [np.asarray(costs[one]) for one in far]
 
     before, after = steps(rank), steps(seat)
-    transfer = fmean(one.transfer / one.wall if one.wall else 0.0 for one in map(split, processes))
-    share = max(0.0, transfer - messages)
+    share = max(0.0, mean_shares([*map(split, report.processes)])['transfer'] - messages)
     by_pairs = 1 - sum(float(one.sum()) for one in after) / sum(float(one.sum()) for one in before)
     by_steps = 1 - sum(float(one.max()) for one in after) / sum(float(one.max()) for one in before)
     return share * min(0.0, by_pairs), share * min(0.0, by_steps)
@@ -409,10 +397,7 @@ def _distances(problem: Problem) -> list[int]:
 
 def _shares(problem: Problem, seat: Numbers) -> tuple[float, ...]:
     """The share of the messages' time at each distance."""
-    _, _, messages, size = problem.pairs
-    far = problem.distances(seat)
-    cost = messages * problem.latency[far] + size * problem.per_byte[far]
-    sums = np.bincount(far, cost, len(DISTANCES))
+    sums = np.bincount(problem.distances(seat), problem.of_pairs(seat), len(DISTANCES))
     return tuple((sums / (sums.sum() or 1.0)).tolist())
 
 

@@ -52,10 +52,6 @@ class Seats:
         ]
         return len({*each}) < len(each)
 
-    def distance(self, one: int, other: int) -> int:
-        """Which of :data:`DISTANCES`."""
-        return int((self.groups[:, one] != self.groups[:, other]).sum())
-
 
 def seats_of(report: Report, switches: Mapping[str, Collection[str]]) -> Seats:
     """The seats that a job's ranks had.
@@ -167,11 +163,15 @@ class Problem:
         one, other, *_ = self.pairs
         return np.asarray((self.groups[:, seat[one]] != self.groups[:, seat[other]]).sum(axis=0))
 
-    def cost(self, seat: Numbers) -> float:
-        """Seconds of all messages, one after the other."""
+    def of_pairs(self, seat: Numbers) -> Floats:
+        """Seconds of the messages of each two ranks that talk: shape (P,)."""
         _, _, messages, size = self.pairs
         far = self.distances(seat)
-        return float((messages * self.latency[far] + size * self.per_byte[far]).sum())
+        return np.asarray(messages * self.latency[far] + size * self.per_byte[far])
+
+    def cost(self, seat: Numbers) -> float:
+        """Seconds of all messages, one after the other."""
+        return float(self.of_pairs(seat).sum())
 
     def reduced(self) -> Problem:
         """Without levels that divide nothing, and distances that no two seats have.

@@ -533,7 +533,8 @@ def run_passing_signals(
     """Run a program in place of this one.
 
     Where a terminal is its input, it is in the process group of this process, and gets what the
-    terminal sends, as the shell around does; what is sent to this process alone is passed on.
+    terminal sends, as the shell around does; what is sent to this process alone is passed on, and
+    all signals if it makes itself a group (`timeout`).
     Elsewhere it has a group of its own, so that it gets each signal once: what is sent to the group
     that this process is in (by `timeout`, Slurm) is passed on.
 
@@ -588,10 +589,12 @@ def _wait_for(pid: int, is_alone: bool, passed: set[signal.Signals]) -> tuple[in
             code = os.waitstatus_to_exitcode(status)
             return (128 - code if code < 0 else code), got
         told = signal.sigwaitinfo({*passed, signal.SIGCHLD})
-        # A positive code is the kernel's: the terminal has told the program as well.
-        if told.si_signo != signal.SIGCHLD and (is_alone or told.si_code <= 0):
-            got.add(told.si_signo)
-            with suppress(OSError):  # it has ended, or is another user's
+        if told.si_signo == signal.SIGCHLD:
+            continue
+        with suppress(OSError):  # it has ended, or is another user's
+            # A positive code is the kernel's: the terminal has told our whole group.
+            if told.si_code <= 0 or os.getpgid(pid) != os.getpgrp():
+                got.add(told.si_signo)
                 (os.killpg if is_alone else os.kill)(pid, told.si_signo)
 
 

@@ -59,7 +59,7 @@ def summarise_calls(report: Report) -> list[CallSummary]:
                 bytes=sum(call.bytes for call in calls),
                 share_of_mpi=_share(sum(times), in_mpi),
                 share_of_wall=_share(sum(times), wall),
-                waiting=sum(sum(_waits(p, name)) for p in report.processes),
+                waiting=sum(sum(waits_of(p, name)) for p in report.processes),
             )
         )
     return sorted(found, key=lambda one: (-one.time, one.name))
@@ -69,7 +69,7 @@ def _share(part: float, whole: float) -> float:
     return part / whole if whole > 0 else 0.0
 
 
-def _waits(process: Process, call: str) -> tuple[float, float, float]:
+def waits_of(process: Process, call: str) -> tuple[float, float, float]:
     """Imbalance, late sender and late receiver of a call, from what was analysed of it."""
     wait = process.waits.get(call)
     if wait is None or wait.analysed <= 0:
@@ -103,7 +103,7 @@ def split(process: Process) -> Split:
     """Divide the wall time of a rank."""
     threads = max(1, process.mpi_threads)
     in_mpi = min(process.mpi_time / threads, process.wall)
-    by_call = [_waits(process, call) for call in process.waits]
+    by_call = [waits_of(process, call) for call in process.waits]
     waits = [sum(column) / threads for column in zip(*by_call, strict=True)] or [0.0] * 3
     # The waits are estimates: they are no more than what they are a part of.
     scale = min(1.0, _share(in_mpi, sum(waits)))

@@ -459,10 +459,8 @@ int main(int argc, char **argv)
     }
     clocks_write_host(out);
     write_waits();
-    for (int i = 0; i < communicator_count; i++) {
-        instances_free(communicators[i].log);
+    for (int i = 0; i < communicator_count; i++)
         MPI_Group_free(&communicators[i].group);
-    }
     MPI_Comm_free(&witness.host_comm);
     MPI_Comm_free(&witness.waits_comm);
     MPI_Comm_free(&witness.comm);
