@@ -34,11 +34,11 @@ from common import build
 from scipy.sparse import coo_array
 
 from assay import paths
-from assay.cpus import parse_cpus
 from assay.machine.mpi import Mpi, find_mpis
 from assay.placing import costs, files, mapping
 from assay.placing.plan import plan
 from assay.placing.problem import Problem
+from assay.text import parse_cpus
 from assay.witness.reading import read_witness
 from assay.witness.report import Report
 

@@ -184,10 +184,11 @@ def request(
     states = states_for(words)
     idle = [name for name, state in states.items() if is_free(state)]
     usable = len(states) - len(out_of_use(states))
-    nodes = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
-    nodes = [count for count in nodes if count <= usable] or nodes
+    needs = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
+    possible = [count for count in needs if count <= usable] or needs
     named = nodes_in(words, '-w', '--nodelist')
-    count = max(nodes[0], min(sum(nodes[:most]), usable), len(named))
+    # For a case that needs more than are up it takes all, so that no other node can be missing.
+    count = max(possible[0], min(sum(needs[:most]), usable), len(named))
     options = ['--exclusive', f'--nodes={count}']
     # Which of them satisfy a constraint only Slurm can tell.
     is_known = not value_in(words, '-C', '--constraint')
