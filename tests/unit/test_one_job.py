@@ -729,6 +729,7 @@ def idle(monkeypatch):
         ([4, 2, 2], 6),
         ([4, 4, 2], 7),  # all that there are
         ([16, 4], 4),  # the others go on
+        ([9, 2], 7),  # two of nine are out: no job can have all
         ([16], 16),  # Slurm says why not
         ([0], 6),  # a screening has all that are idle
     ],

@@ -186,9 +186,10 @@ def request(
     usable = len(states) - len(out_of_use(states))
     needs = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
     possible = [count for count in needs if count <= usable] or needs
+    # If nodes that are out are all that a case lacks, the job has the others, which shows it.
+    wanted = [count for count in needs if count <= len(states)] or needs
     named = nodes_in(words, '-w', '--nodelist')
-    # For a case that needs more than are up it takes all, so that no other node can be missing.
-    count = max(possible[0], min(sum(needs[:most]), usable), len(named))
+    count = max(possible[0], min(sum(wanted[:most]), usable), len(named))
     options = ['--exclusive', f'--nodes={count}']
     # Which of them satisfy a constraint only Slurm can tell.
     is_known = not value_in(words, '-C', '--constraint')
