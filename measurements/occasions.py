@@ -16,6 +16,7 @@ The second table is what `assay compare-runs` says of pairs of unchanged sides o
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
 import tempfile
@@ -45,9 +46,10 @@ from told_of_changes import (
     triples_of,
 )
 
-from assay.results.diff.families import behaves_like, is_without_messages
+from assay.results.diff.families import is_without_messages
 from assay.results.statistics.series import Floats
 from assay.witness.disturbance import AS_FAR, CORE_LATENCY, CORE_MOVE
+from assay.witness.profile import STARTUP
 
 DATA = [
     Path(__file__).with_name('data') / f'upgrade_day_{name}.parquet'
@@ -68,11 +70,15 @@ TOUCHED: dict[str, tuple[str, ...]] = {
     'eager': ('shm', 'tcp'),
     'collectives': ('shm', 'tcp'),
 }
+#: What names of figures end with that are fractions of a limit, and begin with that are of kernels.
+FRACTIONS = ('_of_limit', '_over_limit', '_of_link', '_over_ping_pong')
+KERNELS = ('matvec', 'dot', 'waxpy', 'assembly', 'stencil', 'force', 'neighbour', 'panel', 'update')
 #: Sides on so many occasions show something, and correlations of so many sessions.
 ENOUGH_OCCASIONS, ENOUGH_SESSIONS = 3, 6
 
 
 def main() -> None:
+    argparse.ArgumentParser(description=__doc__.partition('\n')[0]).parse_args()
     stored = pl.concat(pl.read_parquet(path).cast({pl.Categorical: pl.String}) for path in DATA)
     begun = stored.group_by('run').agg(pl.col('begun').min()).sort('begun')
     occasion = (begun['begun'].dt.epoch('s').diff().fill_null(0) > APART).cum_sum().to_numpy()
@@ -93,7 +99,7 @@ def of_shares(stored: pl.DataFrame, occasion: np.ndarray, position: dict[str, in
         sign = 1 if one['better'][0] == 'lower' else -1
         logs[[position[run] for run in one['run']]] = sign * np.log(one['value'])
         check = one['check'][0]
-        name = behaves_like(check, str(figure)) or f'others: {check}'
+        name = group_of(check, str(figure))
         groups.setdefault(name, {}).setdefault(check, []).append(logs)
     print('| figures | number | worth | share between occasions | at most (95%) |', end=' ')
     print('mean of a check | at most |\n|---|---:|---:|---:|---:|---:|---:|')
@@ -104,6 +110,21 @@ def of_shares(stored: pl.DataFrame, occasion: np.ndarray, position: dict[str, in
             count, worth, *shares = of_figures
             cells = [f'{one:.2f}' for one in (*shares, *of_checks[2:])]
             print('|', ' | '.join([name, str(count), f'{worth:.1f}', *cells]), '|')
+
+
+def group_of(check: str, figure: str) -> str:
+    """What figures are alike: a fraction is of a limit measured between the windows of its own."""
+    if figure in STARTUP:
+        return 'start-up'
+    if figure.endswith(FRACTIONS):
+        return 'fraction'
+    if check.startswith('Dgemm') or figure.startswith(KERNELS):
+        return 'kernel'
+    if check.startswith('Collectives'):
+        return 'collective'
+    is_of_bandwidth = 'bandwidth' in figure or 'bisection' in figure or 'bidirectional' in figure
+    is_of_messages = check.startswith(('PointToPoint', 'Ring', 'Pairs')) and not is_of_bandwidth
+    return 'latency' if is_of_messages else f'others: {check}'
 
 
 def untouched(stored: pl.DataFrame) -> pl.DataFrame:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.results.diff.families import behaves_like
 from assay.results.statistics.comparison import compare
 from assay.results.statistics.families import (
     FALSE_SHARE,
@@ -21,7 +20,6 @@ from assay.results.statistics.families import (
 )
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import series
-from assay.results.statistics.spread import FigureKind
 
 RUNS = 3
 FAMILIES, KINDS, FIGURES = 12, 3, 4
@@ -209,48 +207,6 @@ def test_a_family_is_no_surer_than_clocks_and_rounding_are():
 
 
 @pytest.mark.filterwarnings('error')
-def test_a_family_is_as_sure_as_its_least_sure_member():
-    """Of how far occasions are apart: by the greatest share of any member."""
-
-    def error(*shares):
-        """Of the index of two figures that vary alike."""
-        logs = 0.01 * np.array([[0, 1, 2, 0, 2, 4], [0, 2, 1, 3, 0, 0]])
-        members = [
-            FamilyMember(
-                *('family', f'kind {number}'),
-                *(series(np.exp(one[part])) for part in (slice(3), slice(3, 6))),
-                'lower',
-                past=FigureKind((), None, occasions=share),
-            )
-            for number, (one, share) in enumerate(zip(logs, shares, strict=True))
-        ]
-        return judge_suite(members).families[0].tested.index.error
-
-    assert error(0.2, 0.2) < error(0.2, 0.4) < error(0.5, 0.5)
-    assert error(0.4, 0.4) == pytest.approx(error(0.2, 0.4), rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ('check', 'figure', 'kind'),
-    [
-        ('MiniGhost', 'stencil_of_limit', 'fraction'),
-        ('PointToPoint', 'latency_over_limit', 'fraction'),
-        ('MiniFE', 'matvec_in_caches_rate', 'kernel'),
-        ('Dgemm', 'rate', 'kernel'),
-        ('MiniFE', 'total_time', ''),
-        ('MiniFE', 'stencil_whole_of_best', ''),
-        ('MiniGhost', 'pack_time', ''),
-        ('Pairs', 'message_rate', 'latency'),
-        ('Pairs', 'bisection_bandwidth', ''),
-        ('Collectives', 'allreduce_time', 'collective'),
-        ('Halo', 'exchange_time', ''),
-        ('Halo', 'mpi_init', 'start-up'),
-    ],
-)
-def test_what_is_alike_in_how_far_occasions_are_apart(check, figure, kind):
-    assert behaves_like(check, figure) == kind
-
-
 def test_a_history_with_a_zero_is_none():
     sides = series([1.0, 1.01, 1.02]), series([1.01, 1.02, 1.0])
     with_zero = FamilyMember('a', 'a', *sides, 'lower', series([0.0, 1, 1]))

@@ -12,7 +12,7 @@ from assay.results.statistics.comparison import compare, judge
 from assay.results.statistics.controls import cleared, moved
 from assay.results.statistics.retest import decide, spread_of_foursomes
 from assay.results.statistics.series import DAY, GREATEST, LATEST, series
-from assay.results.statistics.spread import OCCASIONS, inflation, learn, unseen_alike
+from assay.results.statistics.spread import inflation, learn, unseen_alike
 
 pytestmark = pytest.mark.filterwarnings('error')
 
@@ -200,8 +200,7 @@ def test_one_figure_alone_shows_nothing_of_how_alike_runs_of_another_are():
     random = np.random.default_rng(10)
     known, new = np.exp(0.01 * random.standard_normal((2, 100)))
     found = compare(series(new[:5]), series(new[5:10]), 'higher', None, learn([series(known)]))
-    of_five = unseen_alike(5, OCCASIONS)
-    assert found.error**2 == pytest.approx(2 * found.single * of_five.value / 5)
+    assert found.error**2 == pytest.approx(2 * found.single * unseen_alike(5).value / 5)
     assert math.isfinite(found.error)
 
 

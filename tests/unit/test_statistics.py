@@ -202,21 +202,17 @@ def test_quantiles_far_out_are_those_of_their_probabilities():
 # ----- comparisons
 
 
-@pytest.mark.parametrize('occasions', [OCCASIONS, 0.2])
-def test_without_history_the_runs_show_their_own_spread(occasions):
+def test_without_history_the_runs_show_their_own_spread():
     """By hand: their variance within the sides, and the share of what one occasion misses."""
     before, after = noise(8, 5), 0.9 * noise(9, 5)
-    kind = FigureKind((), None, occasions=occasions)
-    found = compare(series(before), series(after), 'higher', kind=kind)
+    found = compare(series(before), series(after), 'higher')
     logs = [np.log(before), np.log(after)]
     pooled = (np.var(logs[0], ddof=1) + np.var(logs[1], ddof=1)) / 2
     assert found.change == pytest.approx(location(logs[1]) - location(logs[0]))
-    of_a_side = occasions + (1 - occasions) * 1.13 / 5
-    assert found.error == pytest.approx(math.sqrt(2 * pooled / (1 - occasions) * of_a_side))
-    assert found.floor == pytest.approx(2 * pooled * occasions / (1 - occasions))
+    of_a_side = OCCASIONS + (1 - OCCASIONS) * 1.13 / 5
+    assert found.error == pytest.approx(math.sqrt(2 * pooled / (1 - OCCASIONS) * of_a_side))
     # Only of that part it is assumed how large it is.
-    assumed = (occasions / of_a_side) ** 2
-    assert found.freedom == pytest.approx(1 / (1 / 8 + assumed / 30))
+    assert found.freedom == pytest.approx(1 / (1 / 8 + (OCCASIONS / of_a_side) ** 2 / 30))
     assert found.term == THESE_RUNS + OCCASIONS_ASSUMED
     assert [one.word for one in judge([found] * 2)] == ['worse'] * 2
 

@@ -12,7 +12,6 @@ from assay.results.diff.compared import Compared, worst_first
 from assay.results.figure_series import Measured
 from assay.results.statistics.comparison import Word
 from assay.results.statistics.families import FigureFamily, benjamini_hochberg, slowness
-from assay.results.statistics.spread import OCCASIONS
 from assay.witness.profile import STARTUP
 
 #: Checks of the nodes, which no MPI touches.
@@ -38,16 +37,6 @@ _JITTER = ('whole_of_best', 'slowest_', 'cycles_kept', 'imbalance', 'longest_int
 _MESSAGES = ('PointToPoint', 'Ring', 'Pairs', 'IntelMpi', 'Osu')
 _BANDWIDTH = ('bandwidth', 'bisection', 'bidirectional')
 _HALO = ('Halo', 'Overlap')
-#: How much of the variance of sessions is between occasions, at most (95%), on five occasions in
-#: nine hours of one machine (measurements/occasions.py): of single figures, and of means of those
-#: of a check. Of others this does not show less than is assumed of all.
-_BETWEEN_OCCASIONS = {
-    'fraction': 0.25,
-    'kernel': 0.35,
-    'latency': 0.35,
-    'collective': 0.35,
-    'start-up': 0.35,
-}
 #: Of the kinds of figures that look worse and are not decided, so many may not be.
 DOUBT = 0.2
 #: A loss that nobody overlooks: one figure that lost so much is enough for doubt, if chance makes
@@ -58,8 +47,7 @@ GREAT_LOSS, BY_CHANCE = 0.25, 0.01
 #: that no other rule doubted (docs/measurements.md).
 PLAIN_LOSS, PLAIN_BY_CHANCE, PLAIN_SESSIONS = 0.4, 0.1, 3
 #: Endings of names of figures that are the same measurement in another unit.
-_FRACTIONS = ('_of_limit', '_over_limit', '_of_link', '_over_ping_pong')
-_UNITS = ('_time', '_rate', *_FRACTIONS)
+_UNITS = ('_time', '_rate', '_of_limit', '_over_limit', '_of_link', '_over_ping_pong')
 
 
 def family_of(compared: Compared) -> str:
@@ -111,33 +99,6 @@ def kind_of(one: Measured) -> str:
     for ending in _UNITS:
         name = name.removesuffix(ending)
     return f'{one.check} {name}'
-
-
-def occasions_of(one: Measured) -> float:
-    """How much of the variance of its sessions is between occasions, where no history shows it."""
-    return _BETWEEN_OCCASIONS.get(behaves_like(one.check, one.figure.figure), OCCASIONS)
-
-
-def behaves_like(check: str, figure: str) -> str:
-    """What figures are alike in how far occasions are apart; empty of others.
-
-    A fraction is of a limit that was measured between the windows of what it is the limit of.
-    """
-    if figure in STARTUP:
-        return 'start-up'
-    if any(part in figure for part in _JITTER):
-        return ''
-    if figure.endswith(_FRACTIONS):
-        return 'fraction'
-    if check.startswith(_APPLICATIONS):
-        between = figure in _WHOLE or any(part in figure for part in _COMMUNICATION)
-        return '' if between else 'kernel'
-    if check.startswith('Dgemm'):
-        return 'kernel'
-    if check.startswith('Collectives'):
-        return 'collective'
-    is_of_bandwidth = any(part in figure for part in _BANDWIDTH)
-    return 'latency' if check.startswith(_MESSAGES) and not is_of_bandwidth else ''
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import polars as pl
 
 from assay import AssayError
 from assay.results.diff.compared import Compared
-from assay.results.diff.families import family_of, kind_of, occasions_of
+from assay.results.diff.families import family_of, kind_of
 from assay.results.diff.sides import Pair, names_in_both
 from assay.results.figure_series import (
     FigureKey,
@@ -131,7 +131,6 @@ def judge_figures(
 
 def _member(one: Compared, past: Past, settings: Settings | None) -> FamilyMember:
     assert one.before.series and one.after.series
-    kind = past.kinds.get(one.after.kind, NO_KIND)
     return FamilyMember(
         family_of(one),
         kind_of(one.after),
@@ -139,7 +138,7 @@ def _member(one: Compared, past: Past, settings: Settings | None) -> FamilyMembe
         one.after.series,
         _better(one),
         past_of(one.figure, past, settings),
-        replace(kind, occasions=occasions_of(one.after)),
+        past.kinds.get(one.after.kind, NO_KIND),
     )
 
 

@@ -16,6 +16,7 @@ from assay.results.statistics.series import Series, location, ratio
 from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
+    OCCASIONS,
     OCCASIONS_FREEDOM,
     UNSEEN_TAIL,
     FigureKind,
@@ -215,7 +216,7 @@ def compare(
     windows = kind.windows(min(sizes))
     tail = windows.tail if windows else _unseen_tail(min(sizes))
     own = past.locations if past else None
-    factor_of = {n: alike(n, own, kind, unseen_alike(n, kind.occasions)) for n in set(sizes)}
+    factor_of = {n: alike(n, own, kind, unseen_alike(n)) for n in set(sizes)}
     factors = [factor_of[n] for n in sizes]
     variances = [
         single.value * factor.value * _repeats(side, past, single) / n
@@ -227,9 +228,9 @@ def compare(
         if not term.startswith(THESE_RUNS):
             # A short history met few occasions.
             met = max((len(one) for one in kind.logs), default=past.size if past else 0)
-            unmet = kind.occasions * max(0.0, 1 - met / ENOUGH_HISTORY)
+            unmet = OCCASIONS * max(0.0, 1 - met / ENOUGH_HISTORY)
             variances = [one / (1 - unmet) for one in variances]
-        floor = kind.occasions * sum(
+        floor = OCCASIONS * sum(
             one / factor.value * n for one, factor, n in zip(variances, factors, sizes, strict=True)
         )
     change = float(location(new) - location(old))
@@ -253,8 +254,7 @@ def compare(
     )
     sessions = max([len(one) for one in kind.logs] + [past.size if past else 0])
     if 0 < sessions < SHORT_HISTORY:
-        alone = FigureKind((), None, kind.within, kind.occasions)
-        without = compare(before, after, better, None, alone)
+        without = compare(before, after, better, None, FigureKind((), None, kind.within))
         found = replace(found, short_sighted_p=without.p_value if without.is_seen else 1.0)
     return replace(found, p_value=_p_value(found))
 
@@ -394,7 +394,7 @@ def _of_these_runs(sides: Sequence[Series], kind: FigureKind) -> Variance | None
         found = prior
     else:
         return None
-    return Variance(max(found.value, floor**2) / (1 - kind.occasions), found.freedom)
+    return Variance(max(found.value, floor**2) / (1 - OCCASIONS), found.freedom)
 
 
 def _of_repeats(sides: Iterable[Series]) -> Variance:

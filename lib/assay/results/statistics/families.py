@@ -341,10 +341,8 @@ def _indices(
     histories = [one.history for one in sides.values() if one.history]
     kind = learn(histories, pooled((one.before, one.after) for one in sides.values()))
     found = []
-    for key, one in sides.items():
-        occasions = max(members[i].past.occasions for i in groups[key])
-        its = replace(kind, occasions=occasions)
-        index = compare(one.before, one.after, 'lower', one.history, its)
+    for one in sides.values():
+        index = compare(one.before, one.after, 'lower', one.history, kind)
         # No session's location is surer than that of a figure, whatever the unit is.
         short = max(1.0, FLOOR / one.unit / math.sqrt(index.single))
         found.append(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -35,9 +35,9 @@ UNSEEN_TAIL = 5.0
 #: all sessions of a side have in common: runs of ten minutes meet one spell of the machine. Of 66
 #: sessions of an unchanged shared machine the differences between adjacent threes show 0.2; where
 #: the load changed every few minutes, less calls more pairs changed that are not
-#: (docs/measurements.md). Of some kinds of figures less is measured.
+#: (docs/measurements.md).
 OCCASIONS = 0.5
-#: Degrees of freedom of that part of a variance: machines differ.
+#: Degrees of freedom of that share: machines differ.
 OCCASIONS_FREEDOM = 30.0
 #: Degrees of freedom of tails that are tried.
 TAILS = (3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 30.0, MANY)
@@ -73,14 +73,11 @@ class FigureKind:
         two sessions.
     :param within: the variance of sessions that follow each other, within the sides of what is
         compared, of figures that are alike; None if no side has two sessions.
-    :param occasions: the share of the variance of sessions that is between occasions, where no
-        history shows it.
     """
 
     logs: tuple[Floats, ...]
     variance: Variance | None
     within: Variance | None = None
-    occasions: float = OCCASIONS
     _windows: dict[int, Windows | None] = field(default_factory=dict, repr=False)
 
     def windows(self, n: int) -> Windows | None:
@@ -103,7 +100,7 @@ def learn(histories: Iterable[Series], within: Variance | None = None) -> Figure
     logs = tuple(one.locations for one in histories if one.has_logarithms and one.size > 1)
     kind = FigureKind(logs, None, within)
     variances = [history_variance(one, kind) for one in logs]
-    return replace(kind, variance=prior(variances) if variances else None)
+    return FigureKind(logs, prior(variances) if variances else None, within, kind._windows)
 
 
 def history_variance(logs: Floats, kind: FigureKind) -> Variance:
@@ -202,9 +199,9 @@ def _freedom(size: int, n: int) -> float:
     return 1.5 * (size / n - 1)
 
 
-def unseen_alike(n: int, occasions: float) -> Variance:
+def unseen_alike(n: int) -> Variance:
     """``alike`` where no history is long enough to show it: the share of occasions is assumed."""
-    share = occasions * n + (1 - occasions) * _OF_LOCATION.get(n, 1.13)
+    share = OCCASIONS * n + (1 - OCCASIONS) * _OF_LOCATION.get(n, 1.13)
     return Variance(share, OCCASIONS_FREEDOM)
 
 
