@@ -146,6 +146,8 @@ def measure(
 def measure_all(asked: argparse.Namespace) -> None:
     ends = time.monotonic() + asked.seconds
     mpis = [one for one in find_mpis() if one.name in asked.mpi.split(',')]
+    if not mpis:
+        sys.exit(f'no such MPI: {asked.mpi}; `./assay run -l` names those that there are')
     programs = {mpi.name: asked.programs / mpi.name for mpi in mpis}
     for mpi in mpis:
         if not (programs[mpi.name] / 'collectives').exists():
@@ -181,6 +183,12 @@ def violated(run: Mapping[str, Any], factor: float) -> set[tuple[str, str]]:
     return {(one.operation, one.other) for one in held if one.factor >= factor * one.bound / FACTOR}
 
 
+def of_others(run: Mapping[str, Any], factor: float) -> set[tuple[str, str]]:
+    """Violations of other operations than that of its bad algorithm, and not against that."""
+    bad = INJECTED[run['family']][run['injected']][0]
+    return {one for one in violated(run, factor) if one[0] != bad and bad not in one[1].split()}
+
+
 def slowdown(run: Mapping[str, Any], normal: Mapping[tuple[str, int], float], op: str) -> float:
     """By how many times an operation is slower at its worst size."""
     return max(seconds / normal[of, size] for of, size, seconds in run['times'] if of == op)
@@ -193,7 +201,7 @@ def rows(runs: list[dict[str, Any]], own: Mapping[float, set[tuple[str, str]]]) 
         for op, size, seconds in run['times'] if not run['injected'] else ():
             times[op, size].append(seconds)
     normal = {point: statistics.median(found) for point, found in times.items()}
-    for name, (op, _) in INJECTED[runs[0]['family']].items():
+    for name, (op, _) in INJECTED.get(runs[0]['family'], {}).items():
         bad = [run for run in runs if run['injected'] == name]
         if not bad:
             continue
@@ -216,6 +224,8 @@ def show(files: list[Path]) -> None:
     known = {}
     for mpi, of_mpi in by_mpi.items():
         same = [run for run in of_mpi if not run['injected']]
+        if not same:
+            continue
         known[mpi] = {}
         cells = []
         for factor in FACTORS:
@@ -226,6 +236,12 @@ def show(files: list[Path]) -> None:
             cells.append(str(alarms))
         seconds = statistics.median(run['seconds'] for run in same)
         print(f'| {mpi} | {len(same)} | {" | ".join(cells)} | {seconds:.1f} |')
+        bad = [run for run in of_mpi if run['injected']]
+        cells = [
+            str(sum(bool(of_others(run, factor) - own) for run in bad))
+            for factor, own in known[mpi].items()
+        ]
+        print(f'| {mpi}, other operations than the bad one | {len(bad)} | {" | ".join(cells)} | |')
         for factor, own in known[mpi].items():
             for op, other in sorted(own):
                 print(f'    its own from {factor} on: {op} against {other}')
@@ -233,7 +249,7 @@ def show(files: list[Path]) -> None:
     print(f'\n| MPI | injected | slower | {found} |')
     print('|---|---|---' + '|---' * len(FACTORS) + '|')
     for mpi, of_mpi in by_mpi.items():
-        for row in rows(of_mpi, known[mpi]):
+        for row in rows(of_mpi, known[mpi]) if mpi in known else ():
             print(row)
 
 

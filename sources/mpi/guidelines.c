@@ -23,15 +23,14 @@
 /* The smallest message is a double, each next one has so many times as much. */
 enum { GROWTH = 8 };
 
-/* A lower bound of the median of ratios is the least of six to eight of them (98% and more: all are
- * above the median with a probability of 1 / 2^6), of nine the second least (10 / 2^9). */
-enum { TURNS = 9, FEWEST_TURNS = 6 };
+/* Of a visit to a point; the least ratio of its turns is what counts. A visit ends when it has taken
+ * so long, but has a turn: a slow operation is what is looked for. */
+enum { TURNS = 3 };
+static const double MOST_SECONDS = 4e-3;
 
-/* Of a visit to a point: others who take the cores, or a slow network, leave it with fewer turns. */
-static const double MOST_SECONDS = 10e-3;
-
-/* Of all visits: where ranks wait for a core a single turn takes tenths of a second. */
-static const double MOST_OF_ALL = 4;
+/* Of all visits of a round, which begins with the smallest messages. Where ranks wait for a core, or
+ * the network is slow, it leaves the largest out. */
+static const double MOST_OF_ROUND = 0.5;
 
 /* Timed seconds of a turn: enough calls for the clock. */
 static const double TURN_SECONDS = 100e-6;
@@ -451,19 +450,19 @@ static void check_part(const struct operation *operation, const struct way *way,
 
 /* Measuring ------------------------------------------------------------------------------------- */
 
-/* An operation at a size: of each round a lower bound of its time over that of each other way, 0 if
- * there were too few turns. */
+/* An operation at a size: of each round the least of its time over that of each other way, 0 if it was
+ * not visited; the calls of a turn, 0 before the first. */
 struct point {
     const struct operation *operation;
     int n;
     int ways; /* of the operation that there are at this size */
+    int iterations;
     double (*least)[SAMPLE_MOST_THINGS];
     struct sample_clocks clocks;
 };
 
 static struct point *points;
 static int point_count, round_count;
-static double spent; /* seconds of all visits, on all ranks alike */
 
 /* One call of a way; what it sent before, and what came, are not timed. */
 static double time_of_call(const struct operation *operation, const struct way *way, int n,
@@ -512,35 +511,26 @@ static double take_turn(struct point *point, int first, int iterations, double b
     return since;
 }
 
-static int by_size(const void *a, const void *b)
+/* Returns the seconds of the visit, on all ranks alike. */
+static double visit(struct point *point, int round)
 {
-    double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-static void measure(struct point *point, int round)
-{
-    double slowest[SAMPLE_MOST_THINGS], ratios[SAMPLE_MOST_THINGS][TURNS], whole = 0;
+    double slowest[SAMPLE_MOST_THINGS], whole = 0, since = 0, *least = point->least[round];
     double began = clock_seconds();
-    double since = take_turn(point, 0, 1, began, slowest); /* finds its connections */
-    if (since < MOST_SECONDS)
+    if (!point->iterations) {
+        take_turn(point, 0, 1, began, slowest); /* finds its connections */
         since = take_turn(point, 0, 1, began, slowest);
-    for (int way = 0; way < point->ways; way++)
-        whole += slowest[way];
-    int iterations = (int)fmax(1, fmin(MOST_ITERATIONS, TURN_SECONDS / whole));
-    int turns = 0;
-    for (; turns < TURNS && since < MOST_SECONDS; turns++) {
-        since = take_turn(point, turns % point->ways, iterations, began, slowest);
-        for (int way = 1; way < point->ways; way++)
-            ratios[way][turns] = slowest[0] / slowest[way];
+        for (int way = 0; way < point->ways; way++)
+            whole += slowest[way];
+        point->iterations = (int)fmax(1, fmin(MOST_ITERATIONS, TURN_SECONDS / whole));
     }
-    spent += since;
-    if (turns < FEWEST_TURNS)
-        return;
-    for (int way = 1; way < point->ways; way++) {
-        qsort(ratios[way], (size_t)turns, sizeof **ratios, by_size);
-        point->least[round][way] = ratios[way][turns == TURNS ? 1 : 0];
+    for (int turn = 0; turn == 0 || (turn < TURNS && since < MOST_SECONDS); turn++) {
+        since = take_turn(point, (round + turn) % point->ways, point->iterations, began, slowest);
+        for (int way = 1; way < point->ways; way++) {
+            double ratio = slowest[0] / slowest[way];
+            least[way] = turn == 0 ? ratio : fmin(least[way], ratio);
+        }
     }
+    return since;
 }
 
 /* The program ------------------------------------------------------------------------------------ */
@@ -578,23 +568,22 @@ void guidelines_start(size_t largest, int rounds)
     for (size_t size = sizeof(double); size <= largest; size *= GROWTH)
         sizes++;
     points = memory_allocate(OPERATIONS * sizes * sizeof *points);
-    for (int i = 0; i < OPERATIONS; i++) {
-        const struct operation *operation = &operations[i];
-        if (operation->sent == NONE) {
-            add_point(operation, 1);
-            continue;
+    for (size_t n = 1; n * sizeof(double) <= largest; n *= GROWTH)
+        for (int i = 0; i < OPERATIONS; i++) {
+            const struct operation *operation = &operations[i];
+            bool has_blocks = operation->sent == ONE_EACH || operation->received == ONE_EACH;
+            size_t blocks = has_blocks ? (size_t)bench.ranks : 1;
+            bool is_new = n == 1 || operation->sent != NONE;
+            if (is_new && n * blocks * sizeof(double) <= largest)
+                add_point(operation, (int)n);
         }
-        bool has_blocks = operation->sent == ONE_EACH || operation->received == ONE_EACH;
-        size_t blocks = has_blocks ? (size_t)bench.ranks : 1;
-        for (size_t n = 1; n * blocks * sizeof(double) <= largest; n *= GROWTH)
-            add_point(operation, (int)n);
-    }
 }
 
 void guidelines_round(int round)
 {
-    for (int i = 0; i < point_count && spent < MOST_OF_ALL; i++)
-        measure(&points[i], round);
+    double spent = 0;
+    for (int i = 0; i < point_count && spent < MOST_OF_ROUND; i++)
+        spent += visit(&points[i], round);
 }
 
 static void report(const struct point *point, int way)

@@ -127,6 +127,7 @@ def test_guidelines(run, ranks):
     for one in found:
         assert len(one['factors']) == 4 and min(one['factors']) >= 0
         assert one['clocks']['least'] <= one['clocks']['own'] <= one['clocks']['most']
+    assert min(found[0]['factors']) > 0  # no round leaves out the first
     others = {one['other'] for one in found if (one['op'], one['size']) == ('allreduce', 64)}
     assert others == {
         'messages that do the same',

@@ -43,6 +43,11 @@ class Guideline:
     factor: float
 
     @property
+    def excess(self) -> float:
+        """The factor in parts of its bound: 1 and more is a violation."""
+        return self.factor / self.bound
+
+    @property
     def bound(self) -> float:
         """From which factor on it is violated."""
         return FACTOR_OF_SIZES if self.other in OF_OTHER_SIZES else FACTOR
@@ -51,15 +56,15 @@ class Guideline:
 def guidelines(entries: Iterable[Mapping[str, Any]]) -> list[Guideline]:
     """All guidelines that were measured, that which is violated most first.
 
-    :param entries: ``guidelines`` of the report of ``collectives``. Each round's factor is a lower
-        bound, 0 where nothing is known.
+    :param entries: ``guidelines`` of the report of ``collectives``. Each round's factor is the
+        least of its turns, 0 where it had none.
     """
     found = []
     for one in entries:
         known = [factor for factor in one['factors'] if factor]
         if len(known) >= FEWEST_ROUNDS:
             found.append(Guideline(one['op'], one['other'], one['size'], min(known)))
-    return sorted(found, key=lambda guideline: -guideline.factor)
+    return sorted(found, key=lambda guideline: -guideline.excess)
 
 
 def violations(held: Iterable[Guideline]) -> list[str]:
@@ -67,7 +72,7 @@ def violations(held: Iterable[Guideline]) -> list[str]:
 
     :param held: that which is violated most first.
     """
-    bad = [one for one in held if one.factor >= one.bound]
+    bad = [one for one in held if one.excess >= 1]
     found: dict[str, str] = {}
     for worst in bad:
         operation, other = worst.operation, worst.other
