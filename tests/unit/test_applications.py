@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
+from reframe.core.exceptions import ReframeError, SkipTestError
 
 from assay.checks import site
 from assay.config import applications
@@ -134,3 +135,27 @@ def test_a_forced_fabric_counts_before_the_entry(read):
     )
     site.SiteApplicationCheck.stay_where_it_can_run(case)
     assert case.env_vars == {'OMPI_MCA_pml': 'ucx', 'MODEL': 'water'}
+
+
+def test_where_an_entry_does_not_run_nothing_of_it_is_wrong(read, monkeypatch):
+    """Its cases are skipped there, also if a figure of it clashes with another entry's."""
+    entry = read(ENTRY + '    environments: openmpi\n')['lammps']
+    monkeypatch.setattr(site.applications, 'clash', lambda *_: 'two units')
+
+    def skip_if(condition, why):
+        if condition:
+            raise SkipTestError(why)
+
+    def setup(environment):
+        case = SimpleNamespace(
+            application='lammps',
+            entry=entry,
+            current_environ=SimpleNamespace(name=environment),
+            skip_if=skip_if,
+        )
+        site.SiteApplicationCheck.stay_where_it_can_run(case)
+
+    with pytest.raises(SkipTestError, match='does not run in lam'):
+        setup('lam')
+    with pytest.raises(ReframeError, match='two units'):
+        setup('openmpi')

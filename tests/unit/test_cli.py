@@ -38,7 +38,10 @@ def call(monkeypatch, *arguments):
         (['run', '--system'], 'requires an argument'),
         (['bundle', 'create', 'there', '--with', 'nompi'], 'unknown: --with nompi. Known: intelm'),
         (['bundle', 'use', '.'], 'has not been checked'),
-        (['walk'], "No such command 'walk'"),
+        (['walk'], "No such command 'walk'. See `assay --help`"),
+        (['diff', 'last~1', 'last'], "No such command 'diff'. See `assay compare-runs`"),
+        (['history', '--remove', 'last'], 'No such option: --remove See `assay forget`'),
+        (['history', '--removed'], 'No such option: --removed .*See `assay --help`'),
     ],
 )
 def test_foreseeable_errors_are_one_sentence(monkeypatch, arguments, sentence):

@@ -3,6 +3,7 @@
 import errno
 import heapq
 import os
+import re
 import shutil
 import signal
 import stat
@@ -562,25 +563,75 @@ def test_more_nodes_than_the_job_ever_had(cluster):
 
 
 @pytest.mark.parametrize(
-    ('count', 'others', 'error'),
+    ('count', 'others', 'why'),
     [
-        (5, {'n5': 'drained'}, JobError),
-        (6, {'n5': 'drained', 'n6': 'down*'}, JobError),
-        (5, {'n5': 'idle'}, SkipTestError),  # somebody asked for four
-        (5, {'n5': 'idle', 'n6': 'down*'}, SkipTestError),
-        (6, {'n5': 'drained'}, SkipTestError),
+        (5, {'n5': 'drained'}, ', all that are up (n5 cannot be used)'),
+        (6, {'n5': 'drained', 'n6': 'down*'}, ', all that are up (n[5-6] cannot be used)'),
+        (5, {'n5': 'idle'}, None),  # somebody asked for four
+        (5, {'n5': 'idle', 'n6': 'down*'}, None),
+        (6, {'n5': 'drained'}, ', all that are up (n5 cannot be used)'),
+        (6, {'n5': 'idle', 'n6': 'down*'}, '; no job can have more than 5 (n6 cannot be used)'),
+        (6, {'n5': 'idle'}, '; no job can have more than 5'),
     ],
 )
-def test_a_job_without_nodes_that_are_out_of_use(cluster, count, others, error):
-    """A case that they are needed for is as wrong as in a job of its own."""
+def test_a_case_that_no_job_has_the_nodes_for(cluster, count, others, why):
+    """It is as wrong as in a job of its own."""
     states = dict.fromkeys(names(4), 'allocated') | others
     lines = [f'all*|{node}|{state}|none\n' for node, state in states.items()]
     (cluster.state / 'nodes').write_text(''.join(lines))
     job = cluster.job('true', ranks=count)
-    words = f'it needs {count} nodes, and the job 7 has 4 for it'
-    with pytest.raises(error, match=words) as raised:
+    words = re.escape(f'it needs {count} nodes, and the job 7 has 4 for it{why or ""}')
+    with pytest.raises(JobError if why else SkipTestError, match=f'{words}$'):
         job.finished()
-    assert ('cannot be used' in str(raised.value)) == (error is JobError)
+
+
+@pytest.mark.parametrize(
+    ('options', 'why'),
+    [
+        (['--reservation R'], ', all that are up (n4 cannot be used)'),
+        (['--reservation=R', '--exclude=n4'], ', all that are up'),
+        (['-p', 'small'], ', all that are up'),
+        ([], None),
+    ],
+)
+def test_the_nodes_that_options_of_a_job_leave(cluster, monkeypatch, options, why):
+    states = dict.fromkeys(names(9), 'idle') | {'n4': 'drained'}
+    monkeypatch.setattr(
+        allocation,
+        'node_states',
+        lambda partitions: {
+            node: state
+            for node, state in states.items()
+            if partitions != ['small'] or node in names(3)
+        },
+    )
+    monkeypatch.setattr(allocation, 'reserved_nodes', lambda name: {*names(4)})
+    monkeypatch.setattr(steps._Job, 'cli_options', options)
+    cluster.has('n[1-3]')
+    job = cluster.job('true', ranks=4)
+    words = re.escape(f'it needs 4 nodes, and the job 7 has 3 for it{why or ""}')
+    with pytest.raises(JobError if why else SkipTestError, match=f'{words}$'):
+        job.finished()
+
+
+@pytest.mark.parametrize(
+    ('options', 'error'), [('', JobError), ('#SBATCH --nodelist=n[1-4]', SkipTestError)]
+)
+def test_a_job_that_was_to_be_large_enough(cluster, monkeypatch, options, error):
+    """A case fails also if it is not known why; a user who names nodes chooses how many."""
+    monkeypatch.setenv(allocation.SIZED, '7')
+    job = cluster.job('true', ranks=5, options=options)
+    words = 'needs 5 nodes, and the job 7 has 4 for it(; to ask for more: -J nodes=5)?$'
+    with pytest.raises(error, match=words):
+        job.finished()
+
+
+def test_a_named_node_that_cannot_be_used(cluster):
+    lines = [f'all*|{node}|idle|none\n' for node in names(9) if node != 'n5']
+    (cluster.state / 'nodes').write_text(''.join([*lines, 'all*|n5|drained|none\n']))
+    job = cluster.job('true', ranks=2, options='#SBATCH --nodelist=n[4-5]')
+    with pytest.raises(JobError, match=r'7 has 1 for it \(n5 cannot be used\)$'):
+        job.finished()
 
 
 @pytest.mark.parametrize(
@@ -993,13 +1044,14 @@ def suite(cluster, idle, monkeypatch):
     os.close(own.handle)
 
 
-def test_the_sessions_of_a_command_have_one_job(cluster, salloc, suite):
+@pytest.mark.parametrize(('size', 'sized'), [([], '12'), (['-J', 'nodes=3'], '')])
+def test_the_sessions_of_a_command_have_one_job(cluster, salloc, suite, size, sized):
     salloc(GRANTED)
-    given = reframe_options.read(['-J', 'time=5'])
+    given = reframe_options.read(['-J', 'time=5', *size])
     with suite.in_one_job(site({}), given, []):
-        assert suite.environment == {allocation.VARIABLE: '12'}
+        assert suite.environment == {allocation.VARIABLE: '12', allocation.SIZED: sized}
     asked = (cluster.state / 'asked').read_text()
-    assert asked.endswith(' --exclusive --nodes=2 -p all --time=5\n')
+    assert ' --exclusive --nodes=2 -p all --time=5' in asked
     assert (cluster.state / 'free').read_text() == '12'
 
 

@@ -290,6 +290,8 @@ def test_a_program_of_the_standard_abi_gets_a_witness_of_that_abi(tmp_path, monk
 
 def test_mpi4py_is_asked_which_mpi_it_loads(tmp_path, monkeypatch):
     """Wheels have a module for each MPI, which are linked with libraries of any place."""
+    if not shutil.which('cc'):
+        pytest.skip('no C compiler')
     library = tmp_path / 'libmpi.so'
     subprocess.run(['cc', '-shared', '-o', library, '-x', 'c', '/dev/null'], check=True)
     package = tmp_path / 'mpi4py'
@@ -300,6 +302,13 @@ def test_mpi4py_is_asked_which_mpi_it_loads(tmp_path, monkeypatch):
     )
     monkeypatch.setenv('PYTHONPATH', str(tmp_path))
     assert library in program._libraries(Path(sys.executable))[0]
+
+
+def test_an_import_of_mpi4py_that_hangs_tells_nothing(tmp_path, monkeypatch):
+    (tmp_path / 'mpi4py.py').write_text('import time; time.sleep(98765)\n')
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    monkeypatch.setattr(program, 'IMPORT', 0.5)
+    assert program._loaded_by_mpi4py(Path(sys.executable)) == []
 
 
 def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):

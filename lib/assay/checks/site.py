@@ -63,13 +63,13 @@ class SiteApplicationCheck(
 
     @run_after('setup')
     def stay_where_it_can_run(self) -> None:
-        if clash := applications.clash(self.application, site_applications()):
-            raise ReframeError(clash)
         environment = self.current_environ.name
         self.skip_if(
             not re.search(self.entry.environments, environment),
             f'{self.application} does not run in {environment}: its entry says so',
         )
+        if clash := applications.clash(self.application, site_applications()):
+            raise ReframeError(clash)
         self.env_vars = {**self.entry.variables, **self.env_vars}
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import errno
 import os
+import re
 import shlex
 import signal
 import sys
@@ -57,6 +58,15 @@ app = typer.Typer(
 
 # The exit code after Ctrl-C.
 STOPPED = 130
+
+# What old words are called now.
+NOW = {
+    'diff': 'compare-runs',
+    'verify': 'accept verify',
+    'history --remove': 'forget',
+    'history --keep': 'forget',
+    'witness --diff': 'witness BEFORE AFTER',
+}
 
 PASS_ON = {'ignore_unknown_options': True, 'allow_extra_args': True}
 
@@ -188,7 +198,10 @@ def main() -> None:
         lines = (line.removeprefix('assay: ') for line in str(error).splitlines())
         sys.exit('\n'.join(f'assay: {plain(line)}' for line in lines))
     except typer.TyperException as error:
-        sys.exit(f'assay: {plain(error.format_message())} See `assay --help`.')
+        told = plain(error.format_message())
+        found = re.match(r"No such (?:command '([\w-]+)'|option: (--[\w-]+))", told)
+        now = NOW.get(found[1] or f'{words[0]} {found[2]}') if found else None
+        sys.exit(f'assay: {told} See `assay {now or "--help"}`.')
     if code == STOPPED:
         print('assay: stopped.', file=sys.stderr)
     sys.exit(code)

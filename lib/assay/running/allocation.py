@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 #: The environment variable with the number of the job whose steps all cases are.
 VARIABLE = 'ASSAY_ALLOCATION'
 
+#: The one with the same number if that job was given the size that the cases need.
+SIZED = 'ASSAY_ALLOCATION_SIZED'
+
 #: Seconds of an allocation for a budget beyond that: the run is judged, and ends, within them.
 BEYOND = 300
 
@@ -260,6 +263,11 @@ def value_in(words: Sequence[str], *names: str) -> str:
 def words_of(jobs: Iterable[str]) -> list[str]:
     """Options of ``-J`` as those of sbatch."""
     return [word for one in jobs for word in shlex.split(_option(one))]
+
+
+def is_of_a_size(jobs: Iterable[str]) -> bool:
+    """Whether options of ``-J`` say how many nodes a job has."""
+    return bool(value_in(words_of(jobs), '-N', '--nodes'))
 
 
 def _option(given: str) -> str:

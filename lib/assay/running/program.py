@@ -34,6 +34,9 @@ from assay.mpis import strangers
 
 LIBRARY = 'libassay_witness.so'
 
+#: Seconds after which an import of mpi4py hangs.
+IMPORT = 60.0
+
 #: What users start MPI programs with; a suffix is of the MPI, as in ``mpirun.openmpi``.
 LAUNCHERS = (
     *('mpirun', 'mpiexec', 'orterun', 'prterun', 'prun', 'srun', 'flux', 'aprun', 'jsrun'),
@@ -303,17 +306,19 @@ def _loaded_by(file: Path) -> tuple[list[Path], bool]:
     return [Path(path) for path in re.findall(r'(?:=> |^\s*)(/.*) \(0x', said, re.M)], False
 
 
-def output_of(*command: str) -> str:
-    """What a command prints; nothing of one that does not exist."""
+def output_of(*command: str, seconds: float | None = None) -> str:
+    """What a command prints; nothing of one that does not exist, or takes longer."""
     try:
         done = subprocess.run(
             command,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors='replace',
             env=given_environment() | {'LC_ALL': 'C'},
+            timeout=seconds,
         )
-    except OSError:
+    except (OSError, subprocess.TimeoutExpired):
         return ''
     return done.stdout + done.stderr
 
@@ -328,7 +333,7 @@ def _loaded_by_mpi4py(python: Path) -> list[Path]:
         'maps = open("/proc/self/maps"); '
         'print(*(line.split(maxsplit=5)[5] for line in maps if ".so" in line), sep="")'
     )
-    loaded = output_of(str(python), '-c', script).splitlines()
+    loaded = output_of(str(python), '-c', script, seconds=IMPORT).splitlines()
     return [Path(path) for path in dict.fromkeys(loaded) if path.startswith('/')]
 
 
@@ -534,7 +539,7 @@ def run_passing_signals(
 
     Where a terminal is its input, it is in the process group of this process, and gets what the
     terminal sends, as the shell around does; what is sent to this process alone is passed on, and
-    all signals if it makes itself a group (`timeout`).
+    all signals if it makes itself a group (`timeout`). Ctrl-Z stops this process alone then.
     Elsewhere it has a group of its own, so that it gets each signal once: what is sent to the group
     that this process is in (by `timeout`, Slurm) is passed on.
 

@@ -130,6 +130,8 @@ class Suite:
         try:
             with allocation.one_job(self.around, asked, self.own.folder) as number:
                 self.environment[allocation.VARIABLE] = number
+                is_sized = not self.around and not allocation.is_of_a_size(given.jobs)
+                self.environment[allocation.SIZED] = number if is_sized else ''
                 yield
         except allocation.StoppedError as stopped:
             raise SystemExit(128 + stopped.args[0]) from None

@@ -141,6 +141,7 @@ class _Allocation:
         self._foreign = {*allocation.steps(number)}
         # Of all nodes, by the options that they are asked for with.
         self._states: dict[tuple[str, ...], dict[str, str]] = {}
+        self._is_sized = os.environ.get(allocation.SIZED) == number
         self._over = '' if now.is_running else f'the job {number} does not run'
         #: Of the lock by which this process has the job's nodes for itself, to its end.
         self.handle = _lock_of(number)
@@ -377,30 +378,42 @@ class _Allocation:
         self._plan.has_ended(node for node in one.nodes if node not in self._aside)
 
     def _refuse(self) -> None:
-        """Let no case wait for more nodes than there are."""
+        """Let no case wait for more nodes than there are.
+
+        It fails if a job of its own does, and is skipped if the user's job is too small for it.
+        """
         for job in self._plan.too_large():
             among = self.nodes if job.want.among is None else self.nodes & job.want.among
             left = len(among & self._plan.nodes)
             words = f'it needs {job.want.count} nodes, and the job {self.number} has {left}'
-            out = self._missing(job) if len(among) < job.want.count else []
-            if out:
-                words += f' for it, all that are up ({fold_nodes(out)} cannot be used)'
-                self._fail(job, f'the scheduler did not start its job: {words}')
-            elif len(among) < job.want.count:
+            if len(among) >= job.want.count:
+                self._fail(job, f'the scheduler did not start its job: {words} left for it')
+            elif why := self._why_no_job(job, len(among)):
+                self._fail(job, f'the scheduler did not start its job: {words} for it{why}')
+            else:
                 job._exception = SkipTestError(f'{words} for it')
                 job._state = 'CANCELLED'
-            else:
-                self._fail(job, f'the scheduler did not start its job: {words} left for it')
 
-    def _missing(self, job: Any) -> list[str]:
-        """The nodes that the job lacks for a case, though it has all others."""
-        states = self._states.setdefault(tuple(job.sched_access), {})
+    def _why_no_job(self, job: Any, own: int) -> str:
+        """Why a case without enough nodes is wrong; empty if the user's job is too small for it.
+
+        :param own: how many this job has for it.
+        """
+        words = shlex.split(' '.join([*job.sched_access, *job.options, *job.cli_options]))
+        states = self._states.setdefault(tuple(words), {})
         if not states:
             with suppress(AssayError):
-                states.update(allocation.states_for(job.sched_access))
-        out = allocation.out_of_use(states)
-        has_all = states.keys() - out <= self.nodes and job.want.count <= len(states)
-        return out if has_all and job.want.among is None else []
+                states.update(allocation.states_for(words))
+        out = [node for node in allocation.out_of_use(states) if node not in self.nodes]
+        usable = len(states) - len(out)
+        if states and job.want.count > usable:
+            most = ', all that are up' if own >= usable else f'; no job can have more than {usable}'
+            return most + (f' ({fold_nodes(out)} cannot be used)' if out else '')
+        if lost := [node for node in out if node in job.named]:
+            return f' ({fold_nodes(lost)} cannot be used)'
+        if self._is_sized and not job.named:
+            return f'; to ask for more: -J nodes={job.want.count}'
+        return ''
 
     @staticmethod
     def _fail(job: Any, why: str) -> None:
@@ -599,10 +612,11 @@ class Steps(MakesJobs, slurm.SqueueJobScheduler):
 
     def submit(self, job: Any) -> None:
         options = _options(Path(job.script_filename).read_text())
+        job.named = {*allocation.expanded(options.nodelist or '')}
         among = None
         if options.nodelist or options.exclude:
             own = _allocation().nodes
-            among = frozenset(allocation.expanded(options.nodelist)) if options.nodelist else own
+            among = frozenset(job.named) if options.nodelist else own
             among -= {*allocation.expanded(options.exclude or '')}
         job.exported = [f'--export={options.export}'] if options.export else []
         job.handed_on = {
