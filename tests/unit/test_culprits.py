@@ -492,7 +492,8 @@ class Switched(Machine):
         given = [one.partition('=')[2] for one in options if one.startswith('env_vars=')]
         self.variables = inherited | (json.loads(given[0]) if given else {})
         if sources := exports.get('ASSAY_OTHER_SOURCES'):
-            self.variables['kernel'] = 'new' if kernel(sources) in self.bad else 'old'
+            self.kernel = kernel(sources)
+            self.variables['kernel'] = 'new' if self.kernel in self.bad else 'old'
         self.asked.append(self.variables)
         return super().run(own, text, ['-p', '^openmpi$'], handles, audience, purpose, {})
 
@@ -605,6 +606,30 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
     again = search(machine, replace(one, before=('another',), factors=(changed,))).run()
     assert (again.commits, again.no_commits) == (None, 'there are changes that were not committed')
     assert again.is_answered
+
+
+def test_two_commits_are_each_compared_with_the_one_before(machine, repository):
+    (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
+    one = replace(asked(machine), factors=(sources,))
+    machine.guilty = set()
+    share = {'0': 0, '1': 0.5, '3': 0.5, '4': 1, '5': 1}
+
+    def halves(name, number, case, values):
+        machine._change(name, number, case, values)
+        values['latency'] *= 1.2 ** share[machine.kernel]
+
+    machine.change = halves
+    found = search(machine, one).run().commits
+    assert found.is_sure
+    assert [change.after for change in found.changes] == [
+        repository[number][:12] for number in (1, 4)
+    ]
+    names = [change.name for change in found.question.factors]
+    for pair in found.pairs:
+        for side in (pair.first, pair.second):
+            assert [*side] == names[: len(side)]
+    apart = [{*pair.first} - {*pair.second} for pair in found.pairs]
+    assert all({change.name} in apart for change in found.changes)
 
 
 def test_what_no_change_brings_back_is_none_of_these(machine, capsys):

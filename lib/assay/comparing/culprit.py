@@ -422,8 +422,9 @@ class CulpritSearch:
             alone = np.zeros(len(self.factors), dtype=bool)
             alone[[*top.changes]] = True
             if self.asked.in_order:
-                up_to = np.arange(len(alone)) <= max(top.changes, default=0)
-                proofs = [(up_to, up_to & ~alone)]
+                # Each against the one before it: none is made without those before.
+                order = np.arange(len(alone))
+                proofs = [(order <= one, order < one) for one in top.changes]
             else:
                 proofs = [(alone, ~everything), (everything, everything & ~alone)]
             for first, second in proofs:
@@ -502,6 +503,8 @@ class CulpritSearch:
         :raises StoppedError: if somebody stops it, or a session is no good as a whole.
         """
         began = time.monotonic()
+        for those in (split.first, split.second):
+            assert not self.asked.in_order or those[: those.sum()].all(), 'it cannot be made'
         sides = [
             [name for name, is_in in zip(self.names, those, strict=True) if is_in]
             for those in (split.first, split.second)
