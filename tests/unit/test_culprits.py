@@ -394,6 +394,14 @@ def test_sources_of_another_commit_are_taken_from_git(monkeypatch, tmp_path):
         assert not found and why in gone.why
 
 
+def in_checkout(*words):
+    who = ['-c', 'user.name=one', '-c', 'user.email=one@example.org']
+    command = ['git', '-C', paths.ROOT, *who, *words]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.strip()
+
+
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A checkout of six commits, of which five changed the sources."""
@@ -403,20 +411,14 @@ def repository(tmp_path, monkeypatch):
     monkeypatch.setattr('assay.paths.STATE', tmp_path / 'state')
     (root / 'sources').mkdir(parents=True)
 
-    def git(*words):
-        who = ['-c', 'user.name=one', '-c', 'user.email=one@example.org']
-        ended = subprocess.run(['git', '-C', root, *who, *words], capture_output=True, text=True)
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout.strip()
-
-    git('init', '-q')
+    in_checkout('init', '-q')
     commits = []
     for number, name in enumerate(['sources', 'sources', 'README', *['sources'] * 3]):
         file = root / 'sources' / 'kernel.c' if name == 'sources' else root / name
         file.write_text(str(number))
-        git('add', '.')
-        git('commit', '-q', '-m', f'change {number}')
-        commits.append(git('rev-parse', 'HEAD'))
+        in_checkout('add', '.')
+        in_checkout('commit', '-q', '-m', f'change {number}')
+        commits.append(in_checkout('rev-parse', 'HEAD'))
     return commits
 
 
@@ -437,6 +439,15 @@ def test_commits_are_changes_that_are_made_one_after_the_other(repository):
         commits_of(replace(sources, before=sources.after, after=sources.before))
     with pytest.raises(AssayError, match='not committed'):
         commits_of(replace(sources, after=f'{repository[5]}-dirty'))
+
+
+def test_a_subject_of_a_commit_may_be_in_another_encoding(repository):
+    (paths.SOURCES / 'kernel.c').write_text('6')
+    in_checkout('commit', '-q', '-a', '-m', 'länger')
+    in_checkout('config', 'i18n.logOutputEncoding', 'ISO-8859-1')
+    (sources,), _ = changes(('suite_commit', repository[5], in_checkout('rev-parse', 'HEAD')))
+    (one,) = commits_of(sources)
+    assert one.name.endswith(' (l\ufffdnger)')
 
 
 def test_what_jobs_had_is_held_against_what_was_asked_for():
