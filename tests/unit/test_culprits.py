@@ -450,6 +450,28 @@ def test_a_subject_of_a_commit_may_be_in_another_encoding(repository):
     assert one.name.endswith(' (l\ufffdnger)')
 
 
+def test_what_gpg_says_of_a_signature_is_no_commit(repository, tmp_path):
+    gpg = tmp_path / 'gpg'
+    gpg.write_text("""#!/bin/sh
+case "$*" in
+*--verify*) echo 'gpg: made by one' >&2; echo '[GNUPG:] GOODSIG 1 one' ;;
+*) cat >/dev/null; echo '[GNUPG:] SIG_CREATED D' >&2
+   printf -- '-----BEGIN PGP SIGNATURE-----\\n\\n1\\n-----END PGP SIGNATURE-----\\n' ;;
+esac
+""")
+    gpg.chmod(0o755)
+    in_checkout('config', 'gpg.program', gpg)
+    in_checkout('config', 'log.showSignature', 'true')
+    (paths.SOURCES / 'kernel.c').write_text('6')
+    in_checkout('commit', '-q', '-a', '-S', '-m', 'change 6')
+    assert 'gpg: made by one' in in_checkout('log', '-1')
+    (sources,), _ = changes(('suite_commit', repository[4], in_checkout('rev-parse', 'HEAD')))
+    assert [one.name.partition(' (')[2] for one in commits_of(sources)] == [
+        'change 5)',
+        'change 6)',
+    ]
+
+
 def test_what_jobs_had_is_held_against_what_was_asked_for():
     (variable,), _ = changes(('UCX_TLS', '-', 'tcp'))
     assert differs_from(variable, {'UCX_TLS': 'tcp', 'by': 'cmake'}, True) is None

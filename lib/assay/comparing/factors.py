@@ -426,10 +426,16 @@ def commits_of(sources: Factor) -> list[Factor]:
         raise AssayError(f'{sides[1][:12]} does not come from {sides[0][:12]}')
     name = paths.SOURCES.name
     which = ['--first-parent', '--reverse', '--format=%H %s', '..'.join(sides), '--', name]
+    # Settings of the user, such as `log.showSignature`, change what `git log` prints.
+    listed = _git('rev-list', *which)
+    if listed.returncode:
+        raise AssayError(f'git rev-list failed: {listed.stderr.strip()}')
     old, found = sources.needs[0], []
     before = sides[0]
-    for line in _git('log', *which).stdout.splitlines():
+    for line in listed.stdout.split('\n'):
         commit, _, subject = line.partition(' ')
+        if commit in ('commit', ''):  # a line before each; the end
+            continue
         new = {SOURCES: _checked_out(commit)}
         told = f'commit {commit[:12]} ({visible(subject)})'
         found.append(Factor(told, before[:12], commit[:12], 1.0, (old, new)))
