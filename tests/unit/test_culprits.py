@@ -472,6 +472,23 @@ esac
     ]
 
 
+def test_before_on_a_branch_that_was_merged_later_is_no_row_of_commits(repository):
+    in_checkout('checkout', '-q', '-b', 'side', repository[3])
+    (paths.SOURCES / 'side.c').write_text('side')
+    in_checkout('add', '.')
+    in_checkout('commit', '-q', '-m', 'side')
+    side = in_checkout('rev-parse', 'HEAD')
+    in_checkout('checkout', '-q', '-b', 'main-line', repository[5])
+    in_checkout('merge', '-q', '--no-ff', '-m', 'merge', 'side')
+    merge = in_checkout('rev-parse', 'HEAD')
+    (sources,), _ = changes(('suite_commit', side, merge))
+    with pytest.raises(AssayError, match='is on a branch that was merged into'):
+        commits_of(sources)
+    assert [one.name for one in commits_of(replace(sources, before=repository[5]))] == [
+        f'commit {merge[:12]} (merge)'
+    ]
+
+
 def test_what_jobs_had_is_held_against_what_was_asked_for():
     (variable,), _ = changes(('UCX_TLS', '-', 'tcp'))
     assert differs_from(variable, {'UCX_TLS': 'tcp', 'by': 'cmake'}, True) is None

@@ -424,6 +424,12 @@ def commits_of(sources: Factor) -> list[Factor]:
         raise AssayError('there are changes that were not committed')
     if _git('merge-base', '--is-ancestor', *sides).returncode:
         raise AssayError(f'{sides[1][:12]} does not come from {sides[0][:12]}')
+    row = _git('rev-list', '--first-parent', sides[1]).stdout.split()
+    if not any(one.startswith(sides[0]) for one in row):
+        raise AssayError(
+            f'{sides[0][:12]} is on a branch that was merged into {sides[1][:12]}: not all commits '
+            'between them come from it'
+        )
     name = paths.SOURCES.name
     which = ['--first-parent', '--reverse', '--format=%H %s', '..'.join(sides), '--', name]
     # Settings of the user, such as `log.showSignature`, change what `git log` prints.
