@@ -5,6 +5,7 @@ import math
 import re
 import signal
 import subprocess
+import tarfile
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -487,6 +488,20 @@ def test_before_on_a_branch_that_was_merged_later_is_no_row_of_commits(repositor
     assert [one.name for one in commits_of(replace(sources, before=repository[5]))] == [
         f'commit {merge[:12]} (merge)'
     ]
+
+
+def test_sources_that_were_unpacked_in_part_are_unpacked_again(repository, monkeypatch):
+    def interrupted(archive, path, **options):
+        (Path(path) / 'sources').mkdir()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tarfile.TarFile, 'extractall', interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            changes(('suite_commit', repository[0], repository[1]))
+    (sources,), _ = changes(('suite_commit', repository[0], repository[1]))
+    assert [kernel(one['sources']) for one in sources.needs] == ['0', '1']
+    assert {one.name for one in (paths.STATE / 'sources').iterdir()} == {*repository[:2]}
 
 
 def test_what_jobs_had_is_held_against_what_was_asked_for():

@@ -12,6 +12,8 @@ import subprocess
 import tarfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
@@ -467,18 +469,22 @@ def _checked_out(commit: str) -> str:
 
     :raises AssayError: if they cannot be had.
     """
-    folder = paths.STATE / 'sources' / commit
-    if not (folder / paths.SOURCES.name).is_dir():
-        packed = folder.with_suffix('.tar')
-        with explained(folder, 'made'):
-            folder.mkdir(parents=True, exist_ok=True)
-            ended = _git('archive', '--output', str(packed), commit, paths.SOURCES.name)
-            if ended.returncode:
-                raise AssayError(f'git archive {commit[:12]} failed: {ended.stderr.strip()}')
-            with tarfile.open(packed) as archive:
-                archive.extractall(folder, filter='data')
-            packed.unlink()
-    return str(folder / paths.SOURCES.name)
+    name = paths.SOURCES.name
+    sources = paths.STATE / 'sources' / commit / name
+    if not sources.is_dir():
+        with explained(sources, 'made'):
+            sources.parent.mkdir(parents=True, exist_ok=True)
+            # Unpacked elsewhere: what was interrupted is never taken for whole.
+            with TemporaryDirectory(dir=sources.parent.parent, prefix='.new-') as new:
+                packed = Path(new, 'packed.tar')
+                ended = _git('archive', '--output', str(packed), commit, name)
+                if ended.returncode:
+                    raise AssayError(f'git archive {commit[:12]} failed: {ended.stderr.strip()}')
+                with tarfile.open(packed) as archive:
+                    archive.extractall(new, filter='data')
+                if not sources.is_dir():  # another command may have been faster
+                    Path(new, name).rename(sources)
+    return str(sources)
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
