@@ -673,6 +673,13 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
     assert again.is_answered
 
 
+def test_the_search_for_the_commit_has_the_same_budget(machine, repository):
+    (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
+    whole = search(machine, replace(asked(machine), factors=(sources,)), seconds=600.0)
+    whole.began -= 700
+    assert whole._among_commits(sources)._run().stopped == 'the time of 10 min was over'
+
+
 def test_two_commits_are_each_compared_with_the_one_before(machine, repository):
     (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
     one = replace(asked(machine), factors=(sources,))

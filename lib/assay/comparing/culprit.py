@@ -297,16 +297,22 @@ class CulpritSearch:
     :param runner: of its sessions.
     :param options: of ReFrame, for all sessions.
     :param seconds: after which no pair begins that would end later; None for no such bound.
+    :param began: when these seconds began; None for now.
     """
 
     def __init__(
-        self, runner: Runner, asked: Question, options: Sequence[str], seconds: float | None
+        self,
+        runner: Runner,
+        asked: Question,
+        options: Sequence[str],
+        seconds: float | None,
+        began: float | None = None,
     ) -> None:
         self.runner, self.asked, self.options, self.seconds = runner, asked, options, seconds
         self.journal = Journal(asked.name)
         self.pairs = self.journal.pairs
         self.earlier = len(self.pairs)
-        self.began = time.monotonic()
+        self.began = time.monotonic() if began is None else began
         #: What sessions here had in place of what runs before and after had: by name, both values.
         self.strange: dict[str, tuple[str, str]] = {}
         self._begin()
@@ -368,10 +374,7 @@ class CulpritSearch:
         for pair in [] if journal.pairs else self.pairs:
             if (pair.first, pair.second) == ((sources.name,), ()):
                 journal.keep(replace(pair, first=every))
-        left = None
-        if self.seconds is not None:
-            left = self.seconds - (time.monotonic() - self.began)
-        return CulpritSearch(self.runner, asked, self.options, left)
+        return CulpritSearch(self.runner, asked, self.options, self.seconds, self.began)
 
     def _run(self) -> Culprits:
         if self.pairs:
