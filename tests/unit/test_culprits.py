@@ -680,6 +680,24 @@ def test_the_search_for_the_commit_has_the_same_budget(machine, repository):
     assert whole._among_commits(sources)._run().stopped == 'the time of 10 min was over'
 
 
+def test_sources_of_which_no_commit_did_it_are_no_answer(machine, repository):
+    (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
+    one = replace(asked(machine), factors=(sources,))
+    machine.guilty, machine.bad = {'kernel'}, ('5',)
+    found = search(machine, one).run()
+    assert found.is_answered
+    by_kind = {answer.kind: replace(answer, probability=0.97) for answer in found.commits.answers}
+    none, several = (
+        replace(found.commits, answers=(by_kind[kind],)) for kind in ('none', 'several')
+    )
+    assert replace(found, commits=several).is_answered
+    assert not replace(found, commits=none).is_answered
+    assert culprit_conclusion(none) == (
+        'NONE OF THESE: none of 4 commits brings it back, probability 97.0%; '
+        'look for files in sources/ that were measured and are not in Git'
+    )
+
+
 def test_two_commits_are_each_compared_with_the_one_before(machine, repository):
     (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
     one = replace(asked(machine), factors=(sources,))

@@ -282,8 +282,12 @@ class Culprits:
 
     @property
     def is_answered(self) -> bool:
-        """Whether it is sure of a cause, and of the commit where that is searched."""
-        return self.is_sure and (self.commits is None or self.commits.is_sure)
+        """Whether it is sure of a cause, and of the commit where that is searched.
+
+        Sources of which no commit did it are no answer: the one contradicts the other.
+        """
+        among = self.commits
+        return self.is_sure and (among is None or (among.is_sure and among.answer.kind != 'none'))
 
     @property
     def changes(self) -> list[Factor]:
