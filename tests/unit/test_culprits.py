@@ -5,6 +5,7 @@ import math
 import re
 import signal
 import subprocess
+import tarfile
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -394,6 +395,14 @@ def test_sources_of_another_commit_are_taken_from_git(monkeypatch, tmp_path):
         assert not found and why in gone.why
 
 
+def in_checkout(*words):
+    who = ['-c', 'user.name=one', '-c', 'user.email=one@example.org']
+    command = ['git', '-C', paths.ROOT, *who, *words]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.strip()
+
+
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A checkout of six commits, of which five changed the sources."""
@@ -403,20 +412,14 @@ def repository(tmp_path, monkeypatch):
     monkeypatch.setattr('assay.paths.STATE', tmp_path / 'state')
     (root / 'sources').mkdir(parents=True)
 
-    def git(*words):
-        who = ['-c', 'user.name=one', '-c', 'user.email=one@example.org']
-        ended = subprocess.run(['git', '-C', root, *who, *words], capture_output=True, text=True)
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout.strip()
-
-    git('init', '-q')
+    in_checkout('init', '-q')
     commits = []
     for number, name in enumerate(['sources', 'sources', 'README', *['sources'] * 3]):
         file = root / 'sources' / 'kernel.c' if name == 'sources' else root / name
         file.write_text(str(number))
-        git('add', '.')
-        git('commit', '-q', '-m', f'change {number}')
-        commits.append(git('rev-parse', 'HEAD'))
+        in_checkout('add', '.')
+        in_checkout('commit', '-q', '-m', f'change {number}')
+        commits.append(in_checkout('rev-parse', 'HEAD'))
     return commits
 
 
@@ -437,6 +440,68 @@ def test_commits_are_changes_that_are_made_one_after_the_other(repository):
         commits_of(replace(sources, before=sources.after, after=sources.before))
     with pytest.raises(AssayError, match='not committed'):
         commits_of(replace(sources, after=f'{repository[5]}-dirty'))
+
+
+def test_a_subject_of_a_commit_may_be_in_another_encoding(repository):
+    (paths.SOURCES / 'kernel.c').write_text('6')
+    in_checkout('commit', '-q', '-a', '-m', 'länger')
+    in_checkout('config', 'i18n.logOutputEncoding', 'ISO-8859-1')
+    (sources,), _ = changes(('suite_commit', repository[5], in_checkout('rev-parse', 'HEAD')))
+    (one,) = commits_of(sources)
+    assert one.name.endswith(' (l\ufffdnger)')
+
+
+def test_what_gpg_says_of_a_signature_is_no_commit(repository, tmp_path):
+    gpg = tmp_path / 'gpg'
+    gpg.write_text("""#!/bin/sh
+case "$*" in
+*--verify*) echo 'gpg: made by one' >&2; echo '[GNUPG:] GOODSIG 1 one' ;;
+*) cat >/dev/null; echo '[GNUPG:] SIG_CREATED D' >&2
+   printf -- '-----BEGIN PGP SIGNATURE-----\\n\\n1\\n-----END PGP SIGNATURE-----\\n' ;;
+esac
+""")
+    gpg.chmod(0o755)
+    in_checkout('config', 'gpg.program', gpg)
+    in_checkout('config', 'log.showSignature', 'true')
+    (paths.SOURCES / 'kernel.c').write_text('6')
+    in_checkout('commit', '-q', '-a', '-S', '-m', 'change 6')
+    assert 'gpg: made by one' in in_checkout('log', '-1')
+    (sources,), _ = changes(('suite_commit', repository[4], in_checkout('rev-parse', 'HEAD')))
+    assert [one.name.partition(' (')[2] for one in commits_of(sources)] == [
+        'change 5)',
+        'change 6)',
+    ]
+
+
+def test_before_on_a_branch_that_was_merged_later_is_no_row_of_commits(repository):
+    in_checkout('checkout', '-q', '-b', 'side', repository[3])
+    (paths.SOURCES / 'side.c').write_text('side')
+    in_checkout('add', '.')
+    in_checkout('commit', '-q', '-m', 'side')
+    side = in_checkout('rev-parse', 'HEAD')
+    in_checkout('checkout', '-q', '-b', 'main-line', repository[5])
+    in_checkout('merge', '-q', '--no-ff', '-m', 'merge', 'side')
+    merge = in_checkout('rev-parse', 'HEAD')
+    (sources,), _ = changes(('suite_commit', side, merge))
+    with pytest.raises(AssayError, match='is on a branch that was merged into'):
+        commits_of(sources)
+    assert [one.name for one in commits_of(replace(sources, before=repository[5]))] == [
+        f'commit {merge[:12]} (merge)'
+    ]
+
+
+def test_sources_that_were_unpacked_in_part_are_unpacked_again(repository, monkeypatch):
+    def interrupted(archive, path, **options):
+        (Path(path) / 'sources').mkdir()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tarfile.TarFile, 'extractall', interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            changes(('suite_commit', repository[0], repository[1]))
+    (sources,), _ = changes(('suite_commit', repository[0], repository[1]))
+    assert [kernel(one['sources']) for one in sources.needs] == ['0', '1']
+    assert {one.name for one in (paths.STATE / 'sources').iterdir()} == {*repository[:2]}
 
 
 def test_what_jobs_had_is_held_against_what_was_asked_for():
@@ -492,7 +557,8 @@ class Switched(Machine):
         given = [one.partition('=')[2] for one in options if one.startswith('env_vars=')]
         self.variables = inherited | (json.loads(given[0]) if given else {})
         if sources := exports.get('ASSAY_OTHER_SOURCES'):
-            self.variables['kernel'] = 'new' if kernel(sources) in self.bad else 'old'
+            self.kernel = kernel(sources)
+            self.variables['kernel'] = 'new' if self.kernel in self.bad else 'old'
         self.asked.append(self.variables)
         return super().run(own, text, ['-p', '^openmpi$'], handles, audience, purpose, {})
 
@@ -605,6 +671,55 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
     again = search(machine, replace(one, before=('another',), factors=(changed,))).run()
     assert (again.commits, again.no_commits) == (None, 'there are changes that were not committed')
     assert again.is_answered
+
+
+def test_the_search_for_the_commit_has_the_same_budget(machine, repository):
+    (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
+    whole = search(machine, replace(asked(machine), factors=(sources,)), seconds=600.0)
+    whole.began -= 700
+    assert whole._among_commits(sources)._run().stopped == 'the time of 10 min was over'
+
+
+def test_sources_of_which_no_commit_did_it_are_no_answer(machine, repository):
+    (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
+    one = replace(asked(machine), factors=(sources,))
+    machine.guilty, machine.bad = {'kernel'}, ('5',)
+    found = search(machine, one).run()
+    assert found.is_answered
+    by_kind = {answer.kind: replace(answer, probability=0.97) for answer in found.commits.answers}
+    none, several = (
+        replace(found.commits, answers=(by_kind[kind],)) for kind in ('none', 'several')
+    )
+    assert replace(found, commits=several).is_answered
+    assert not replace(found, commits=none).is_answered
+    assert culprit_conclusion(none) == (
+        'NONE OF THESE: none of 4 commits brings it back, probability 97.0%; '
+        'look for files in sources/ that were measured and are not in Git'
+    )
+
+
+def test_two_commits_are_each_compared_with_the_one_before(machine, repository):
+    (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
+    one = replace(asked(machine), factors=(sources,))
+    machine.guilty = set()
+    share = {'0': 0, '1': 0.5, '3': 0.5, '4': 1, '5': 1}
+
+    def halves(name, number, case, values):
+        machine._change(name, number, case, values)
+        values['latency'] *= 1.2 ** share[machine.kernel]
+
+    machine.change = halves
+    found = search(machine, one).run().commits
+    assert found.is_sure
+    assert [change.after for change in found.changes] == [
+        repository[number][:12] for number in (1, 4)
+    ]
+    names = [change.name for change in found.question.factors]
+    for pair in found.pairs:
+        for side in (pair.first, pair.second):
+            assert [*side] == names[: len(side)]
+    apart = [{*pair.first} - {*pair.second} for pair in found.pairs]
+    assert all({change.name} in apart for change in found.changes)
 
 
 def test_what_no_change_brings_back_is_none_of_these(machine, capsys):

@@ -44,7 +44,7 @@ def culprit(
     sources did it, the commit is searched likewise.
 
     The same command continues a stopped search. The exit code is 0 if there is an answer, and 3 if
-    the time ended first.
+    the time ended first, or the sources did it and none of their commits does.
 
     Examples:
 

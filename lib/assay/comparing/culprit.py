@@ -282,8 +282,12 @@ class Culprits:
 
     @property
     def is_answered(self) -> bool:
-        """Whether it is sure of a cause, and of the commit where that is searched."""
-        return self.is_sure and (self.commits is None or self.commits.is_sure)
+        """Whether it is sure of a cause, and of the commit where that is searched.
+
+        Sources of which no commit did it are no answer: the one contradicts the other.
+        """
+        among = self.commits
+        return self.is_sure and (among is None or (among.is_sure and among.answer.kind != 'none'))
 
     @property
     def changes(self) -> list[Factor]:
@@ -297,16 +301,22 @@ class CulpritSearch:
     :param runner: of its sessions.
     :param options: of ReFrame, for all sessions.
     :param seconds: after which no pair begins that would end later; None for no such bound.
+    :param began: when these seconds began; None for now.
     """
 
     def __init__(
-        self, runner: Runner, asked: Question, options: Sequence[str], seconds: float | None
+        self,
+        runner: Runner,
+        asked: Question,
+        options: Sequence[str],
+        seconds: float | None,
+        began: float | None = None,
     ) -> None:
         self.runner, self.asked, self.options, self.seconds = runner, asked, options, seconds
         self.journal = Journal(asked.name)
         self.pairs = self.journal.pairs
         self.earlier = len(self.pairs)
-        self.began = time.monotonic()
+        self.began = time.monotonic() if began is None else began
         #: What sessions here had in place of what runs before and after had: by name, both values.
         self.strange: dict[str, tuple[str, str]] = {}
         self._begin()
@@ -368,10 +378,7 @@ class CulpritSearch:
         for pair in [] if journal.pairs else self.pairs:
             if (pair.first, pair.second) == ((sources.name,), ()):
                 journal.keep(replace(pair, first=every))
-        left = None
-        if self.seconds is not None:
-            left = self.seconds - (time.monotonic() - self.began)
-        return CulpritSearch(self.runner, asked, self.options, left)
+        return CulpritSearch(self.runner, asked, self.options, self.seconds, self.began)
 
     def _run(self) -> Culprits:
         if self.pairs:
@@ -422,8 +429,9 @@ class CulpritSearch:
             alone = np.zeros(len(self.factors), dtype=bool)
             alone[[*top.changes]] = True
             if self.asked.in_order:
-                up_to = np.arange(len(alone)) <= max(top.changes, default=0)
-                proofs = [(up_to, up_to & ~alone)]
+                # Each against the one before it: none is made without those before.
+                order = np.arange(len(alone))
+                proofs = [(order <= one, order < one) for one in top.changes]
             else:
                 proofs = [(alone, ~everything), (everything, everything & ~alone)]
             for first, second in proofs:
@@ -502,6 +510,8 @@ class CulpritSearch:
         :raises StoppedError: if somebody stops it, or a session is no good as a whole.
         """
         began = time.monotonic()
+        for those in (split.first, split.second):
+            assert not self.asked.in_order or those[: those.sum()].all(), 'it cannot be made'
         sides = [
             [name for name, is_in in zip(self.names, those, strict=True) if is_in]
             for those in (split.first, split.second)

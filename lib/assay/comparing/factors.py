@@ -12,6 +12,8 @@ import subprocess
 import tarfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
@@ -424,12 +426,24 @@ def commits_of(sources: Factor) -> list[Factor]:
         raise AssayError('there are changes that were not committed')
     if _git('merge-base', '--is-ancestor', *sides).returncode:
         raise AssayError(f'{sides[1][:12]} does not come from {sides[0][:12]}')
+    row = _git('rev-list', '--first-parent', sides[1]).stdout.split()
+    if not any(one.startswith(sides[0]) for one in row):
+        raise AssayError(
+            f'{sides[0][:12]} is on a branch that was merged into {sides[1][:12]}: not all commits '
+            'between them come from it'
+        )
     name = paths.SOURCES.name
     which = ['--first-parent', '--reverse', '--format=%H %s', '..'.join(sides), '--', name]
+    # Settings of the user, such as `log.showSignature`, change what `git log` prints.
+    listed = _git('rev-list', *which)
+    if listed.returncode:
+        raise AssayError(f'git rev-list failed: {listed.stderr.strip()}')
     old, found = sources.needs[0], []
     before = sides[0]
-    for line in _git('log', *which).stdout.splitlines():
+    for line in listed.stdout.split('\n'):
         commit, _, subject = line.partition(' ')
+        if commit in ('commit', ''):  # a line before each; the end
+            continue
         new = {SOURCES: _checked_out(commit)}
         told = f'commit {commit[:12]} ({visible(subject)})'
         found.append(Factor(told, before[:12], commit[:12], 1.0, (old, new)))
@@ -455,18 +469,22 @@ def _checked_out(commit: str) -> str:
 
     :raises AssayError: if they cannot be had.
     """
-    folder = paths.STATE / 'sources' / commit
-    if not (folder / paths.SOURCES.name).is_dir():
-        packed = folder.with_suffix('.tar')
-        with explained(folder, 'made'):
-            folder.mkdir(parents=True, exist_ok=True)
-            ended = _git('archive', '--output', str(packed), commit, paths.SOURCES.name)
-            if ended.returncode:
-                raise AssayError(f'git archive {commit[:12]} failed: {ended.stderr.strip()}')
-            with tarfile.open(packed) as archive:
-                archive.extractall(folder, filter='data')
-            packed.unlink()
-    return str(folder / paths.SOURCES.name)
+    name = paths.SOURCES.name
+    sources = paths.STATE / 'sources' / commit / name
+    if not sources.is_dir():
+        with explained(sources, 'made'):
+            sources.parent.mkdir(parents=True, exist_ok=True)
+            # Unpacked elsewhere: what was interrupted is never taken for whole.
+            with TemporaryDirectory(dir=sources.parent.parent, prefix='.new-') as new:
+                packed = Path(new, 'packed.tar')
+                ended = _git('archive', '--output', str(packed), commit, name)
+                if ended.returncode:
+                    raise AssayError(f'git archive {commit[:12]} failed: {ended.stderr.strip()}')
+                with tarfile.open(packed) as archive:
+                    archive.extractall(new, filter='data')
+                if not sources.is_dir():  # another command may have been faster
+                    Path(new, name).rename(sources)
+    return str(sources)
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:

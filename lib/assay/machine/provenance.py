@@ -150,7 +150,12 @@ def git(needed_by: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """
     try:
         return subprocess.run(
-            ['git', *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True
+            ['git', *arguments],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            # Subjects and names are in whatever encoding somebody had.
+            encoding='utf-8',
+            errors='replace',
         )
     except FileNotFoundError:
         raise AssayError(f'git is not on PATH: `{needed_by}` needs it.') from None

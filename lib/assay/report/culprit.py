@@ -69,6 +69,9 @@ def culprit_conclusion(found: Culprits) -> str:
         )
         return f'UNDECIDED among {count}: likeliest is {likely}; {found.stopped}'
     match top.kind:
+        case 'none' if found.question.in_order:
+            why = f'look for files in {SOURCES}/ that were measured and are not in Git'
+            return f'NONE OF THESE: none of {count} brings it back, {sure}; {why}'
         case 'none':
             return f'NONE OF THESE: none of {count} that can be switched here did it, {sure}'
         case 'several':
