@@ -410,6 +410,8 @@ def repository(tmp_path, monkeypatch):
     monkeypatch.setattr('assay.paths.ROOT', root)
     monkeypatch.setattr('assay.paths.SOURCES', root / 'sources')
     monkeypatch.setattr('assay.paths.STATE', tmp_path / 'state')
+    # It is remembered, and commits of two tests in the same second have the same name.
+    monkeypatch.setattr(factors, 'suite_commit', factors.suite_commit.__wrapped__)
     (root / 'sources').mkdir(parents=True)
 
     in_checkout('init', '-q')
