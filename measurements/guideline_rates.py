@@ -180,7 +180,7 @@ def measure_all(asked: argparse.Namespace) -> None:
 def violated(run: Mapping[str, Any], factor: float) -> set[tuple[str, str]]:
     """Against other sizes it takes as much more as in the checks."""
     held = (Guideline(*one) for one in run['guidelines'])
-    return {(one.operation, one.other) for one in held if one.factor >= factor * one.bound / FACTOR}
+    return {(one.operation, one.other) for one in held if FACTOR * one.excess >= factor}
 
 
 def of_others(run: Mapping[str, Any], factor: float) -> set[tuple[str, str]]:

@@ -119,9 +119,14 @@ class Question:
         return ['--system', f'{figure.system}:{figure.partition}']
 
     @property
+    def switchable(self) -> tuple[Factor, ...]:
+        """The changes that sessions choose among, and before them those that none has."""
+        return *self.undone, *self.factors
+
+    @property
     def has_environments(self) -> bool:
         """Whether the environment is one of the changes."""
-        return any(ENVIRONMENT in one.needs[1] for one in (*self.factors, *self.undone))
+        return any(ENVIRONMENT in one.needs[1] for one in self.switchable)
 
 
 def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str = '') -> Question:
@@ -601,8 +606,7 @@ class CulpritSearch:
         for compared in self.asked.figures:
             here = figures.get(str(compared.figure))
             if here and not here.values.is_empty():
-                switched_here = [*self.asked.factors, *self.asked.undone]
-                self.strange |= strange_facts(compared, here.facts, switched_here)
+                self.strange |= strange_facts(compared, here.facts, self.asked.switchable)
         for name, why in wrong.items():
             say(f'{name} is not switched: {why}')
             self.journal.give_up(name, why)

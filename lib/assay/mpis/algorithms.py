@@ -10,6 +10,12 @@ from typing import Any
 #: is the whole message.
 OF_BLOCKS = ('allgather', 'alltoall', 'gather', 'reduce_scatter', 'scatter')
 
+
+def name_in_mpi(operation: str) -> str:
+    """The standard's name of an operation, without MPI_: our reduce_scatter has blocks."""
+    return 'reduce_scatter_block' if operation == 'reduce_scatter' else operation
+
+
 #: Where a site has settings in force: what the MPI does without them.
 OWN_CHOICE = "the MPI's own choice"
 

@@ -8,12 +8,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from assay.mpis import hydra
-from assay.mpis.algorithms import Algorithm, Algorithms, ControlVariables, Rule, Rules
+from assay.mpis.algorithms import (
+    Algorithm,
+    Algorithms,
+    ControlVariables,
+    Rule,
+    Rules,
+    name_in_mpi,
+)
 from assay.mpis.family import AsyncProgress, Family, Recipe, Words
 
 _PREFIX = 'I_MPI_ADJUST_'
-#: Intel's names where they are not ours: our reduce_scatter is MPI_Reduce_scatter_block.
-_NAMES = {'reduce_scatter': 'reduce_scatter_block'}
 _OPERATIONS = (
     *('allgather', 'allreduce', 'alltoall', 'barrier', 'bcast'),
     *('gather', 'reduce', 'reduce_scatter', 'scatter'),
@@ -27,7 +32,7 @@ _REFUSED = re.compile(r'Incorrect algorithm: (\w+)=')
 
 
 def _variable(operation: str) -> str:
-    return f'{_PREFIX}{_NAMES.get(operation, operation).upper()}'
+    return f'{_PREFIX}{name_in_mpi(operation).upper()}'
 
 
 def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:

@@ -16,12 +16,10 @@ from assay.mpis.algorithms import (
     ControlVariables,
     Rule,
     Rules,
+    name_in_mpi,
     undoing,
 )
 from assay.mpis.family import AsyncProgress, Family, Recipe
-
-#: MPICH's names where they are not ours: our reduce_scatter is MPI_Reduce_scatter_block.
-_NAMES = {'reduce_scatter': 'reduce_scatter_block'}
 
 #: What size a selection can ask for (src/mpi/coll/src/csel.c): of a message, or of all blocks. Of
 #: gather and scatter it counts elements, whatever they are, so that no rule for sizes is possible.
@@ -55,13 +53,13 @@ _ALGORITHM = r'algorithm=(MPIR_{operation}_(?:intra|allcomm)_(\w+))'
 
 def _known(operation: str, answers: str) -> dict[str, str]:
     """The algorithms of an operation that a selection can name: by MPICH's short names."""
-    its = _NAMES.get(operation, operation).capitalize()
+    its = name_in_mpi(operation).capitalize()
     found = re.findall(_ALGORITHM.format(operation=its), answers)
     return {short: full for full, short in found if not _HAS_PARAMETERS.search(short)}
 
 
 def _variable(operation: str) -> str:
-    return f'MPIR_CVAR_{_NAMES.get(operation, operation).upper()}_INTRA_ALGORITHM'
+    return f'MPIR_CVAR_{name_in_mpi(operation).upper()}_INTRA_ALGORITHM'
 
 
 def _in_force(variables: ControlVariables, answers: str) -> dict[str, str]:
@@ -108,7 +106,7 @@ def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
     selection = _selection(answers)
     for operation in {rule.algorithm.operation for rule in rules}:
         of_it = [rule for rule in rules if rule.algorithm.operation == operation]
-        its = selection[f'collective={_NAMES.get(operation, operation)}']
+        its = selection[f'collective={name_in_mpi(operation)}']
         default = its['comm_type=intra']
         ours = _guarded(operation, _by_size(operation, of_it, ranks, default, answers), default)
         # "<" would be no other: MPICH 4 takes it for "<=".

@@ -13,6 +13,7 @@ from assay.mpis.algorithms import (
     Rule,
     Rules,
     bytes_in_all,
+    name_in_mpi,
     undoing,
 )
 from assay.mpis.family import Family, Recipe, Words
@@ -22,9 +23,6 @@ _NUMBERS = {
     **{'allgather': 0, 'allreduce': 2, 'alltoall': 3, 'barrier': 6, 'bcast': 7},
     **{'gather': 9, 'reduce': 11, 'reduce_scatter': 13, 'scatter': 15},
 }
-#: Where that is not ours: our reduce_scatter is MPI_Reduce_scatter_block.
-_NAMES = {'reduce_scatter': 'reduce_scatter_block'}
-
 _SWITCH, _FILE = 'coll_tuned_use_dynamic_rules', 'coll_tuned_dynamic_rules_filename'
 _PREFIX = 'OMPI_MCA_'
 
@@ -37,7 +35,7 @@ _NO_FILE = '/dev/null'
 
 
 def _variable(operation: str) -> str:
-    return f'coll_tuned_{_NAMES.get(operation, operation)}_algorithm'
+    return f'coll_tuned_{name_in_mpi(operation)}_algorithm'
 
 
 def _value(variables: ControlVariables, name: str) -> str:
