@@ -23,7 +23,8 @@ pytestmark = [
 ]
 
 # What others take is itself held to a reference, which on a quiet machine nothing misses: no speed
-# decides. Of two processes that want one CPU each has about half of it: 30% was seen.
+# decides. The scheduler gives sessions equal shares of a CPU: 50% was seen, and 30% before each
+# process had its own; it is less where the hypervisor gives the CPU to other guests.
 CHECK = """
 from pathlib import Path
 
@@ -45,7 +46,7 @@ class Held(Ring):
 
     @run_after('setup')
     def read_references(self):
-        held = {'$index': ['fabric'], '.*': {'foreign_share': [0, None, 0.15, '1']}}
+        held = {'$index': ['fabric'], '.*': {'foreign_share': [0, None, 0.05, '1']}}
         self.layers = [Layer(Path(__file__), RegressionTestDict(held))]
 """
 SELECTED = ('-n', '^Held%fabric=shm%layout=packed%scale=1_node', '-p', '^mpich$')
@@ -56,7 +57,7 @@ test = os.getppid()
 while os.getppid() == test:  # and no longer, however that ends
     pass
 """
-CASE = r'Held .*: foreign_share is 0\.\d+, but at most 0\.1500 is allowed'
+CASE = r'Held .*: foreign_share is 0\.\d+, but at most 0\.0500 is allowed'
 DISTURBED = rf"{CASE}.*; the node was disturbed: other processes took \d+% of the time of the job's"
 
 
@@ -64,7 +65,8 @@ DISTURBED = rf"{CASE}.*; the node was disturbed: other processes took \d+% of th
 def others():
     """A process on each CPU that ranks may have, and what ends them."""
     processes = [
-        subprocess.Popen([sys.executable, '-c', SPIN, str(cpu)]) for cpu in os.sched_getaffinity(0)
+        subprocess.Popen([sys.executable, '-c', SPIN, str(cpu)], start_new_session=True)
+        for cpu in os.sched_getaffinity(0)
     ]
 
     def stop():
