@@ -57,7 +57,7 @@ test = os.getppid()
 while os.getppid() == test:  # and no longer, however that ends
     pass
 """
-CASE = r'Held .*: foreign_share is 0\.\d+, but at most 0\.0500 is allowed'
+CASE = r'Held .*: foreign_share is 0\.\d+, but at most 0\.05000 is allowed'
 DISTURBED = rf"{CASE}.*; the node was disturbed: other processes took \d+% of the time of the job's"
 
 

@@ -193,8 +193,8 @@ def test_a_job_that_hangs(fault):
     limit = ('-S', 'Ring.time_limit=10s')
     said = sentence(run_one('openmpi', 'Ring', '-S', f'Ring.env_vars={variables}', *limit))
     assert said.startswith('it hung: its job was killed at the time limit; ')
-    # What ends the job may kill the stopped rank before it can say how it ended.
-    assert re.search(r'rank [01] ended by .* after [\d.]+ s, inside MPI_\w+', said)
+    # What ends a stopped rank lets it go on first: it may end anywhere, or before it can say where.
+    assert re.search(r'rank [01] ended by .* after [\d.]+ s, (inside MPI_\w+|outside MPI)', said)
     if shutil.which('gdb'):
         seen = re.search(r'; rank 0 on \S+ was in MPI_\w+, called by \w+ \(stacks: (.*?)\);', said)
         assert seen, said
