@@ -41,7 +41,9 @@ def call(monkeypatch, *arguments):
         (['walk'], "No such command 'walk'. See `assay --help`"),
         (['diff', 'last~1', 'last'], "No such command 'diff'. See `assay compare-runs`"),
         (['history', '--remove', 'last'], 'No such option: --remove See `assay forget`'),
-        (['history', '--removed'], 'No such option: --removed .*See `assay --help`'),
+        (['history', '--removed'], 'No such option: --removed .*See `assay history --help`'),
+        (['cluster', 'up', '--nodes', '2'], 'option: --nodes See `assay cluster up --size N`'),
+        (['cluster', 'up', '--size', '-1'], '--size -1: there can be 1 to'),
     ],
 )
 def test_foreseeable_errors_are_one_sentence(monkeypatch, arguments, sentence):

@@ -59,13 +59,15 @@ app = typer.Typer(
 # The exit code after Ctrl-C.
 STOPPED = 130
 
-# What old words are called now.
+# What old words are called now, and what others call what there is.
 NOW = {
     'diff': 'compare-runs',
     'verify': 'accept verify',
     'history --remove': 'forget',
     'history --keep': 'forget',
-    'witness --diff': 'witness BEFORE AFTER',
+    'witness show --diff': 'witness BEFORE AFTER',
+    'cluster up --nodes': 'cluster up --size N',
+    'provenance --report': 'provenance REPORT.json',
 }
 
 PASS_ON = {'ignore_unknown_options': True, 'allow_extra_args': True}
@@ -182,7 +184,7 @@ def main() -> None:
             signal.signal(number, _stop)
     try:
         words = sys.argv[1:]
-        code = _with_one_command(words)(words, standalone_mode=False)
+        code = _with_one_command(words)(words, prog_name='assay', standalone_mode=False)
         sys.stdout.flush()  # what fails only when Python ends has no sentence
     except OSError as error:
         if error.errno not in (errno.EPIPE, errno.ENOSPC):
@@ -199,9 +201,12 @@ def main() -> None:
         sys.exit('\n'.join(f'assay: {plain(line)}' for line in lines))
     except typer.TyperException as error:
         told = plain(error.format_message())
+        context = getattr(error, 'ctx', None)
+        command = context.command_path if context else 'assay'
         found = re.match(r"No such (?:command '([\w-]+)'|option: (--[\w-]+))", told)
-        now = NOW.get(found[1] or f'{words[0]} {found[2]}') if found else None
-        sys.exit(f'assay: {told} See `assay {now or "--help"}`.')
+        called = f'{command} {found[1] or found[2]}' if found else ''
+        now = NOW.get(called.removeprefix('assay '))
+        sys.exit(f'assay: {told} See `{f"assay {now}" if now else f"{command} --help"}`.')
     if code == STOPPED:
         print('assay: stopped.', file=sys.stderr)
     sys.exit(code)

@@ -78,9 +78,12 @@ class Cluster:
     :param nodes: the number of compute nodes.
     :param cpus: CPUs of each; nodes share them where the machine has too few.
     :param switches: that the nodes are behind, as many behind each; with 1, all are joined at once.
+    :raises AssayError: if there can be no such number of nodes.
     """
 
     def __init__(self, nodes: int = 4, cpus: int = 1, switches: int = 1) -> None:
+        if not 1 <= nodes <= MOST_NODES:
+            raise AssayError(f'--size {nodes}: there can be 1 to {MOST_NODES} nodes')
         own = sorted(os.sched_getaffinity(0))
         self.cpus = cpus
         self.head = Node(STATE, 0)
@@ -196,8 +199,6 @@ class Cluster:
         own = len(os.sched_getaffinity(0))
         if not 1 <= self.cpus <= own:
             raise AssayError(f'--cpus {self.cpus}: a node can have 1 to {own} CPUs here')
-        if not 1 <= len(self.nodes) <= MOST_NODES:
-            raise AssayError(f'--size {len(self.nodes)}: there can be 1 to {MOST_NODES} nodes')
         if len(self.switches) > len(self.nodes):
             raise AssayError(f'--switches {len(self.switches)}: each needs a node, of --size')
 
