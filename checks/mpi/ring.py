@@ -11,6 +11,7 @@ from assay.checks.benchmark import (
     worst_step,
 )
 from assay.checks.cases import scales
+from assay.config.scales import is_at_most
 from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.benchmarks import check_ring
 from assay.programs.figure import Quantity
@@ -35,8 +36,10 @@ class Ring(MpiBenchmark):
 
     @run_after('init')
     def bind_by_default_on_one_fabric(self):
-        if self.layout == 'default':
+        if self.layout == 'default' and is_at_most(self.scale, 1):
             self.narrow_to_first_fabric()
+        elif self.layout == 'default':
+            self.narrow_to_best_between_nodes()
 
     measures = {
         'hop_latency': Quantity('us', 'lower', headline=True),

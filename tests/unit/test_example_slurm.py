@@ -4,12 +4,13 @@ import re
 import runpy
 
 import pytest
+import reframe.core.runtime as rt
 
 from assay import paths
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
 from assay.mpis import FAMILIES
-from checks import job_script
+from checks import check_on, job_script
 
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 
@@ -51,6 +52,25 @@ def test_a_job_between_two_nodes_over_infiniband(script):
         assert line in text
     launch = '--cpus-per-task=1 --ntasks-per-node=1 --distribution=block:block --cpu-bind=cores'
     assert f'srun {launch} /built/build/pt2pt --limits' in text
+
+
+@pytest.mark.parametrize(
+    ('partition', 'environment', 'fabric', 'is_there'),
+    [
+        ('compute', 'openmpi', 'ucx-ib', True),
+        ('compute', 'openmpi', 'tcp', False),
+        ('small', 'mpich', 'ofi-tcp', True),
+        ('small', 'mpich', 'ucx-ib', False),
+    ],
+)
+def test_the_binding_of_a_launcher_on_the_best_network(
+    tmp_path, partition, environment, fabric, is_there
+):
+    where = (EXAMPLE, f'example-slurm:{partition}', tmp_path, 'mpi/ring', 'Ring', environment)
+    chosen = {'fabric': fabric, 'layout': 'default', 'scale': '2_nodes'}
+    with check_on(*where, **chosen) as (check, found, environ):
+        able = rt.valid_sysenv_comb(check.valid_systems, check.valid_prog_environs)
+        assert (environ in able.get(found, [])) == is_there
 
 
 def test_a_job_with_the_launcher_of_mpich(script):

@@ -11,6 +11,7 @@ from reframe.core.exceptions import JobSchedulerError
 from reframe.core.schedulers import slurm
 
 from assay import AssayError
+from assay.machine.slurm import ConstraintError, nodes_with
 from assay.results import node_turns
 from assay.running import allocation, node_choice, slurm_jobs
 from assay.running.node_choice import NodeChoice, way_of
@@ -88,17 +89,48 @@ def test_cases_of_one_job_are_on_the_nodes_that_are_chosen():
         (['N=1-2'], ['--nodelist=n3']),
         (['exclude=n3'], ['--nodelist=n2,n1']),
         (['nodelist=n1'], ['--nodelist=n1']),
-        (['constraint=gpu'], []),
+        (['constraint=gpu'], ['--nodelist=n2,n1']),
+        (['constraint=[a|b]', 'nodes=2'], []),
     ],
 )
 def test_the_nodes_of_one_job_for_all_cases(monkeypatch, jobs, named):
     states = dict.fromkeys(['n1', 'n2', 'n3'], 'idle') | {'n0': 'mixed', 'n4': 'idle*'}
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+    monkeypatch.setattr('assay.machine.slurm.records', lambda what: FEATURES)
     partition = {'name': 'a', 'scheduler': 'slurm', 'max_jobs': 1}
     choice = NodeChoice('turn', {'n1': 2.0, 'n2': 1.0}, {})
     site = {'systems/0/partitions': [partition]}
     asked = allocation.request(site, [Listed('x', 's:a', 'e', nodes=2)], jobs, None, choice)
     assert [one for one in asked if one.startswith('--nodelist')] == named
+
+
+FEATURES = [
+    {'NodeName': 'n1', 'AvailableFeatures': 'gpu,big'},
+    {'NodeName': 'n2', 'AvailableFeatures': 'gpu'},
+    {'NodeName': 'n3', 'AvailableFeatures': 'big'},
+    {'NodeName': 'n4', 'AvailableFeatures': '(null)'},
+]
+
+
+@pytest.mark.parametrize(
+    ('constraint', 'nodes'),
+    [
+        ('gpu', ['n1', 'n2']),
+        ('gpu&big', ['n1']),
+        ('gpu,big', ['n1']),
+        ('gpu|big', ['n1', 'n2', 'n3']),
+        ('g', []),
+    ],
+)
+def test_the_nodes_that_satisfy_a_constraint(monkeypatch, constraint, nodes):
+    monkeypatch.setattr('assay.machine.slurm.records', lambda what: FEATURES)
+    assert sorted(nodes_with(constraint)) == nodes
+
+
+@pytest.mark.parametrize('constraint', ['gpu*2', '[a|b]', '(a|b)&c', 'a|b&c', 'a&', '!a'])
+def test_a_constraint_that_only_slurm_understands(constraint):
+    with pytest.raises(ConstraintError, match='only Slurm can tell'):
+        nodes_with(constraint)
 
 
 class Idle(SimpleNamespace):

@@ -591,6 +591,8 @@ def test_a_case_that_no_job_has_the_nodes_for(cluster, count, others, why):
         (['--reservation R'], ', all that are up (n4 cannot be used)'),
         (['--reservation=R', '--exclude=n4'], ', all that are up'),
         (['-p', 'small'], ', all that are up'),
+        (['--constraint=big'], ', all that are up (n4 cannot be used)'),
+        (['-C', '[big|small]'], None),
         ([], None),
     ],
 )
@@ -606,6 +608,8 @@ def test_the_nodes_that_options_of_a_job_leave(cluster, monkeypatch, options, wh
         },
     )
     monkeypatch.setattr(allocation, 'reserved_nodes', lambda name: {*names(4)})
+    big = [{'NodeName': name, 'AvailableFeatures': 'big'} for name in names(4)]
+    monkeypatch.setattr(slurm, 'records', lambda what: big)
     monkeypatch.setattr(steps._Job, 'cli_options', options)
     cluster.has('n[1-3]')
     job = cluster.job('true', ranks=4)
@@ -1006,6 +1010,11 @@ def test_a_job_whose_nodes_boot_is_waited_for(cluster, monkeypatch):
 def test_what_one_job_cannot_have(idle, other, words):
     with pytest.raises(AssayError, match=words):
         allocation.request(site({}, other), [case(2), case(2, 'b')], [], None)
+
+
+def test_a_constraint_that_only_slurm_understands(idle):
+    with pytest.raises(AssayError, match='only Slurm can tell: give the number as -J nodes=N'):
+        allocation.request(site({}), [case(2)], ['constraint=[a|b]'], None)
 
 
 CONTRACT = paths.ROOT / 'docs' / 'contract.yaml'

@@ -93,6 +93,18 @@ class HasCases(RegressionTestPlugin):
         wanted = ['+mpi', f'+{self.fabric}', *(f'-{name}' for name in earlier)]
         self.valid_prog_environs = [' '.join(wanted)]
 
+    def narrow_to_best_between_nodes(self) -> None:
+        """Leave only partitions without a better network, and environments without an earlier one.
+
+        Better is one with a device of its own: an MPI may be built for more of them than there are.
+        """
+        earlier = takewhile(lambda name: name != self.fabric, _CATALOGUE.best_first(True))
+        for name in earlier:
+            if _CATALOGUE.fabrics[name].needs_device:
+                self.valid_systems = [f'{wanted} -{name}' for wanted in self.valid_systems]
+            else:
+                self.valid_prog_environs = [f'{one} -{name}' for one in self.valid_prog_environs]
+
     def narrow_to_features(self, *features: str) -> None:
         """Leave only the environments that have one of the features as well."""
         self.valid_prog_environs = [

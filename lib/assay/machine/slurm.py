@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from assay import AssayError
-from assay.text import expand_nodes
+from assay.text import expand_nodes, plain
 
 #: Seconds that Slurm has for an answer.
 PATIENCE = 30
@@ -129,6 +129,31 @@ def node_states(partitions: Sequence[str]) -> dict[str, str]:
         is_asked = partition.removesuffix('*') in partitions
         if is_asked if partitions else partition.endswith('*'):
             found[node] = state if reason in ('', 'none') else f'{state}: {reason}'
+    return found
+
+
+class ConstraintError(AssayError):
+    """Which nodes satisfy a constraint only Slurm can tell."""
+
+
+def nodes_with(constraint: str) -> set[str]:
+    """The nodes that satisfy a constraint.
+
+    :param constraint: one feature, or several with ``&`` or ``,`` between them, or with ``|``.
+    :raises ConstraintError: if it has counts, brackets or both signs.
+    :raises AssayError: if Slurm does not answer.
+    """
+    is_any = '|' in constraint
+    wanted = set(re.split(r'[|]' if is_any else '[&,]', constraint))
+    if any(not one or re.search(r'[][()&,|*!]', one) for one in wanted):
+        raise ConstraintError(
+            f'which nodes satisfy the constraint {plain(constraint)} only Slurm can tell'
+        )
+    found = set()
+    for one in records('node'):
+        own = wanted & {*one.get('AvailableFeatures', '').split(',')}
+        if own if is_any else own == wanted:
+            found.add(one['NodeName'])
     return found
 
 

@@ -13,7 +13,7 @@ from assay import AssayError, say
 from assay.machine.slurm import SCHEDULERS, is_free, switches
 from assay.results.history import History, load
 from assay.running import node_choice
-from assay.running.allocation import IN_USE, states_for, value_in, words_of
+from assay.running.allocation import IN_USE, states_for, words_of
 from assay.running.node_choice import NodeChoice, Way
 from assay.running.runs import RunFolder
 from assay.running.session import Suite
@@ -109,8 +109,6 @@ def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = (
     able: dict[str, str] = {}
     for one in site.get('systems/0/partitions'):
         words = [*shlex.split(' '.join(one.get('access', []))), *words_of(jobs)]
-        if value_in(words, '-C', '--constraint'):
-            raise AssayError('which nodes satisfy a constraint only Slurm can tell.')
         states = states_for(words).items()
         able |= {node: state for node, state in states if state.startswith(IN_USE)}
     if not able:

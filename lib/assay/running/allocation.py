@@ -24,9 +24,11 @@ from assay.machine import job_states
 from assay.machine.job_states import forget_job_around
 from assay.machine.slurm import (
     SCHEDULERS,
+    ConstraintError,
     RefusedError,
     is_free,
     node_states,
+    nodes_with,
     partitions_in,
     query,
     query_patiently,
@@ -36,7 +38,7 @@ from assay.machine.slurm import (
 from assay.running.node_choice import NodeChoice
 from assay.running.selection import Listed
 from assay.running.supervise import noted
-from assay.text import expand_nodes, plain
+from assay.text import expand_nodes, fold_nodes, many, plain
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -184,7 +186,15 @@ def request(
     words = shlex.split(' '.join(access.pop() if access else ()))
     most = max((one['max_jobs'] for one in partitions), default=1)
     words += words_of(jobs)
-    states = states_for(words)
+    asked = value_in(words, '-N', '--nodes')
+    try:
+        states = states_for(words)
+    except ConstraintError as error:
+        if not asked:
+            raise AssayError(f'--one-job: {error}: give the number as -J nodes=N.') from None
+        states = {}
+    if states and (constraint := value_in(words_of(jobs), '-C', '--constraint')):
+        say(f'{many(len(states), "node")} can be used with {constraint}: {fold_nodes([*states])}')
     idle = [name for name, state in states.items() if is_free(state)]
     usable = len(states) - len(out_of_use(states))
     needs = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
@@ -194,11 +204,9 @@ def request(
     named = nodes_in(words, '-w', '--nodelist')
     count = max(possible[0], min(sum(wanted[:most]), usable), len(named))
     options = ['--exclusive', f'--nodes={count}']
-    # Which of them satisfy a constraint only Slurm can tell.
-    is_known = not value_in(words, '-C', '--constraint')
-    if choice and not named and is_known:
-        asked = re.match(r'\d+', value_in(words, '-N', '--nodes'))
-        chosen = choice.choose(idle, int(asked[0]) if asked else count)
+    if choice and not named:
+        least = re.match(r'\d+', asked)
+        chosen = choice.choose(idle, int(least[0]) if least else count)
         options += [f'--nodelist={",".join(chosen)}'] if chosen else []
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
@@ -209,13 +217,17 @@ def states_for(words: Sequence[str]) -> dict[str, str]:
     """The states of the nodes that jobs with such options may have.
 
     Those are in Slurm's partition and in their reservation, where its idle nodes are idle to them,
-    and not excluded.
+    satisfy the constraint, and are not excluded.
 
+    :raises ConstraintError: if only Slurm can tell which nodes satisfy the constraint.
     :raises AssayError: if Slurm does not answer.
     """
     out = nodes_in(words, '-x', '--exclude')
     states = node_states(partitions_in(' '.join(words)))
     states = {node: state for node, state in states.items() if node not in out}
+    if constraint := value_in(words, '-C', '--constraint'):
+        able = nodes_with(constraint)
+        states = {node: state for node, state in states.items() if node in able}
     name = value_in(words, '--reservation')
     if not name:
         return states
