@@ -644,6 +644,7 @@ def test_a_named_node_that_cannot_be_used(cluster):
         ('CANCELLED', r'the job 7 has ended \(cancelled\)$'),
         ('TIMEOUT', r'the job 7 has ended \(timeout\)$'),
         ('COMPLETING', 'the job 7 has ended$'),  # Slurm has no better word
+        ('RUNNING|n[1-4]|NO|all|0:00', r'the job 7 has ended \(timeout\)$'),
     ],
 )
 def test_how_an_allocation_ended(cluster, monkeypatch, state, words):
@@ -1010,6 +1011,18 @@ def test_a_job_whose_nodes_boot_is_waited_for(cluster, monkeypatch):
 def test_what_one_job_cannot_have(idle, other, words):
     with pytest.raises(AssayError, match=words):
         allocation.request(site({}, other), [case(2), case(2, 'b')], [], None)
+
+
+def test_a_partition_s_constraint_and_that_of_a_run(idle, monkeypatch):
+    able = [{'NodeName': name, 'AvailableFeatures': 'hdr,c5.xlarge'} for name in names(3)]
+    monkeypatch.setattr(slurm, 'records', lambda what: able)
+    for access, jobs, word in (
+        ('-C hdr', ['constraint=c5.xlarge'], '(hdr)&(c5.xlarge)'),
+        ('--constraint=hdr', [], 'hdr'),
+        ('', ['C=hdr'], 'hdr'),
+    ):
+        asked = allocation.request(site({'access': [access]}), [case(2)] * 9, jobs, None)
+        assert asked == ['--exclusive', '--nodes=3', f'--constraint={word}']
 
 
 def test_a_constraint_that_only_slurm_understands(idle):

@@ -139,10 +139,13 @@ class ConstraintError(AssayError):
 def nodes_with(constraint: str) -> set[str]:
     """The nodes that satisfy a constraint.
 
-    :param constraint: one feature, or several with ``&`` or ``,`` between them, or with ``|``.
+    :param constraint: one feature, or several with ``&`` or ``,`` between them, or with ``|``; or
+        two such, as ``(a|b)&(c)``.
     :raises ConstraintError: if it has counts, brackets or both signs.
     :raises AssayError: if Slurm does not answer.
     """
+    if both := re.fullmatch(r'\((.+)\)&\(?([^()]+)\)?', constraint):
+        return nodes_with(both[1]) & nodes_with(both[2])
     is_any = '|' in constraint
     wanted = set(re.split(r'[|]' if is_any else '[&,]', constraint))
     if any(not one or re.search(r'[][()&,|*!]', one) for one in wanted):

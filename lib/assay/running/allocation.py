@@ -61,6 +61,10 @@ AGAIN = 5
 #: Seconds between two questions why an allocation waits.
 LOOK = 60
 
+#: What squeue says of the time left to a job that has had all of it. Slurm ends it up to half a
+#: minute later, and refuses its steps at once.
+OVER = ('0:00', 'INVALID')
+
 #: What states of nodes begin with that have jobs, or may have: those in reservations are for jobs
 #: of these.
 IN_USE = ('idle', 'alloc', 'mix', 'comp', 'plan')
@@ -100,8 +104,10 @@ def standing(job: str) -> Standing:
 
     :raises AssayError: if Slurm does not answer.
     """
-    said = _squeue(f'--jobs={job}', '--states=all', '--format=%T|%N|%h|%P')
-    state, nodes, sharing, partition = [*said.strip().split('|'), '', '', ''][:4]
+    said = _squeue(f'--jobs={job}', '--states=all', '--format=%T|%N|%h|%P|%L')
+    state, nodes, sharing, partition, left = [*said.strip().split('|'), '', '', '', ''][:5]
+    if state in job_states.RUNNING and left in OVER:
+        state = 'TIMEOUT'
     is_booting = state == 'CONFIGURING'
     goes_on = is_booting or state in (*job_states.RUNNING, 'SUSPENDED')
     shared = goes_on and sharing != 'NO'
@@ -183,9 +189,8 @@ def request(
             f'--one-job: no job can have the nodes of {" and ".join(sorted(used))}, whose access '
             'differs: choose a partition, as --system NAME:PARTITION.'
         )
-    words = shlex.split(' '.join(access.pop() if access else ()))
+    words = options_of(access.pop() if access else (), jobs)
     most = max((one['max_jobs'] for one in partitions), default=1)
-    words += words_of(jobs)
     asked = value_in(words, '-N', '--nodes')
     try:
         states = states_for(words)
@@ -275,6 +280,21 @@ def value_in(words: Sequence[str], *names: str) -> str:
 def words_of(jobs: Iterable[str]) -> list[str]:
     """Options of ``-J`` as those of sbatch."""
     return [word for one in jobs for word in shlex.split(_option(one))]
+
+
+def options_of(access: Iterable[str], jobs: Iterable[str]) -> list[str]:
+    """Options of sbatch for a partition's jobs; of two constraints both hold, as ReFrame has it.
+
+    :param access: of the partition.
+    :param jobs: what ``-J`` says.
+    """
+    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument('-C', '--constraint')
+    own, others = parser.parse_known_args(shlex.split(' '.join(access)))
+    asked, more = parser.parse_known_args(words_of(jobs))
+    both = [f'({one.constraint})' for one in (own, asked) if one.constraint]
+    word = '&'.join(both) if len(both) > 1 else own.constraint or asked.constraint
+    return [*others, *more, *([f'--constraint={word}'] if word else [])]
 
 
 def is_of_a_size(jobs: Iterable[str]) -> bool:
