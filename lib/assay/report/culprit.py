@@ -30,6 +30,8 @@ def show_culprits(found: Culprits) -> None:
     elif found.no_commits:
         print_line(out, visible(f'no commit is searched: {found.no_commits}'))
     asked = found.question
+    if found.is_sure and found.answer.kind == 'none':
+        print_line(out, _whether_still_there(found))
     print_line(out, f'measured: {many(len(found.pairs), "pair")} of sessions, {_tells(found)}')
     made = 'made here' if found.answer.changes else 'made by all'
     print_table(out, 'explained', f'<figure|<case|<environment|change|{made}|95%', _figures(found))
@@ -80,6 +82,17 @@ def culprit_conclusion(found: Culprits) -> str:
             return f'SEVERAL of {count} did it, none of them alone, {sure}; likeliest: {names}'
         case _:
             return f'FOUND: {answer_in_words(found, top)} did it, {sure}, of {count}'
+
+
+def _whether_still_there(found: Culprits) -> str:
+    """Where to look if no change did it."""
+    share = found.share_here
+    assert share is not None, 'no pair, no answer'
+    told = f'sessions here have {share:.0%} of the change, whichever changes are made'
+    if share < 0.5:
+        return f'it is gone: {told}. It was undone meanwhile, or it comes and goes'
+    what = 'what is not tried below, and ' if found.question.untried else ''
+    return f'it is still there: {told}. Look at {what}what no job tells, such as hardware'
 
 
 def _probability(one: Answer) -> str:
@@ -180,6 +193,7 @@ def _culprits(found: Culprits) -> dict[str, Any]:
             }
             for one in found.answers[:MOST]
         ],
+        'share_here': found.share_here if found.answer.kind == 'none' else None,
         'effect': vars(found.effect) if found.effect else None,
         'figures': [_figure(found, one) for one in asked.figures],
         'pairs': [
