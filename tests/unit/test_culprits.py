@@ -96,17 +96,18 @@ def test_what_looks_like_none_is_measured_with_all_against_none():
 
 
 @pytest.mark.parametrize(
-    'effect',
+    ('together', 'effect'),
     [
-        lambda made: float(made[3] and made[8]),
-        lambda made: (float(made[3]) + float(made[8])) / 2,
-        lambda made: float(made[3] or made[8]),
+        ('both', lambda made: float(made[3] and made[8])),
+        ('sum', lambda made: (float(made[3]) + float(made[8])) / 2),
+        ('either', lambda made: float(made[3] or made[8])),
     ],
-    ids=['both', 'sum', 'either'],
 )
-def test_two_changes_together_are_found(effect):
+def test_two_changes_together_are_found(together, effect):
     search, _ = searched(10, effect, spread=0.2)
-    assert search.answers()[0].changes == (3, 8)
+    top, *others = search.answers()
+    assert top.changes == (3, 8) and search.together(top) == together
+    assert {search.together(one) for one in others if one.kind != 'two'} == {None}
 
 
 def test_several_small_ones_are_told_from_one():
@@ -670,7 +671,10 @@ def test_the_variable_that_did_it_is_found(machine, capsys):
     show_culprits(found)
     text = capsys.readouterr().out
     assert text.startswith('FOUND: OMPI_MCA_c: - -> new did it, probability ')
-    assert "to reproduce: env -u OMPI_MCA_c ./assay run --system toy:node -n '^Ring" in text
+    assert (
+        "to reproduce, without it: env -u OMPI_MCA_c ./assay run --system toy:node -n '^Ring"
+        in text
+    )
     assert """-S 'env_vars={"OMPI_MCA_c": "new"}'""" in text
     assert 'to live without it: unset OMPI_MCA_c' in text
     told = json.loads(culprits_json(found))
@@ -703,8 +707,11 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
     assert all(machine.had[run].keys() == {'kernel'} for run in own)
     show_culprits(found)
     text = capsys.readouterr().out
-    assert f'commits: FOUND: commit {repository[4][:12]} (change 4): ' in text
-    assert f'to reproduce: env ASSAY_OTHER_SOURCES={commit.needs[1]["sources"]} ./assay run' in text
+    assert text.startswith(f'FOUND: commit {repository[4][:12]} (change 4): ')
+    assert (
+        f'to reproduce, with it: env ASSAY_OTHER_SOURCES={commit.needs[1]["sources"]} ./assay run'
+        in text
+    )
     told = json.loads(culprits_json(found))
     assert told['commits']['changes'][0]['after'] == repository[4][:12]
     changed = replace(sources, before=f'{repository[0]}-dirty')
@@ -782,10 +789,15 @@ def test_what_no_change_brings_back_is_none_of_these(machine, capsys):
     assert json.loads(culprits_json(found))['share_here'] == pytest.approx(1, abs=0.2)
 
 
-def test_two_that_are_needed_both(machine):
+def test_two_that_are_needed_both(machine, capsys):
     machine.guilty = {'OMPI_MCA_b', 'OMPI_MCA_g'}
     found = search(machine, asked(machine)).run()
     assert {change.name for change in found.changes} == machine.guilty
+    show_culprits(found)
+    text = capsys.readouterr().out
+    assert ' did it together, neither of them alone, probability ' in text
+    assert 'to live without it: unset OMPI_MCA_b, or: unset OMPI_MCA_g\n' in text
+    assert json.loads(culprits_json(found))['together'] == 'both'
 
 
 def test_a_search_that_was_stopped_goes_on(machine, capsys):

@@ -19,13 +19,23 @@ from assay.text import many, visible
 #: Answers and figures that are shown, and how likely an answer is at least.
 MOST, LEAST = 8, 0.01
 
+_TOGETHER = {
+    'both': ' together, neither of them alone',
+    'either': ', each of them alone too',
+    'sum': ', each a part',
+}
+
 
 def show_culprits(found: Culprits) -> None:
     """The answer first; then the evidence, what was not tried, and what to do."""
     out = console()
-    print_line(out, visible(culprit_conclusion(found)))
-    if commits := found.commits:
-        print_line(out, visible(f'commits: {culprit_conclusion(commits)}'))
+    commits = found.commits
+    # Which commit says more than that it was one.
+    named = commits if commits and commits.is_sure and commits.changes else found
+    print_line(out, visible(culprit_conclusion(named)))
+    if commits:
+        other, whose = (found, 'changes') if named is commits else (commits, 'commits')
+        print_line(out, visible(f'{whose}: {culprit_conclusion(other)}'))
         print_line(out, f'commits: {many(len(commits.pairs), "pair")}, {_tells(commits)}')
     elif found.no_commits:
         print_line(out, visible(f'no commit is searched: {found.no_commits}'))
@@ -47,11 +57,13 @@ def show_culprits(found: Culprits) -> None:
     if asked.left:
         more = many(asked.left, 'more figure')
         print_line(out, f'{more} got worse: -n and --figure choose which are explained')
-    named = commits if commits and commits.is_sure and commits.changes else found
     if named.changes and named.is_sure:
-        for command in reproducer(named):
-            print_line(out, visible(f'to reproduce: {command}'))
-        for told in remedies(named.changes):
+        for which, command in zip(('without', 'with'), reproducer(named), strict=True):
+            print_line(out, visible(f'to reproduce, {which} it: {command}'))
+        ways = [*remedies(named.changes)]
+        if named.together == 'both':
+            ways = [', or: '.join(ways)]
+        for told in ways:
             print_line(out, visible(f'to live without it: {told}'))
     if found.stopped or (commits and commits.stopped):
         print_line(out, 'the same command goes on where it ended')
@@ -81,7 +93,8 @@ def culprit_conclusion(found: Culprits) -> str:
             names = ', '.join(found.question.factors[one].name for one in order[:3])
             return f'SEVERAL of {count} did it, none of them alone, {sure}; likeliest: {names}'
         case _:
-            return f'FOUND: {answer_in_words(found, top)} did it, {sure}, of {count}'
+            how = _TOGETHER.get(found.together, '')
+            return f'FOUND: {answer_in_words(found, top)} did it{how}, {sure}, of {count}'
 
 
 def _whether_still_there(found: Culprits) -> str:
@@ -184,6 +197,7 @@ def _culprits(found: Culprits) -> dict[str, Any]:
         'verdict': found.answer.kind if found.is_sure else 'undecided',
         'conclusion': culprit_conclusion(found),
         'probability': found.answer.probability,
+        'together': found.together,
         'changes': [_change(one) for one in found.changes],
         'answers': [
             {
