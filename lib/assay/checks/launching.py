@@ -193,7 +193,7 @@ class IsStarted(RegressionTestPlugin):
 
     @run_before('run')
     def preload_witness(self) -> None:
-        # A library that the user or the system's file preloads comes first: a tool of MPI calls then
+        # What the user or the system's file preloads comes first: a tool of MPI calls then
         # sees them.
         places = self.current_partition.local_env, self.current_environ, self
         asked = [one.env_vars['LD_PRELOAD'] for one in places if 'LD_PRELOAD' in one.env_vars]
