@@ -1186,9 +1186,13 @@ def test_the_witness_comes_with_the_benchmarks(tmp_path, name):
             check.build = SimpleNamespace(product='/hpl/{}'.format)
         check.setup(partition, environ)
         found = []
-        for where, tool in ((None, ''), (environ, '/system.so'), (check, '/mine.so')):
-            if where:
-                where.env_vars['LD_PRELOAD'] = tool
+        for where, tool in (
+            (None, ''),
+            (environ._env_vars, '/system.so'),
+            (check.env_vars, '/mine.so'),
+        ):
+            if where is not None:
+                where['LD_PRELOAD'] = tool
             check.preload_witness()
             found.append(check.env_vars.pop('LD_PRELOAD'))
     own = '/benchmarks/libassay_witness.so'

@@ -41,14 +41,7 @@ from assay.results.figure_series import FigureKey, Measured, measured
 from assay.results.history import load
 from assay.results.run_selectors import choose_figures
 from assay.results.runner import Runner
-from assay.results.statistics.culprits import (
-    SURE,
-    Answer,
-    Flags,
-    Search,
-    Split,
-    Together,
-)
+from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
 from assay.running.setting import ENVIRONMENT, SOURCES
 from assay.running.supervise import noted
@@ -266,7 +259,6 @@ class Culprits:
     :param effect: of the most likely answer; of all changes where that is no change. None before
         two pairs tell it.
     :param pairs: all that were measured.
-    :param together: how two changes do it; None where the most likely answer is not two.
     :param strange: what sessions of this search had otherwise than runs before and after: by name,
         what these had, and what it is here.
     :param stopped: why it ended before it was sure; empty if it did not.
@@ -280,7 +272,6 @@ class Culprits:
     guilt: Floats
     effect: Effect | None
     pairs: tuple[Pair, ...]
-    together: Together | None
     strange: Mapping[str, tuple[str, str]]
     stopped: str = ''
     signal: int = 0
@@ -431,7 +422,6 @@ class CulpritSearch:
             self.search.guilt(),
             effect_of(found[0], self.factors, self.pairs, self.asked.figures),
             tuple(self.pairs),
-            self.search.together(found[0]),
             self.strange,
             stopped,
             signals[0] if signals else 0,

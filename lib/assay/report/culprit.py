@@ -19,12 +19,6 @@ from assay.text import many, visible
 #: Answers and figures that are shown, and how likely an answer is at least.
 MOST, LEAST = 8, 0.01
 
-_TOGETHER = {
-    'both': ' together, neither of them alone',
-    'either': ', each of them alone too',
-    'sum': ', each a part',
-}
-
 
 def show_culprits(found: Culprits) -> None:
     """The answer first; then the evidence, what was not tried, and what to do."""
@@ -60,10 +54,7 @@ def show_culprits(found: Culprits) -> None:
     if named.changes and named.is_sure:
         for which, command in zip(('without', 'with'), reproducer(named), strict=True):
             print_line(out, visible(f'to reproduce, {which} it: {command}'))
-        ways = [*remedies(named.changes)]
-        if named.together == 'both':
-            ways = [', or: '.join(ways)]
-        for told in ways:
+        for told in remedies(named.changes):
             print_line(out, visible(f'to live without it: {told}'))
     if found.stopped or (commits and commits.stopped):
         print_line(out, 'the same command goes on where it ended')
@@ -93,8 +84,7 @@ def culprit_conclusion(found: Culprits) -> str:
             names = ', '.join(found.question.factors[one].name for one in order[:3])
             return f'SEVERAL of {count} did it, none of them alone, {sure}; likeliest: {names}'
         case _:
-            how = _TOGETHER.get(found.together, '')
-            return f'FOUND: {answer_in_words(found, top)} did it{how}, {sure}, of {count}'
+            return f'FOUND: {answer_in_words(found, top)} did it, {sure}, of {count}'
 
 
 def _whether_still_there(found: Culprits) -> str:
@@ -197,7 +187,6 @@ def _culprits(found: Culprits) -> dict[str, Any]:
         'verdict': found.answer.kind if found.is_sure else 'undecided',
         'conclusion': culprit_conclusion(found),
         'probability': found.answer.probability,
-        'together': found.together,
         'changes': [_change(one) for one in found.changes],
         'answers': [
             {

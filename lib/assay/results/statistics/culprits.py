@@ -28,8 +28,6 @@ from assay.results.statistics.series import Floats
 
 Flags = NDArray[np.bool_]
 Kind = Literal['one', 'two', 'several', 'none']
-#: How two changes do it: neither alone, each alone, or each a part.
-Together = Literal['both', 'either', 'sum']
 
 #: Before anything is measured: how likely each kind of cause is. Two are either needed both, each
 #: enough by itself, or add up.
@@ -184,20 +182,6 @@ class Search:
             for one in order
             for kind, changes in [self._names[one]]
         ]
-
-    def together(self, answer: Answer) -> Together | None:
-        """How two changes do it, most likely; None of an answer that is not two."""
-        if answer.kind != 'two':
-            return None
-        those = np.flatnonzero(self._of == self._names.index(('two', answer.changes)))
-        chance = self._posterior()[those]
-        ways = self._effects[those, 2]
-        found: dict[Together, float] = {
-            'both': float(chance[ways == 1].sum()),
-            'either': float(chance[ways == -1].sum()),
-            'sum': float(chance[ways == 0].sum()),
-        }
-        return max(found, key=lambda way: found[way])
 
     def guilt(self) -> Floats:
         """Shape (n,), the probability that each change is a cause, alone or with another."""
