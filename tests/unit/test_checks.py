@@ -1133,18 +1133,22 @@ def test_sources_of_a_setting_are_built_in_place_of_ours(tmp_path, monkeypatch):
     assert found == [str(paths.SOURCES), str(tmp_path)]
 
 
-def test_flags_of_a_setting_follow_those_of_the_environment(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ('told', 'c', 'cxx'),
+    [('-O1 -g', '-O1 -g', '-O1 -g'), ('C: -O1 -g; C++: -O3', '-O1 -g', '-O3')],
+)
+def test_flags_of_a_setting_follow_those_of_the_environment(tmp_path, monkeypatch, told, c, cxx):
     of_a_check = (SYSTEM, 'golden', tmp_path, 'mpi/ring', 'Ring', 'openmpi')
-    monkeypatch.setenv('ASSAY_MORE_FLAGS', '-O1 -g')
+    monkeypatch.setenv('ASSAY_MORE_FLAGS', told)
     with check_on(*of_a_check) as (_, partition, environ):
         environ._cflags, environ._cxxflags = ['-march=native'], ['-fopenmp']
         build = BuildSources()
         build.setup(partition, environ)
         build.configure_out_of_source()
         commands = '; '.join(build.build_system.emit_build_commands(environ))
-    assert "-DCMAKE_C_FLAGS='-march=native -O1 -g'" in commands.replace('"', "'")
-    assert "-DCMAKE_CXX_FLAGS='-fopenmp -O1 -g'" in commands.replace('"', "'")
-    assert '-march=native -O1 -g' in build.prebuild_cmds[0]
+    assert f"-DCMAKE_C_FLAGS='-march=native {c}'" in commands.replace('"', "'")
+    assert f"-DCMAKE_CXX_FLAGS='-fopenmp {cxx}'" in commands.replace('"', "'")
+    assert f'-march=native {c}' in build.prebuild_cmds[0]
 
 
 @pytest.mark.parametrize(
@@ -1181,8 +1185,18 @@ def test_the_witness_comes_with_the_benchmarks(tmp_path, name):
         if name == 'HPL':
             check.build = SimpleNamespace(product='/hpl/{}'.format)
         check.setup(partition, environ)
-        check.preload_witness()
-    assert check.env_vars['LD_PRELOAD'] == '/benchmarks/libassay_witness.so'
+        found = []
+        for where, tool in (
+            (None, ''),
+            (environ._env_vars, '/system.so'),
+            (check.env_vars, '/mine.so'),
+        ):
+            if where is not None:
+                where['LD_PRELOAD'] = tool
+            check.preload_witness()
+            found.append(check.env_vars.pop('LD_PRELOAD'))
+    own = '/benchmarks/libassay_witness.so'
+    assert found == [own, f'/system.so:{own}', f'/mine.so:{own}']
 
 
 RING = ('mpi/ring', 'Ring', 'openmpi'), {}

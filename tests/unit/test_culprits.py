@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import signal
 import subprocess
@@ -23,7 +24,14 @@ from assay.comparing.culprit import (
     effect_of,
     question,
 )
-from assay.comparing.factors import Untried, commits_of, differs_from, factors_of, state
+from assay.comparing.factors import (
+    Untried,
+    commits_of,
+    differs_from,
+    factors_of,
+    state,
+    unpack,
+)
 from assay.report.culprit import culprit_conclusion, culprits_json, show_culprits
 from assay.results import runner
 from assay.results.diff.causes import Fact
@@ -42,6 +50,7 @@ from assay.results.statistics.culprits import (
 )
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
+from assay.running.setting import Setting
 from assay.running.supervise import Ended
 from sessions import Machine
 from stored import put
@@ -269,6 +278,12 @@ def test_variables_of_the_fabric_come_first_and_those_of_other_mpis_last():
     ('before', 'after', 'needs'),
     [
         ('C: -O3; C++: -O3', 'C: -O1; C++: -O1', {'-O': ('-O3', '-O1')}),
+        ('C: -O2; C++: -O3', 'C: -O1; C++: -O1', {'-O': ('C: -O2; C++: -O3', '-O1')}),
+        (
+            'C: ; C++: -O3',
+            'C: -fx; C++: -O1',
+            {'-O': ('C++: -O3', 'C++: -O1'), '-fx': ('C: -fno-x', 'C: -fx')},
+        ),
         ('-O2', '-O2 -ffast-math', {'-ffast-math': ('-fno-fast-math', '-ffast-math')}),
         ('-O2 -fno-inline', '-O2', {'-finline': ('-fno-inline', '-finline')}),
         ('-O2', '', {'-O': ('-O2', '-O0')}),
@@ -286,15 +301,16 @@ def test_flags_are_switched_one_by_one(before, after, needs):
     told = {one.name: tuple(side['flags'] for side in one.needs) for one in found}
     assert told == {f'flag {kind}': sides for kind, sides in needs.items()}
     assert all(one.is_built for one in found)
-    switched = state(found, [one.name for one in found])
-    assert switched.setting.values['flags'].split() == [after for _, after in needs.values()]
+    for is_made in (False, True):
+        own = state(found, [one.name for one in found if is_made]).setting.values['flags']
+        assert [differs_from(one, {'flags': own}, is_made) for one in found] == [None] * len(found)
 
 
 @pytest.mark.parametrize(
     ('before', 'after', 'why'),
     [
-        ('C: -O3; C++: -O3', 'C: -O1; C++: -O3', 'languages have other flags'),
         ('-march=a', '', 'no flag undoes -march=a'),
+        ('C: -march=a; C++: -O3', 'C: ; C++: -O3', 'no flag undoes -march=a'),
     ],
 )
 def test_flags_that_cannot_be_switched_are_told(before, after, why):
@@ -378,12 +394,16 @@ def test_sources_of_another_commit_are_taken_from_git(monkeypatch, tmp_path):
 
     monkeypatch.setattr(factors, '_git', git)
     monkeypatch.setattr(factors, 'suite_commit', lambda: 'b' * 40)
-    monkeypatch.setattr(factors, '_checked_out', lambda commit: f'/at/{commit[:4]}')
+    monkeypatch.setattr('assay.paths.STATE', Path('/at'))
+
+    def at(letter):
+        return f'/at/sources/{letter * 40}/sources'
+
     (one,), untried = changes(('suite_commit', 'a' * 40, 'b' * 40))
-    assert one.needs == ({'sources': '/at/aaaa'}, {'sources': str(paths.SOURCES)})
+    assert one.needs == ({'sources': at('a')}, {'sources': str(paths.SOURCES)})
     assert untried == []
     (one,), _ = changes(('suite_commit', 'a' * 40, 'c' * 40))
-    assert one.needs == ({'sources': '/at/aaaa'}, {'sources': '/at/cccc'})
+    assert one.needs == ({'sources': at('a')}, {'sources': at('c')})
     answers['sources'] = 0
     assert changes(('suite_commit', 'a' * 40, 'b' * 40)) == ([], [])
     answers['lib'] = 1
@@ -429,6 +449,11 @@ def kernel(folder):
     return (Path(folder) / 'kernel.c').read_text()
 
 
+def unpacked(setting):
+    unpack(setting)
+    return kernel(setting.values['sources'])
+
+
 def test_commits_are_changes_that_are_made_one_after_the_other(repository):
     (sources,), _ = changes(('suite_commit', repository[1], repository[5]))
     found = commits_of(sources)
@@ -436,8 +461,9 @@ def test_commits_are_changes_that_are_made_one_after_the_other(repository):
         f'commit {repository[number][:12]} (change {number})' for number in (3, 4, 5)
     ]
     names = [one.name for one in found]
-    made = [state(found, names[:count]).setting.values['sources'] for count in range(4)]
-    assert [kernel(one) for one in made] == ['1', '3', '4', '5']
+    made = [state(found, names[:count]).setting for count in range(4)]
+    assert not (paths.STATE / 'sources').exists()
+    assert [unpacked(one) for one in made] == ['1', '3', '4', '5']
     with pytest.raises(AssayError, match='does not come from'):
         commits_of(replace(sources, before=sources.after, after=sources.before))
     with pytest.raises(AssayError, match='not committed'):
@@ -492,18 +518,30 @@ def test_before_on_a_branch_that_was_merged_later_is_no_row_of_commits(repositor
     ]
 
 
-def test_sources_that_were_unpacked_in_part_are_unpacked_again(repository, monkeypatch):
+def test_sources_are_unpacked_when_a_session_needs_them(repository, monkeypatch):
+    """Again after an interruption, and none but those that were used last are kept."""
+
     def interrupted(archive, path, **options):
         (Path(path) / 'sources').mkdir()
         raise KeyboardInterrupt
 
+    (sources,), _ = changes(('suite_commit', repository[0], repository[1]))
+    old, new = (Setting(one) for one in sources.needs)
     with monkeypatch.context() as patch:
         patch.setattr(tarfile.TarFile, 'extractall', interrupted)
         with pytest.raises(KeyboardInterrupt):
-            changes(('suite_commit', repository[0], repository[1]))
-    (sources,), _ = changes(('suite_commit', repository[0], repository[1]))
-    assert [kernel(one['sources']) for one in sources.needs] == ['0', '1']
-    assert {one.name for one in (paths.STATE / 'sources').iterdir()} == {*repository[:2]}
+            unpack(old)
+    assert [unpacked(one) for one in (old, new)] == ['0', '1']
+    kept = paths.STATE / 'sources'
+    assert {one.name for one in kept.iterdir()} == {*repository[:2]}
+    monkeypatch.setattr(factors, 'KEPT', 2)
+    for number, commit in enumerate(repository[:2]):
+        os.utime(kept / commit, (number, number))
+    unpack(old)
+    unpack(Setting({}))
+    unpack(Setting({'sources': str(kept / repository[3] / 'sources')}))
+    assert {one.name for one in kept.iterdir()} == {repository[0], repository[3]}
+    assert unpacked(new) == '1'
 
 
 def test_what_jobs_had_is_held_against_what_was_asked_for():
@@ -632,7 +670,10 @@ def test_the_variable_that_did_it_is_found(machine, capsys):
     show_culprits(found)
     text = capsys.readouterr().out
     assert text.startswith('FOUND: OMPI_MCA_c: - -> new did it, probability ')
-    assert "to reproduce: env -u OMPI_MCA_c ./assay run --system toy:node -n '^Ring" in text
+    assert (
+        "to reproduce, without it: env -u OMPI_MCA_c ./assay run --system toy:node -n '^Ring"
+        in text
+    )
     assert """-S 'env_vars={"OMPI_MCA_c": "new"}'""" in text
     assert 'to live without it: unset OMPI_MCA_c' in text
     told = json.loads(culprits_json(found))
@@ -665,8 +706,11 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
     assert all(machine.had[run].keys() == {'kernel'} for run in own)
     show_culprits(found)
     text = capsys.readouterr().out
-    assert f'commits: FOUND: commit {repository[4][:12]} (change 4): ' in text
-    assert f'to reproduce: env ASSAY_OTHER_SOURCES={commit.needs[1]["sources"]} ./assay run' in text
+    assert text.startswith(f'FOUND: commit {repository[4][:12]} (change 4): ')
+    assert (
+        f'to reproduce, with it: env ASSAY_OTHER_SOURCES={commit.needs[1]["sources"]} ./assay run'
+        in text
+    )
     told = json.loads(culprits_json(found))
     assert told['commits']['changes'][0]['after'] == repository[4][:12]
     changed = replace(sources, before=f'{repository[0]}-dirty')
@@ -730,7 +774,18 @@ def test_what_no_change_brings_back_is_none_of_these(machine, capsys):
     found = search(machine, one).run()
     assert found.answer.kind == 'none' and found.is_sure
     show_culprits(found)
-    assert capsys.readouterr().out.startswith('NONE OF THESE: none of 8 changes that can be')
+    conclusion, where, *_ = capsys.readouterr().out.splitlines()
+    assert conclusion.startswith('NONE OF THESE: none of 8 changes that can be')
+    assert where.startswith('it is gone: sessions here have ')
+    assert abs(found.share_here) < 0.2
+    slow = [
+        replace(pair, figures={name: (1.2 * a, 1.2 * b) for name, (a, b) in pair.figures.items()})
+        for pair in found.pairs
+    ]
+    found = replace(found, pairs=tuple(slow))
+    show_culprits(found)
+    assert capsys.readouterr().out.splitlines()[1].startswith('it is still there: ')
+    assert json.loads(culprits_json(found))['share_here'] == pytest.approx(1, abs=0.2)
 
 
 def test_two_that_are_needed_both(machine):

@@ -21,7 +21,7 @@ from assay.config.environments import MORE_FLAGS, OTHER_SOURCES, OURS
 from assay.config.scales import nodes_of, scales_in
 from assay.job.ending import ONLY_ONCE, cut_short
 from assay.machine.job_states import PREEMPTED
-from assay.machine.provenance import Provenance, checksum, of_cmake
+from assay.machine.provenance import Provenance, checksum, of_cmake, read_flags
 from assay.spack.builds import build_of
 from assay.spack.lock_file import Build
 
@@ -118,9 +118,10 @@ class BuildSources(
         # Nothing is Fortran or CUDA, and ReFrame's defaults for these are Cray's names.
         self.build_system.ftn = self.build_system.nvcc = ''
         environ = self.current_environ
-        if more := shlex.split(os.environ.get(MORE_FLAGS, '')):
-            self.build_system.cflags = [*environ.cflags, *more]
-            self.build_system.cxxflags = [*environ.cxxflags, *more]
+        if told := os.environ.get(MORE_FLAGS):
+            more = read_flags(told)
+            self.build_system.cflags = [*environ.cflags, *shlex.split(more.get('C', ''))]
+            self.build_system.cxxflags = [*environ.cxxflags, *shlex.split(more.get('C++', ''))]
         flags = [' '.join(words) for words in (environ.cflags, environ.cxxflags)]
         # With all that the environment's configuration says: its other flags too.
         commands = '; '.join(self.build_system.emit_build_commands(environ))

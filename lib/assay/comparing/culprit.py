@@ -30,6 +30,7 @@ from assay.comparing.factors import (
     factors_of,
     state,
     strange_facts,
+    unpack,
 )
 from assay.comparing.interleaved import AGAIN, NoGoodError, StoppedError
 from assay.files import explained, write_whole
@@ -295,6 +296,21 @@ class Culprits:
         return self.is_sure and (among is None or (among.is_sure and among.answer.kind != 'none'))
 
     @property
+    def share_here(self) -> float | None:
+        """How much of the change sessions of this search have, whichever changes are made.
+
+        0 is as before, 1 as after. The median; None without a value.
+        """
+        found = [
+            math.log(value / one.before.middle) / one.change
+            for one in self.question.figures
+            for pair in self.pairs
+            for value in pair.figures.get(str(one.figure), ())
+            if one.before.middle
+        ]
+        return statistics.median(found) if found else None
+
+    @property
     def changes(self) -> list[Factor]:
         """Those of the most likely answer."""
         return [self.question.factors[one] for one in self.answer.changes]
@@ -548,6 +564,7 @@ class CulpritSearch:
         :param runs: gets their identifiers.
         """
         asked = state([*self.asked.undone, *self.factors], switched)
+        unpack(asked.setting)
         label = f'culprit {self.asked.name}: {len(switched)} of {len(self.factors)} changes'
         options = [*asked.options, *self.asked.place, *self.options]
         for number in range(1 + AGAIN):

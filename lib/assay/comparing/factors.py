@@ -7,7 +7,9 @@ nothing is tried.
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,12 +20,19 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
 from assay.files import explained
-from assay.machine.provenance import flag_kind, git, suite_commit
+from assay.machine.provenance import (
+    flag_kind,
+    git,
+    read_flags,
+    suite_commit,
+    write_flags,
+)
 from assay.machine.slurm import SCHEDULERS
 from assay.mpis import FAMILIES
 from assay.results.diff.causes import Fact
 from assay.results.figure_series import FigureKey
 from assay.results.provenance import OF_SETTINGS, both_tell
+from assay.running import runs
 from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
 from assay.text import from_field, visible
 from assay.witness.variables import OF_THE_START
@@ -39,6 +48,9 @@ _MPI, _MODULE, _FLAG, _SOURCES, _NODES = 4.0, 2.0, 2.0, 2.0, 1.5
 #: start of ranks alone.
 _OF_THE_FABRIC, _OF_ANOTHER, _OF_NOTHING = 3.0, 0.3, 0.1
 _TRANSPORTS = {'UCX_': 'ucx', 'FI_': 'ofi', 'OMPI_MCA_btl_tcp': 'tcp'}
+
+#: Commits whose sources stay unpacked.
+KEPT = 20
 
 #: Facts that only follow from others.
 _FOLLOW = {'hash', 'by', 'spec'}
@@ -148,8 +160,8 @@ def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
                 load += filter(None, [value])
             elif value is None:
                 unset.add(name)
-            elif name == FLAGS and name in values:
-                values[name] += f' {value}'
+            elif name == FLAGS:
+                values[name] = _joined(values.get(name, ''), value)
             elif is_made or name not in values:  # of commits the last one that is made
                 values[name] = value
     return State(Setting(values), frozenset(unset), tuple(unload), tuple(load))
@@ -169,8 +181,10 @@ def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | 
         return None if kept == wanted else kept
     if one.name.startswith(_FLAG_NAME) and 'flags' in facts:
         kind = one.name.removeprefix(_FLAG_NAME)
-        found = next(iter(_by_kind(facts['flags']).get(kind, {'-'})))
-        return None if found == wanted else found
+        found = write_flags(_by_kind(facts['flags']).get(kind, {})) or '-'
+        # A flag that is not to be there is undone by another.
+        own = {**_by_kind(wanted).get(kind, {}), **_by_kind(one.needs[is_made][FLAGS] or '')[kind]}
+        return None if found in (wanted, write_flags(own)) else found
     return None
 
 
@@ -347,36 +361,41 @@ def _flags(fact: Fact) -> Iterator[_Found]:
     """A change for each kind of flag."""
     old, new = _by_kind(fact.before), _by_kind(fact.after)
     for kind in sorted(old.keys() | new.keys()):
-        sides = old.get(kind, {'-'}), new.get(kind, {'-'})
+        sides = old.get(kind, {}), new.get(kind, {})
         if sides[0] == sides[1]:
             continue
-        before, after = (' / '.join(sorted(side)) for side in sides)
+        before, after = (write_flags(side) or '-' for side in sides)
         named = f'{_FLAG_NAME}{kind}', before, after
-        if any(len(side) > 1 for side in sides):
-            yield Untried(*named, 'languages have other flags')
-            continue
         try:
-            needs = (
-                {FLAGS: _negated(after) if before == '-' else before},
-                {FLAGS: _negated(before) if after == '-' else after},
-            )
+            needs = _flags_of(*sides), _flags_of(*reversed(sides))
         except AssayError as error:
             yield Untried(*named, str(error))
             continue
         yield Factor(*named, _FLAG, needs)
 
 
-def _by_kind(flags: str) -> dict[str, set[str]]:
-    """The flags of a build by their kinds; several where its languages have not the same."""
-    found: dict[str, set[str]] = {}
-    languages = re.split(r'; (?=C\+\+: )', flags)
-    for words in languages:
-        for flag in words.removeprefix('C: ').removeprefix('C++: ').split():
-            found.setdefault(flag_kind(flag), set()).add(flag)
-    for kind, some in found.items():
-        if sum(any(one in words.split() for one in some) for words in languages) < len(languages):
-            found[kind] = {*some, '-'}
+def _flags_of(side: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    """What one side of a change needs, in the languages in which it is one."""
+    changed = (one for one in {**side, **other} if side.get(one) != other.get(one))
+    return {FLAGS: write_flags({one: side.get(one) or _negated(other[one]) for one in changed})}
+
+
+def _by_kind(flags: str) -> dict[str, dict[str, str]]:
+    """The flags of a build by their kinds, and of each by its language."""
+    found: dict[str, dict[str, str]] = {}
+    for language, words in read_flags(flags).items():
+        for flag in words.split():
+            found.setdefault(flag_kind(flag), {})[language] = flag
     return found
+
+
+def _joined(flags: str, more: str) -> str:
+    """The flags of two changes."""
+    both = [read_flags(one) for one in (flags, more)]
+    languages = {**both[0], **both[1]}
+    return write_flags(
+        {one: ' '.join(filter(None, (some.get(one) for some in both))) for one in languages}
+    )
 
 
 def _negated(flag: str) -> str:
@@ -410,9 +429,10 @@ def _sources(fact: Fact) -> Iterator[_Found]:
             raise AssayError(f'files were changed since {one.removesuffix("-dirty")[:12]}')
     if _differ(sides, here, _MEASURES):
         yield Untried('suite', *sides, 'how it measures is not switched')
-    if _differ(sides, here, [paths.SOURCES.name]):
-        folders = (str(paths.SOURCES) if one == here else _checked_out(one) for one in sides)
-        before, after = ({SOURCES: one} for one in folders)
+    name = paths.SOURCES.name
+    if _differ(sides, here, [name]):
+        folders = (paths.SOURCES if one == here else _unpacked() / one / name for one in sides)
+        before, after = ({SOURCES: str(one)} for one in folders)
         yield Factor('sources', *sides, _SOURCES, (before, after))
 
 
@@ -444,7 +464,7 @@ def commits_of(sources: Factor) -> list[Factor]:
         commit, _, subject = line.partition(' ')
         if commit in ('commit', ''):  # a line before each; the end
             continue
-        new = {SOURCES: _checked_out(commit)}
+        new = {SOURCES: str(_unpacked() / commit / name)}
         told = f'commit {commit[:12]} ({visible(subject)})'
         found.append(Factor(told, before[:12], commit[:12], 1.0, (old, new)))
         before, old = commit, new
@@ -464,27 +484,41 @@ def _differ(commits: Collection[str], here: str, names: Sequence[str]) -> bool:
     return ended.returncode == 1
 
 
-def _checked_out(commit: str) -> str:
-    """The sources of a commit, in a folder of their own.
+def _unpacked() -> Path:
+    """The folder with those of the sources that are unpacked, by commit."""
+    return paths.STATE / 'sources'
+
+
+def unpack(setting: Setting) -> None:
+    """Unpack the sources of a setting, if they are a commit's and that is not done.
+
+    The :data:`KEPT` that were used last stay, so that what is told of the newest searches can be
+    reproduced.
 
     :raises AssayError: if they cannot be had.
     """
-    name = paths.SOURCES.name
-    sources = paths.STATE / 'sources' / commit / name
-    if not sources.is_dir():
-        with explained(sources, 'made'):
-            sources.parent.mkdir(parents=True, exist_ok=True)
+    sources = Path(setting.values.get(SOURCES, ''))
+    folder = sources.parent
+    if folder.parent != _unpacked():
+        return
+    with explained(folder, 'made'):
+        if not sources.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
             # Unpacked elsewhere: what was interrupted is never taken for whole.
-            with TemporaryDirectory(dir=sources.parent.parent, prefix='.new-') as new:
+            with TemporaryDirectory(dir=folder.parent, prefix='.new-') as new:
                 packed = Path(new, 'packed.tar')
-                ended = _git('archive', '--output', str(packed), commit, name)
+                ended = _git('archive', '--output', str(packed), folder.name, sources.name)
                 if ended.returncode:
-                    raise AssayError(f'git archive {commit[:12]} failed: {ended.stderr.strip()}')
+                    said = ended.stderr.strip()
+                    raise AssayError(f'git archive {folder.name[:12]} failed: {said}')
                 with tarfile.open(packed) as archive:
                     archive.extractall(new, filter='data')
                 if not sources.is_dir():  # another command may have been faster
-                    Path(new, name).rename(sources)
-    return str(sources)
+                    Path(new, sources.name).rename(sources)
+        os.utime(folder)
+        commits = sorted(_unpacked().glob('[0-9a-f]*'), key=runs.changed)
+    for old in commits[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _git(*arguments: str) -> subprocess.CompletedProcess[str]:

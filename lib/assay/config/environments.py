@@ -17,7 +17,8 @@ AS_ROOT = [[*one] for family in FAMILIES.values() for one in family.as_root.item
 #: Set by `assay run --with spack`: the packages that Spack builds for checks, with commas between.
 WITH_SPACK = 'ASSAY_WITH_SPACK'
 
-#: Flags that builds add to those of their environment, for C and C++: a setting of a comparison.
+#: Flags that builds add to those of their environment, for C and C++, or `C: -O2; C++: -O3`: a
+#: setting of a comparison.
 MORE_FLAGS = 'ASSAY_MORE_FLAGS'
 
 #: The folder whose sources are built instead of this checkout's own: a setting of a comparison.

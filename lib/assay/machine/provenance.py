@@ -9,7 +9,7 @@ import re
 import shlex
 import subprocess
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -84,6 +84,25 @@ def flags_by_language(commands: Path) -> dict[str, str]:
     return {language: shared_flags(lines) for language, lines in sorted(by_language.items())}
 
 
+_LANGUAGES = ('C', 'C++')
+
+
+def read_flags(told: str) -> dict[str, str]:
+    """Flags by language, as a build tells them; for C and for C++ if no language is named."""
+    if not re.match(r'C(\+\+)?:', told):
+        return dict.fromkeys(_LANGUAGES, told)
+    parts = (part.partition(':') for part in re.split(r'; (?=C\+\+:)', told))
+    return {language: flags.strip() for language, _, flags in parts}
+
+
+def write_flags(flags: Mapping[str, str]) -> str:
+    """Flags by language in the same form; empty for none."""
+    some = {language: flags[language] for language in _LANGUAGES if flags.get(language)}
+    if len(some) == len(_LANGUAGES) and len({*some.values()}) == 1:
+        return some['C']
+    return '; '.join(f'{language}: {told}' for language, told in some.items())
+
+
 def shared_flags(commands: Iterable[str]) -> str:
     """The flags that all of some compilations have: of each kind the one that most of them obey.
 
@@ -114,7 +133,7 @@ def _effective_flags(command: str) -> dict[str, str]:
 def flag_kind(flag: str) -> str:
     """Of flags of one kind the compiler obeys the last."""
     kind = '-O' if flag.startswith('-O') else flag.partition('=')[0]
-    return re.sub('^-([fm])no-', r'-\1', kind)
+    return re.sub('^-U', '-D', re.sub('^-([fm])no-', r'-\1', kind))
 
 
 @functools.cache

@@ -23,13 +23,19 @@ MOST, LEAST = 8, 0.01
 def show_culprits(found: Culprits) -> None:
     """The answer first; then the evidence, what was not tried, and what to do."""
     out = console()
-    print_line(out, visible(culprit_conclusion(found)))
-    if commits := found.commits:
-        print_line(out, visible(f'commits: {culprit_conclusion(commits)}'))
+    commits = found.commits
+    # Which commit says more than that it was one.
+    named = commits if commits and commits.is_sure and commits.changes else found
+    print_line(out, visible(culprit_conclusion(named)))
+    if commits:
+        other, whose = (found, 'changes') if named is commits else (commits, 'commits')
+        print_line(out, visible(f'{whose}: {culprit_conclusion(other)}'))
         print_line(out, f'commits: {many(len(commits.pairs), "pair")}, {_tells(commits)}')
     elif found.no_commits:
         print_line(out, visible(f'no commit is searched: {found.no_commits}'))
     asked = found.question
+    if found.is_sure and found.answer.kind == 'none':
+        print_line(out, _whether_still_there(found))
     print_line(out, f'measured: {many(len(found.pairs), "pair")} of sessions, {_tells(found)}')
     made = 'made here' if found.answer.changes else 'made by all'
     print_table(out, 'explained', f'<figure|<case|<environment|change|{made}|95%', _figures(found))
@@ -45,10 +51,9 @@ def show_culprits(found: Culprits) -> None:
     if asked.left:
         more = many(asked.left, 'more figure')
         print_line(out, f'{more} got worse: -n and --figure choose which are explained')
-    named = commits if commits and commits.is_sure and commits.changes else found
     if named.changes and named.is_sure:
-        for command in reproducer(named):
-            print_line(out, visible(f'to reproduce: {command}'))
+        for which, command in zip(('without', 'with'), reproducer(named), strict=True):
+            print_line(out, visible(f'to reproduce, {which} it: {command}'))
         for told in remedies(named.changes):
             print_line(out, visible(f'to live without it: {told}'))
     if found.stopped or (commits and commits.stopped):
@@ -80,6 +85,17 @@ def culprit_conclusion(found: Culprits) -> str:
             return f'SEVERAL of {count} did it, none of them alone, {sure}; likeliest: {names}'
         case _:
             return f'FOUND: {answer_in_words(found, top)} did it, {sure}, of {count}'
+
+
+def _whether_still_there(found: Culprits) -> str:
+    """Where to look if no change did it."""
+    share = found.share_here
+    assert share is not None, 'no pair, no answer'
+    told = f'sessions here have {share:.0%} of the change, whichever changes are made'
+    if share < 0.5:
+        return f'it is gone: {told}. It was undone meanwhile, or it comes and goes'
+    what = 'what is not tried below, and ' if found.question.untried else ''
+    return f'it is still there: {told}. Look at {what}what no job tells, such as hardware'
 
 
 def _probability(one: Answer) -> str:
@@ -180,6 +196,7 @@ def _culprits(found: Culprits) -> dict[str, Any]:
             }
             for one in found.answers[:MOST]
         ],
+        'share_here': found.share_here if found.answer.kind == 'none' else None,
         'effect': vars(found.effect) if found.effect else None,
         'figures': [_figure(found, one) for one in asked.figures],
         'pairs': [

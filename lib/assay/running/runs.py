@@ -137,7 +137,7 @@ def ended() -> list[RunFolder]:
     Of another host's it may not be known: not every file system shows its locks to all hosts.
     """
     folders = [path for path in paths.RUNS.glob('[0-9]*') if path.is_dir()]
-    folders.sort(key=_changed)
+    folders.sort(key=changed)
     here = [run for run in map(RunFolder, folders) if run.host == socket.gethostname()]
     return [run for run in here if not run.is_under_way]
 
@@ -161,13 +161,13 @@ def newest_report() -> Path:
 
     :raises AssayError: if there has been none.
     """
-    reports = sorted(paths.RUNS.glob('[0-9]*/report.json'), key=_changed)
+    reports = sorted(paths.RUNS.glob('[0-9]*/report.json'), key=changed)
     if not reports:
         raise AssayError(f'there is no report in {paths.RUNS}: run something first.')
     return reports[-1]
 
 
-def _changed(path: Path) -> tuple[float, Path]:
+def changed(path: Path) -> tuple[float, Path]:
     """When it was, in seconds since 1970; 0 if another run has removed it meanwhile.
 
     Some file systems know whole seconds only. The later name of two in the same one is the newer.
