@@ -86,9 +86,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep what is to run; what takes longest in one piece comes first.
 
-    Tests that have to be alone come one after the other, since each first of them waits until the
-    other worker has ended its test: those of programs before whole runs, and those of whole runs
-    after the others, which build what they need.
+    Tests that have to be alone come one after the other, since the first of them waits until the
+    other worker has ended its test; and after other whole runs, beside which the other worker has
+    built what they need.
     """
     kept = items
     if not _is_named(config):
@@ -106,12 +106,11 @@ def pytest_collection_finish() -> None:
 
 
 def _place(item: pytest.Item) -> int:
-    room = _room(item)
     if _is_alone(item):
-        return 2 if room == 'e2e' else 0
+        return 1
     if item.path.name in APART:
-        return 3
-    return {'e2e': 1, 'bench': 4, 'unit': 5}[room]
+        return 2
+    return {'e2e': 0, 'bench': 3, 'unit': 4}[_room(item)]
 
 
 def _is_named(config: pytest.Config) -> bool:
@@ -160,8 +159,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log):
     """What one worker runs one after the other: a file, or all until the last that runs `./assay`.
 
     Tests of a file share what they build; runs take turns, and share this checkout's folders. Tests
-    of programs that have to be alone stand before those (_place): the process that distributes
-    tests knows no more of them than their names.
+    of programs that have to be alone stand among those (_place): the process that distributes tests
+    knows no more of them than their names.
     (Of pytest-xdist 3.8 itself, --dist loadgroup does nothing with pytest 9.2.)
     """
     from xdist.scheduler import LoadScopeScheduling

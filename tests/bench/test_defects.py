@@ -5,8 +5,11 @@ import re
 import pytest
 
 from assay.config.defects import load_defects
-from families import QUICKEST
+from families import on_one_mpi
 from running import YIELDING_COLLECTIVES, run_command
+
+# The program says the same with each MPI.
+pytestmark = on_one_mpi
 
 NAME = 'testall-statuses'
 
@@ -14,8 +17,6 @@ NAME = 'testall-statuses'
 @pytest.fixture
 def defects(mpi, surroundings, build, fault, tmp_path):
     """Runs the program on two ranks, with its MPI_Testall in the way that is named."""
-    if mpi.name != QUICKEST:
-        pytest.skip('the program says the same with each MPI')
 
     def run(*arguments, testall=''):
         command = [mpi.launcher, '-n', '2', 'env', f'LD_PRELOAD={fault("testall")}']
@@ -57,9 +58,7 @@ def test_one_that_crashes_has_begun_and_tells_no_result(defects):
 
 
 @pytest.mark.parametrize('arguments', [(), (NAME,), ('nothing', '5'), (NAME, '0'), (NAME, 'x')])
-def test_wrong_arguments_name_what_there_is(build, mpi, tmp_path, surroundings, arguments):
-    if mpi.name != QUICKEST:
-        pytest.skip('it says the same with each MPI')
+def test_wrong_arguments_name_what_there_is(build, tmp_path, surroundings, arguments):
     done = run_command([str(build('defects') / 'defects'), *arguments], surroundings, tmp_path, 60)
     assert done.code == 2
     assert {*re.findall('^  (.*)$', done.err, re.MULTILINE)} == load_defects().keys()

@@ -2,11 +2,11 @@
 
 import pytest
 
-from families import on_one_mpi
+from families import dealt, on_one_mpi
 from measured import check_head, check_samples
 
 
-@pytest.mark.parametrize('ranks', [1, 3])
+@dealt('ranks', [1, 3])
 def test_figures(run, ranks):
     done = run('dgemm', '--n', '150', '--budget', '0.05', ranks=ranks)
     assert done.code == 0, done.err

@@ -157,6 +157,7 @@ def busy_processes():
 
 
 @pytest.mark.alone
+@on_one_mpi
 def test_clock_sees_other_processes(run):
     with busy_processes():
         done = run('clock', '--seconds', '0.5', ranks=1, env=ONE)

@@ -74,7 +74,7 @@ FLIGHT = 2e-3
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize(
+@dealt(
     ('offloaded', 'progress', 'verdict'),
     [('1', 'none', 'overlap'), ('0', 'none', 'none'), ('0', 'test', 'overlap')],
 )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from families import dealt
 from measured import check_head, check_samples
 
 pytestmark = pytest.mark.differs_by_mpi
@@ -56,7 +57,7 @@ def test_large_messages_and_limits(run):
     assert [r['window'] for r in report['results'] if 'window' in r] == [4, 2, 2]
 
 
-@pytest.mark.parametrize('pattern', COUNTED)
+@dealt('pattern', COUNTED)
 def test_a_flipped_byte_is_found(run, fault, pattern):
     done = run(
         'pt2pt',

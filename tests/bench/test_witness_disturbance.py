@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.alone
+from families import on_one_mpi
+
+pytestmark = [pytest.mark.alone, on_one_mpi]
 
 CPU = str(min(os.sched_getaffinity(0)))
 CPU_INFO = Path('/proc/cpuinfo').read_text()

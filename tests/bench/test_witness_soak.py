@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from building import SANITIZED
+from families import on_one_mpi
 from running import YIELDING_COLLECTIVES
 from soaking import compare
 
@@ -46,6 +47,7 @@ def test_random_programs(soak, first):
 
 
 @pytest.mark.slow
+@on_one_mpi
 def test_random_programs_under_sanitizers(soak, build):
     find = ['gcc', '-print-file-name=libasan.so']
     runtime = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()

@@ -1,7 +1,11 @@
-"""A bundle is used where there is no network: a namespace with the loopback interface alone."""
+"""A bundle is used where there is no network: a namespace with the loopback interface alone.
+
+The checkout is a clone in which nothing was built, with an empty HOME; tests spoil its files, too.
+"""
 
 import json
 import os
+import re
 import shutil
 import subprocess
 
@@ -16,8 +20,8 @@ NAMESPACE = ['unshare', '--net', 'bash', '-euc', 'ip link set lo up; exec "$@"',
 
 
 @pytest.fixture(scope='module')
-def other_side(tmp_path_factory):
-    """Runs a command in a checkout that a bundle was cloned into, with nothing but that bundle."""
+def clone(tmp_path_factory):
+    """A checkout that a bundle was cloned into, and a function that runs a command there."""
     for command in ('git', 'unshare', 'ip'):
         if not shutil.which(command):
             pytest.skip(f'needs {command}')
@@ -46,16 +50,41 @@ def other_side(tmp_path_factory):
 
     ended = run('git', 'clone', 'a bundle/assay.git', 'assay', cwd='')
     assert ended.returncode == 0, ended.stderr
-    return run
-
-
-def test_the_suite_runs_with_the_network_off(other_side, tmp_path):
-    ended = other_side('./assay', 'bundle', 'use', '../a bundle')
+    ended = run('./assay', 'bundle', 'use', '../a bundle')
     assert ended.returncode == 0, ended.stderr
-    report = tmp_path / 'report.json'
+    return folder / 'assay', run
+
+
+@pytest.fixture
+def run_ring(clone):
+    """Runs one check there, of which the first builds all that it needs."""
+    _, run = clone
     check = ('-n', '^Ring%fabric=shm%layout=packed', '-p', '^mpich$', '--with', 'mpich')
     check += ('-S', 'wait_for_quiet=0', '--max-retries=2')
-    ended = other_side('./assay', 'run', *check, f'--report-file={report}')
+    return lambda *options: run('./assay', 'run', *check, *options)
+
+
+@pytest.fixture
+def edited(clone):
+    """Replaces what an expression matches in a file there, ``count`` times, until the test ends."""
+    root, _ = clone
+    before = {}
+
+    def edit(file, expression, text, count=1):
+        path = root / file
+        before[path] = path.read_text()
+        after, found = re.subn(expression, text, before[path], count=count)
+        assert found
+        path.write_text(after)
+
+    yield edit
+    for path, text in before.items():
+        path.write_text(text)
+
+
+def test_the_suite_runs_with_the_network_off(run_ring, tmp_path):
+    report = tmp_path / 'report.json'
+    ended = run_ring(f'--report-file={report}')
     assert_good(ended)
     (ring,) = (
         case
@@ -66,3 +95,28 @@ def test_the_suite_runs_with_the_network_off(other_side, tmp_path):
     assert ring['fail_phase'] in (None, 'performance'), ring['fail_reason']
     head = subprocess.check_output(['git', 'rev-parse', 'HEAD'], cwd=paths.ROOT, text=True)
     assert ring['suite_commit'] == head.strip()
+
+
+def test_an_impossible_reference(run_ring, edited):
+    bad = "hop_latency_over_limit: [0.001, null, 0.5, '1']"
+    edited('config/references/generic.yaml', 'hop_latency_over_limit: .*', bad, count=0)
+    ended = run_ring()
+    assert ended.returncode in (1, 3)  # by whether others disturb this machine
+    said = r'(failed|disturbed): Ring .*: hop_latency_over_limit is [\d.]+ ?1?, but at most 0.0015'
+    assert re.search(said, ended.stdout)
+
+
+@pytest.mark.parametrize(
+    ('file', 'good', 'bad', 'words'),
+    [
+        ('config/fabrics.yaml', 'reach: node', 'reach: moon', 'fabrics.shm.reach'),
+        ('config/systems/generic.py', 'import os', 'import (', 'not valid Python'),
+        ('config/references/generic.yaml', 'Ring:', 'Ring: [', 'generic.yaml'),
+        ('checks/mpi/ring.py', 'import reframe', 'import (reframe', 'ring.py'),
+    ],
+)
+def test_an_unreadable_file_is_named(run_ring, edited, file, good, bad, words):
+    edited(file, good, bad)
+    ended = run_ring()
+    assert ended.returncode == 1
+    assert words in ended.stderr

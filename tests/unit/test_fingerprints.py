@@ -103,7 +103,10 @@ def test_messages_of_another_time(changes, sentence):
         check_pt2pt(ping_pong(**changes))
 
 
-WINDOWS = 'Windows of stencil: {}; best {} GB/s of {} s; whole of best 0.8; all {} s\n'
+WINDOWS = (
+    'Windows of stencil: {}; best {} GB/s of {} s; whole of best 0.8; all {} s; '
+    '1 shorter, 1 equal\n'
+)
 
 
 @pytest.mark.parametrize(
@@ -156,11 +159,25 @@ def test_windows_that_begin_no_bout():
     'places', ['0 shorter, 1 equal', '2 shorter, 1 equal', '1 shorter, 0 equal']
 )
 def test_windows_of_which_another_one_is_the_best(places):
-    line = WINDOWS.format(18, 4.0, 0.5, 12.0).rstrip() + '; {}\n'
-    assert window_figures(line.format('1 shorter, 1 equal'), 'stencil')
-    assert window_figures(line.format('0 shorter, 18 equal'), 'stencil')
+    line = WINDOWS.format(18, 4.0, 0.5, 12.0)
+    assert window_figures(line, 'stencil')
+    assert window_figures(line.replace('1 shorter, 1 equal', '0 shorter, 18 equal'), 'stencil')
     with pytest.raises(WrongAnswerError, match='which is not number 2'):
-        window_figures(line.format(places), 'stencil')
+        window_figures(line.replace('1 shorter, 1 equal', places), 'stencil')
+
+
+def test_windows_that_are_not_told_whole():
+    line, calls = WINDOWS.format(18, 4.0, 0.5, 12.0), IN_CACHES.format(128, 5.12, 0.8, 0.075, 0.075)
+    for part in ('; 1 shorter, 1 equal', '; all 12.0 s', ' of 0.5 s'):
+        with pytest.raises(WrongAnswerError, match='a line of windows is not whole'):
+            window_figures(line.replace(part, ''), 'stencil')
+    with pytest.raises(WrongAnswerError, match='no windows of stencil'):
+        window_figures(calls, 'stencil')
+    for without in ('', calls.replace(' of 128 calls, 15360 in all', '')):
+        with pytest.raises(WrongAnswerError, match='no windows of calls of DOT in caches'):
+            check_in_caches(without, {'DOT in caches': 2e-5})
+    with pytest.raises(WrongAnswerError, match='a line of windows is not whole'):
+        check_in_caches(calls.replace(', 15360 in all', ''), {'DOT in caches': 2e-5})
 
 
 def pairs_report(**changes):

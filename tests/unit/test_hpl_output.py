@@ -65,6 +65,8 @@ MARKS = {
     'multiplier': 1.0,
 }
 FINGERPRINT = 'Fingerprint: ' + '; '.join(f'{key} {value!r}' for key, value in MARKS.items())
+WINDOWS = 'Windows of factorisation: 15; best 21 Gflop/s of 0.004 s; '
+WINDOWS += 'whole of best 0.9; all 0.07 s; 1 shorter, 1 equal'
 OURS = f"""\
 Implementation: assay 0.2.0
 RANKS  : 2
@@ -102,6 +104,7 @@ Finished      2 tests with the following results:
               0 tests completed and failed residual checks,
               0 tests skipped because of illegal input values.
 End of Tests.
+{WINDOWS}
 Limit of HPL: DGEMM 25 Gflop/s; achieved 20 Gflop/s; fraction 0.8
 """
 
@@ -112,6 +115,7 @@ def test_ours():
     assert values.pop('time') == pytest.approx(0.26697, rel=1e-4)
     assert values == {
         **{'rate': 20, 'hpl_of_limit': 0.8},
+        **{'factorisation_rate': 21, 'factorisation_whole_of_best': 0.9},
         **{'panel_time': 0.04, 'wait_time': 0.01, 'update_time': 0.2, 'substitution_time': 0.01},
     }
 
@@ -121,6 +125,8 @@ def test_ours():
     [
         ('End of Tests.', '', 'did not get to its end'),
         ('Limit of HPL', '', 'before the limit'),
+        ('Windows of', 'Windows', 'no windows of factorisation'),
+        ('; all 0.07 s', '', 'a line of windows is not whole'),
         ('fraction 0.8', 'fraction nan', 'no number above zero'),
         ('fraction 0.8', 'fraction inf', 'no number above zero'),
         ('fraction 0.8', 'fraction ?', 'no number above zero'),

@@ -47,23 +47,23 @@ def test_upstream_with_threads():
 
 def test_ours():
     figures = read_ours(golden('ours-np2'))
-    assert figures['force_of_limit'].value == pytest.approx(0.0279284)
-    assert figures['force_imbalance'].value == pytest.approx(1.91147 / 1.86786, rel=1e-4)
+    assert figures['force_of_limit'].value == pytest.approx(0.129962)
+    assert figures['force_imbalance'].value == pytest.approx(0.461185 / 0.422408, rel=1e-4)
     assert figures['force_imbalance'].better == 'lower'
 
 
 def test_the_best_windows_of_ours():
     figures = read_ours(golden('ours-np2'))
-    assert figures['force_rate'].value == 4.22966e6
+    assert figures['force_rate'].value == 1.95714e7
     assert figures['force_rate'].unit == 'atom-steps/s'
-    assert figures['neighbour_rate'].value == 270435
-    assert figures['force_whole_of_best'].value == 0.305591
+    assert figures['neighbour_rate'].value == 1.85e6
+    assert figures['force_whole_of_best'].value == 0.305578
     assert 'neighbour_whole_of_best' not in figures
-    assert figures['performance'].value == pytest.approx(864696.452844)
+    assert figures['performance'].value == pytest.approx(3559815.040376)
 
 
 @pytest.mark.parametrize(
-    ('old', 'new'), [('4.22966e+06', 'inf'), ('0.305591', 'nan'), ('270435', '0')]
+    ('old', 'new'), [('1.95714e+07', 'inf'), ('0.305578', 'nan'), ('1.85e+06', '0')]
 )
 def test_windows_that_are_no_numbers(old, new):
     with pytest.raises(WrongAnswerError, match='no number above zero'):

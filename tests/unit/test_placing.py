@@ -16,8 +16,9 @@ from scipy.sparse import coo_array
 import placing_programs
 import witnessed
 from assay import AssayError
-from assay.placing import costs, files, mapping, plan, show, turns
+from assay.placing import costs, files, mapping, plan, turns
 from assay.placing.problem import DISTANCES, Problem, seats_of
+from assay.placing.sat import sat
 from assay.results.history import History
 from command import call, heed_signals
 from screenings import screening, slow_links
@@ -348,18 +349,18 @@ def test_whether_ranks_sat_as_planned():
     for rank, seat in enumerate(made.seat.tolist()):
         for name in ('host', 'cores', 'cpus'):
             after['processes'][rank][name] = entries['processes'][seat][name]
-    as_planned = show.sat(made, before, witnessed.validated(after), False, False)
+    as_planned = sat(made, before, witnessed.validated(after), False, False)
     assert as_planned.elsewhere == ()
     # On other nodes, which of them is which does not matter.
     text = json.dumps(after).replace('"n0"', '"x"').replace('"n1"', '"n0"')
     renamed = witnessed.validated(json.loads(text))
-    assert show.sat(made, before, renamed, False, False).elsewhere == ()
-    same = show.sat(made, before, before, False, False)
+    assert sat(made, before, renamed, False, False).elsewhere == ()
+    same = sat(made, before, before, False, False)
     assert same.elsewhere == tuple(np.flatnonzero(made.seat != np.arange(8)))
     # A program that deals the roles itself starts as it did.
-    assert show.sat(made, before, before, True, False).elsewhere == ()
+    assert sat(made, before, before, True, False).elsewhere == ()
     with pytest.raises(AssayError, match='4 ranks'):
-        show.sat(made, before, witnessed.validated(ring(2, 2, True)), False, False)
+        sat(made, before, witnessed.validated(ring(2, 2, True)), False, False)
 
 
 def test_runs_in_turn_until_decided():

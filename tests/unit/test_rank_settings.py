@@ -15,7 +15,7 @@ from assay.results.reframe_report import case_of
 from assay.screening.outputs import collect
 from assay.screening.verdict import find_different, judge
 from assay.screening.where import Where
-from assay.witness.profile import setting_changes
+from assay.witness.changes import setting_changes
 from assay.witness.settings import (
     LEAST_LOCKED,
     binary_size,

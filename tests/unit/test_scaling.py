@@ -2,18 +2,15 @@
 
 import pytest
 
-from assay.programs.sizes import (
-    SIZES,
-    Memory,
+from assay.programs.series import (
     Point,
     balance_figures,
     factorisations,
-    last_level_caches,
     scaling_figures,
     scaling_points,
     sizes_up_to,
-    working_set,
 )
+from assay.programs.sizes import SIZES, Memory, last_level_caches, working_set
 
 GIB = 1 << 30
 

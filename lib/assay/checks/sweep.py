@@ -18,7 +18,7 @@ from assay.job.launch import WITNESS, LaunchError, apart
 from assay.layout.layouts import Placement
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity
-from assay.programs.sizes import (
+from assay.programs.series import (
     Point,
     balance_figures,
     factorisations,

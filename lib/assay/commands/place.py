@@ -12,7 +12,7 @@ from assay import AssayError
 from assay.commands.options import CasesOption, JsonOption, OutputOption, StoredSystemOption
 
 if TYPE_CHECKING:
-    from assay.placing.show import Sat
+    from assay.placing.sat import Sat
     from assay.placing.turns import Turns
     from assay.witness.report import Report
 
@@ -74,7 +74,7 @@ def place(
     from assay.placing import files, show, turns
     from assay.placing.costs import costs_of
     from assay.placing.plan import LEAST, plan
-    from assay.placing.show import sat
+    from assay.placing.sat import sat
     from assay.report.console import console, print_line
     from assay.results.history import load
     from assay.text import parse_cpus, unknown

@@ -23,17 +23,13 @@ _LIMIT = re.compile(
     re.MULTILINE,
 )
 
-# Ours of before 0.2 printed no fingerprints.
-_VERSION = re.compile(r'Implementation: assay (\d+)\.(\d+)')
-
 # Written by print_windows of the same file.
 _WINDOWS = re.compile(
-    r'^Windows of (?P<kernel>[\w ]+): (?P<count>[1-9]\d*)'
-    r'(?: of (?P<calls>[1-9]\d*) calls(?:, (?P<runs>\d+) in all)?)?; '
-    r'best (?P<rate>\S+) (?P<unit>[^\s;]+)'
-    r'(?: of (?P<seconds>\S+) s)?; whole of best (?P<share>[^\s;]+)(?:; all (?P<all>\S+) s)?'
-    r'(?:; (?P<shorter>\d+) shorter, (?P<equal>\d+) equal)?$',
-    re.MULTILINE,
+    r'Windows of (?P<kernel>[\w ]+): (?P<count>[1-9]\d*)'
+    r'(?: of (?P<calls>[1-9]\d*) calls, (?P<runs>\d+) in all)?; '
+    r'best (?P<rate>\S+) (?P<unit>[^\s;]+) of (?P<seconds>\S+) s; '
+    r'whole of best (?P<share>[^\s;]+); all (?P<all>\S+) s; '
+    r'(?P<shorter>\d+) shorter, (?P<equal>\d+) equal'
 )
 
 # Written by print_time of the same file.
@@ -119,12 +115,6 @@ def is_ours(output: str) -> bool:
     return 'Implementation: assay' in output
 
 
-def prints_fingerprints(output: str) -> bool:
-    """Whether an application of ours is one that prints what its answer is known by."""
-    version = _VERSION.search(output)
-    return version is not None and (int(version[1]), int(version[2])) >= (0, 2)
-
-
 def limit_figures(output: str) -> dict[str, Figure]:
     """Fractions of the limits that an application of ours measured in the same job.
 
@@ -141,30 +131,41 @@ def limit_figures(output: str) -> dict[str, Figure]:
 def window_figures(output: str, main: str) -> dict[str, Figure]:
     """Rates in the best windows of kernels, which an application of ours times one by one.
 
-    Empty for other implementations, and for ours of before there were windows: the limit, which is
-    printed after them, tells whether the output is whole. Names are ``<kernel>_rate``, and
-    ``<kernel>_whole_of_best`` for the main one: how much of its best rate its windows had on
-    average, 1 if nothing disturbed it.
+    Names are ``<kernel>_rate``, and ``<kernel>_whole_of_best`` for the main one: how much of its
+    best rate its windows had on average, 1 if nothing disturbed it.
 
     :param main: the kernel that has both.
-    :raises WrongAnswerError: if one is no number above zero.
+    :raises WrongAnswerError: if the main one was not timed, or one is no number above zero.
     """
     figures = {}
-    for found in _WINDOWS.finditer(output):
+    for kernel, found in _windows(output).items():
         _check_best_window(found)
-        kernel = _name(found['kernel'])
         rate = Figure(_above_zero(found, 'rate'), found['unit'], 'higher')
-        figures[f'{kernel}_rate'] = rate
-        if kernel == main:
+        figures[f'{_name(kernel)}_rate'] = rate
+        if _name(kernel) == main:
             share = _above_zero(found, 'share')
-            figures[f'{kernel}_whole_of_best'] = Figure(share, '1', 'higher')
+            figures[f'{main}_whole_of_best'] = Figure(share, '1', 'higher')
+    if f'{main}_rate' not in figures:
+        raise WrongAnswerError(f'no windows of {main} were timed')
     return figures
+
+
+def _windows(output: str) -> dict[str, re.Match[str]]:
+    """What an application of ours printed of the windows of each kernel.
+
+    :raises WrongAnswerError: if a line of them is not whole.
+    """
+    found = {}
+    for line in output.splitlines():
+        if line.startswith('Windows of '):
+            if not (match := _WINDOWS.fullmatch(line)):
+                raise WrongAnswerError(f'a line of windows is not whole: {line!r}')
+            found[match['kernel']] = match
+    return found
 
 
 def _check_best_window(found: re.Match[str]) -> None:
     """The best is the first decile, by its nearest rank."""
-    if found['shorter'] is None:  # as programs printed them before
-        return
     rank = (int(found['count']) + 9) // 10
     shorter, equal = int(found['shorter']), int(found['equal'])
     if not shorter < rank <= shorter + equal:
@@ -184,11 +185,11 @@ def check_windows(
         as long as the ranks took on average, or one after the other.
     :raises WrongAnswerError: if something else was printed.
     """
-    found = next((m for m in _WINDOWS.finditer(output) if m['kernel'] == kernel), None)
+    found = _windows(output).get(kernel)
     if count != (int(found['count']) if found else 0):
         said = found['count'] if found else 'no'
         raise WrongAnswerError(f'{said} windows of {kernel} were timed, not {count}')
-    if found is None or found['all'] is None:  # as programs printed them before
+    if found is None:
         return
     done = _above_zero(found, 'rate') * _above_zero(found, 'seconds')
     if not abs(done - work) <= SIX_DIGITS * work:
@@ -206,16 +207,17 @@ def check_in_caches(output: str, works: Mapping[str, float]) -> None:
     :param works: of a call on all ranks, in the unit of the rate times seconds, by the kernel.
     :raises WrongAnswerError: if one did not.
     """
-    for found in _WINDOWS.finditer(output):
-        kernel = found['kernel']
-        if found['calls'] is None or kernel not in works:  # as programs printed them before
-            continue
-        seconds, work = _above_zero(found, 'seconds'), int(found['calls']) * works[kernel]
+    windows_of = _windows(output)
+    for kernel, work_of_call in works.items():
+        found = windows_of.get(kernel)
+        if found is None or found['calls'] is None:
+            raise WrongAnswerError(f'no windows of calls of {kernel} were timed')
+        seconds, work = _above_zero(found, 'seconds'), int(found['calls']) * work_of_call
         done = _above_zero(found, 'rate') * seconds
         if not abs(done - work) <= SIX_DIGITS * work:
             raise WrongAnswerError(f'a window of {kernel} does {done:.7g}, which is {work:.7g}')
         calls = int(found['count']) * int(found['calls'])
-        if found['runs'] and int(found['runs']) != calls:
+        if int(found['runs']) != calls:
             raise WrongAnswerError(f'{kernel} ran {found["runs"]} times, its windows {calls}')
         whole = _above_zero(found, 'all')
         windows = int(found['count']) * seconds / _above_zero(found, 'share')
@@ -233,9 +235,15 @@ def steady_windows(steps: int, numbers: Iterable[int]) -> int:
     return sum(number % bout != 0 for number in numbers) or len(numbers)
 
 
-def times_of(output: str) -> dict[str, float]:
-    """The seconds that a program of ours printed beside a second clock's."""
-    return {found['what']: float(found['seconds']) for found in _TIME.finditer(output)}
+def time_of(output: str, what: str) -> float:
+    """The seconds that a program of ours printed beside a second clock's.
+
+    :raises WrongAnswerError: if it printed none.
+    """
+    for found in _TIME.finditer(output):
+        if found['what'] == what:
+            return float(found['seconds'])
+    raise WrongAnswerError(f"no time of the {what} by the system's clock was printed")
 
 
 def steps_of_bout(steps: int) -> int:

@@ -20,7 +20,7 @@ from assay.programs.application import (
     is_ours,
     limit_figures,
     steady_windows,
-    times_of,
+    time_of,
     window_figures,
 )
 from assay.programs.figure import Figure, Quantity, figures_of
@@ -401,15 +401,16 @@ def _check_windows(output: str, problem: Problem, ranks: int) -> None:
         'force': [n - 1 for n in numbers if n % _SHOWN_EVERY and n != steps],
         'neighbour': [n - 1 for n in numbers if n % _RENEWED_EVERY == 0],
     }
-    times = times_of(output)
-    times['force'] -= times.get('force with sums', 0)
     interrupted = _INTERRUPTED.search(output)
+    if not interrupted:
+        raise WrongAnswerError('miniMD did not say how long the force was interrupted')
     # What its windows are without.
-    without = {'force': float(interrupted[1]) if interrupted else 0, 'neighbour': 0}
+    without = {'force': float(interrupted[1]), 'neighbour': 0}
+    with_sums = {'force': time_of(output, 'force with sums'), 'neighbour': 0}
     for kernel, of_steps in timed.items():
         count = steady_windows(steps, of_steps)
         # Times are the mean of the ranks.
-        mean = times[kernel]
+        mean = time_of(output, kernel) - with_sums[kernel]
         check_windows(
             output, kernel, count, problem.facts['atoms'], mean - without[kernel], ranks * mean
         )

@@ -412,7 +412,7 @@ SHARES = {
 
 def show_difference(one: Report, other: Report, out: Console) -> None:
     """What changed, then calls, figures and placement side by side."""
-    from assay.witness.profile import program_changes, setting_changes
+    from assay.witness.changes import program_changes, setting_changes
 
     changes = program_changes(one, other) + setting_changes(one, other)
     for report, name in ((one, 'first'), (other, 'second')):
