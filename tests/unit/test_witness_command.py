@@ -170,8 +170,13 @@ def test_many_ranks_that_ended(tmp_path, assay):
     ended = [{**ENDED[0], 'rank': rank} for rank in range(100)]
     _, shown = assay(write(tmp_path / 'r.json', content, ended))
     assert '  ... and 84 more' in shown
+    _, shown = assay(write(tmp_path / 'some.json', content, ended[:97]))
+    assert 'as after SIGKILL, from ranks: 97-99' in shown
     _, shown = assay(write(tmp_path / 'none.json', content))
     assert 'No rank left word of its end.' in shown
+    (tmp_path / 'none.json.finalized').write_text('{"rank": 0, "finalize": 0.1}\n')
+    _, shown = assay(tmp_path / 'none.json')
+    assert 'INCOMPLETE: the report could not be written at its end' in shown
 
 
 def test_two_equal_jobs(tmp_path, assay):

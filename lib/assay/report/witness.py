@@ -79,7 +79,8 @@ def show_answer(report: Report, out: Console) -> None:
 
 def _sentence(words: str) -> str:
     """Begun with a capital, unless with the name of a host."""
-    return f'{words[0].upper() if words.startswith("the ") else words[0]}{plain(words[1:])}.'
+    is_host = not words.startswith(('the ', 'all ', 'ranks '))
+    return f'{words[0] if is_host else words[0].upper()}{plain(words[1:])}.'
 
 
 def surroundings(report: Report) -> list[str]:
@@ -161,15 +162,21 @@ def show_phases(report: Report, out: Console) -> None:
 
 def show_ended(report: Report, out: Console, which: str = '') -> None:
     """That the report is incomplete, and where each rank was."""
-    print_line(
-        out, f'INCOMPLETE{which}: the job did not get to MPI_Finalize; its placement is known.'
-    )
+    from assay.text import as_list
+
+    why = 'the job did not get to MPI_Finalize'
+    if report.finalized:
+        why = 'the report could not be written at its end (a full disk?)'
+    print_line(out, f'INCOMPLETE{which}: {why}; its placement is known.')
     for one in report.ended[:MOST_ROWS]:
         print_line(out, f'  {plain(one.words)}')
     if len(report.ended) > MOST_ROWS:
         print_line(out, f'  ... and {len(report.ended) - MOST_ROWS} more')
-    if not report.ended:
+    silent = {*range(report.ranks)} - {one.rank for one in report.ended}
+    if not (report.ended or report.finalized):
         print_line(out, '  No rank left word of its end.')
+    elif silent and report.ended:
+        print_line(out, f'  no word of their end, as after SIGKILL, from ranks: {as_list(silent)}')
 
 
 def show_placement(report: Report, out: Console) -> None:

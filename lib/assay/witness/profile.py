@@ -7,6 +7,7 @@ seconds, sizes in bytes.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from assay.programs.figure import Figure
 from assay.witness.report import OLD_SCHEMA, OLD_VARIABLES, Process, Report
 from assay.witness.settings import facts, machine_facts
 
-# Calls whose bytes are those posted for arrival. The bytes of all other calls leave the rank.
-RECEIVING = {f'MPI_{name}' for name in ('Recv', 'Irecv', 'Mrecv', 'Imrecv', 'Get', 'Rget')}
+# Calls whose bytes are those posted for arrival, or go to or from a file. Those of all other calls
+# are sent to other ranks.
+_NOT_SENT = re.compile(r'MPI_(I?m?recv|R?get|File_\w+)', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,10 @@ def figures(report: Report) -> Figures:
         transfer_share=shares['transfer'],
         messages=sum(partner.messages for p in processes for partner in p.partners),
         bytes=sum(
-            call.bytes for p in processes for name, call in p.calls.items() if name not in RECEIVING
+            call.bytes
+            for p in processes
+            for name, call in p.calls.items()
+            if not _NOT_SENT.fullmatch(name)
         ),
         load_balance=_share(fmean(one.computation for one in splits), most),
         network_bound=1 - most / wall if wall > 0 else 0.0,
@@ -270,7 +275,7 @@ POLLING = {
     f'MPI_{name}'
     for name in (
         *('Test', 'Testall', 'Testany', 'Testsome', 'Waitsome'),
-        *('Iprobe', 'Improbe', 'Win_test'),
+        *('Iprobe', 'Improbe', 'Win_test', 'Request_get_status'),
     )
 }
 
