@@ -13,8 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 
 from assay import AssayError
+from assay.commands import witness
 from assay.machine.mpi import Mpi
 from assay.running import launches, program
 
@@ -119,6 +121,17 @@ def test_a_container_gets_nothing(folder, monkeypatch, line, told):
     monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
     words, unseen = launches.prepare(line.split(), folder / 'r.json', folder)
     assert words == line.split() and told in unseen
+
+
+def test_what_is_not_recorded_is_said_before_the_run(folder, monkeypatch, capfd):
+    (folder / 'docker').write_text('#!/bin/sh\necho runs >&2\n')
+    (folder / 'docker').chmod(0o755)
+    monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
+    with pytest.raises(typer.Exit):
+        witness.run(['docker', 'run', 'image'], folder / 'r.json')
+    first, second = capfd.readouterr().err.splitlines()
+    assert 'nothing will be recorded: docker starts it in a container' in first
+    assert second == 'runs'
 
 
 def test_a_program_with_other_rights_gets_nothing(folder, monkeypatch):

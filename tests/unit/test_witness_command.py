@@ -274,6 +274,15 @@ def test_counts_are_compared_without_times(tmp_path, assay):
     assert 'Figures' not in shown
 
 
+def test_many_changes_of_the_program_are_cut(tmp_path, assay):
+    other = halo(2)
+    other['environment'] = {**other['environment'], 'UCX_TLS': 'self'}
+    other['processes'][0]['calls'] |= {f'MPI_{number}': call() for number in range(20)}
+    _, shown = assay(write(tmp_path / 'a.json', halo(2)), write(tmp_path / 'b.json', other))
+    assert shown.count('program changed: ') == 16
+    assert '\n... and 4 more\nenvironment changed: UCX_TLS' in shown
+
+
 def test_jobs_of_different_size_and_an_incomplete_one(tmp_path, assay):
     two, four = write(tmp_path / 'a.json', halo(2)), write(tmp_path / 'b.json', halo(4))
     _, shown = assay(two, four)

@@ -134,14 +134,14 @@ def run(
             report = stack.enter_context(reserved(output.absolute()))
             with tempfile.TemporaryDirectory(prefix='assay-', ignore_cleanup_errors=True) as name:
                 words, unseen = prepare(line, report, Path(name))
+                if unseen:  # before it runs: that may take days
+                    print(f'assay witness: nothing will be recorded: {unseen}', file=sys.stderr)
                 code, _ = run_passing_signals(words)
                 started, problems = launches(Path(name)), problems_of_launches(Path(name))
         except (AssayError, OSError) as error:
             print(f'assay: {error}', file=sys.stderr)
             raise typer.Exit(2) from None
         try:
-            if unseen:
-                print(f'assay witness: nothing was recorded: {unseen}', file=sys.stderr)
             for problem in problems:
                 print(f'assay witness: not recorded: {problem}', file=sys.stderr)
             # Of a script's launches some start no MPI program.

@@ -403,7 +403,8 @@ def _shares(problem: Problem, seat: Numbers) -> tuple[float, ...]:
 
 
 def _notes(report: Report, costs: Costs, distances: list[int]) -> Iterable[str]:
-    if unknown := [DISTANCES[one] for one in distances if not costs.by_distance[one].source]:
+    unknown = [DISTANCES[one] for one in distances if not costs.by_distance[one].source]
+    if unknown and len(distances) > 1:
         yield (
             f'costs {", ".join(unknown)} were not measured here: those of other machines are '
             'assumed; `assay run -n PointToPoint` and `assay screen` measure them'

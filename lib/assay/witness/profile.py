@@ -43,7 +43,6 @@ class CallSummary:
 
 def summarise_calls(report: Report) -> list[CallSummary]:
     """The profile that users of IPM know, the longest first."""
-    wall = sum(p.wall * p.mpi_threads for p in report.processes)
     in_mpi = sum(p.mpi_time for p in report.processes)
     found = []
     for name in {name for process in report.processes for name in process.calls}:
@@ -60,7 +59,7 @@ def summarise_calls(report: Report) -> list[CallSummary]:
                 time_max=max(times),
                 bytes=sum(call.bytes for call in calls),
                 share_of_mpi=_share(sum(times), in_mpi),
-                share_of_wall=_share(sum(times), wall),
+                share_of_wall=_share(sum(times), report.thread_time),
                 waiting=sum(sum(waits_of(p, name)) for p in report.processes),
             )
         )
@@ -170,7 +169,7 @@ def figures(report: Report) -> Figures:
     in_mpi = sum(p.mpi_time for p in processes)
     return Figures(
         wall=wall,
-        comm_share=_share(in_mpi, sum(p.wall * p.mpi_threads for p in processes)),
+        comm_share=_share(in_mpi, report.thread_time),
         imbalance_share=shares['imbalance'] + shares['late_sender'] + shares['late_receiver'],
         transfer_share=shares['transfer'],
         messages=sum(partner.messages for p in processes for partner in p.partners),
