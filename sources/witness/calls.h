@@ -9,7 +9,7 @@
     X(Sendrecv) X(Sendrecv_replace) X(Isendrecv) X(Isendrecv_replace) \
     X(Pready) X(Pready_range) X(Pready_list) X(Parrived) \
     X(Start) X(Startall) X(Wait) X(Waitall) X(Waitany) X(Waitsome) \
-    X(Test) X(Testall) X(Testany) X(Testsome) \
+    X(Test) X(Testall) X(Testany) X(Testsome) X(Request_get_status) \
     X(Barrier) X(Bcast) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) \
     X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) \
     X(Reduce) X(Allreduce) X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) \

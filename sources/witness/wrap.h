@@ -15,15 +15,20 @@
 #define LARGE(...)
 #endif
 
-/* A call of which no more is known than how often it came and how long it took. */
-#define COUNTS(name, suffix, arguments, ...)            \
+/* A call, and what is recorded of it if it succeeded. */
+#define RECORDS(name, suffix, record, arguments, ...)   \
     EXPORT int MPI_##name##suffix(__VA_ARGS__)          \
     {                                                   \
         struct timing timing = call_begin(CALL_##name); \
         int code = PMPI_##name##suffix arguments;       \
         call_end(&timing);                              \
+        if (code == MPI_SUCCESS && timing.thread)       \
+            record;                                     \
         return code;                                    \
     }
+
+/* One of which no more is known than how often it came and how long it took. */
+#define COUNTS(name, suffix, ...) RECORDS(name, suffix, (void)0, __VA_ARGS__)
 
 /* A call that frees what a handle stands for, `counted` or `uncounted`. Before it returns another thread
  * may be given the same handle: so the handle is forgotten before the call, and what it stood for is

@@ -1,7 +1,9 @@
-/* MPI-IO: counted and timed. What goes to files leaves the rank, but to no other rank: no bytes. */
+/* MPI-IO: counted and timed. The bytes are those that a call asks for, which go to no other rank. */
 #include "wrap.h"
 
 #define FILE_CALL(name, ...) COUNTS(File_##name, __VA_ARGS__)
+#define MOVE_CALL(name, suffix, ...) \
+    RECORDS(File_##name, suffix, add_bytes(&timing, bytes_of(&timing, count, type)), __VA_ARGS__)
 
 FILE_CALL(open, , (comm, path, mode, info, file), MPI_Comm comm, const char *path, int mode,
           MPI_Info info, MPI_File *file)
@@ -17,16 +19,16 @@ FILE_CALL(seek_shared, , (file, offset, whence), MPI_File file, MPI_Offset offse
 
 /* By the file's own pointer, and by an offset. The last argument, if any, is a status or a request. */
 #define AT_POINTER(name, suffix, buffer_t, count_t, last_t)                                     \
-    FILE_CALL(name, suffix, (file, buffer, count, type, last), MPI_File file, buffer_t *buffer, \
+    MOVE_CALL(name, suffix, (file, buffer, count, type, last), MPI_File file, buffer_t *buffer, \
               count_t count, MPI_Datatype type, last_t *last)
 #define AT_OFFSET(name, suffix, buffer_t, count_t, last_t)                            \
-    FILE_CALL(name, suffix, (file, offset, buffer, count, type, last), MPI_File file, \
+    MOVE_CALL(name, suffix, (file, offset, buffer, count, type, last), MPI_File file, \
               MPI_Offset offset, buffer_t *buffer, count_t count, MPI_Datatype type, last_t *last)
 #define BEGINS_AT_POINTER(name, suffix, buffer_t, count_t)                                \
-    FILE_CALL(name, suffix, (file, buffer, count, type), MPI_File file, buffer_t *buffer, \
+    MOVE_CALL(name, suffix, (file, buffer, count, type), MPI_File file, buffer_t *buffer, \
               count_t count, MPI_Datatype type)
 #define BEGINS_AT_OFFSET(name, suffix, buffer_t, count_t)                                          \
-    FILE_CALL(name, suffix, (file, offset, buffer, count, type), MPI_File file, MPI_Offset offset, \
+    MOVE_CALL(name, suffix, (file, offset, buffer, count, type), MPI_File file, MPI_Offset offset, \
               buffer_t *buffer, count_t count, MPI_Datatype type)
 #define ENDS(name, buffer_t) \
     FILE_CALL(name, , (file, buffer, status), MPI_File file, buffer_t *buffer, MPI_Status *status)

@@ -337,9 +337,9 @@ ALL = tuple(range(8))
         (
             sat(EIGHT, *[(0,)] * 8),
             ('packed', 1, 8),
-            'all 8 ranks of n1 are bound to core 0',
+            'all 8 ranks of n1 share core 0',
         ),
-        (sat(EIGHT, *[(5,)] * 3), ('packed', 1, 3), 'all 3 ranks of n1 are bound to core 5'),
+        (sat(EIGHT, *[(5,)] * 3), ('packed', 1, 3), 'all 3 ranks of n1 share core 5'),
         (
             sat(EIGHT, (0,), (1,), (1,), (1,)),
             ('packed', 1, 4),
@@ -552,7 +552,7 @@ def test_the_fault_that_explains_others_comes_first():
     found = sat(FOUR, *[(0,)] * 4, allowed=[0], threads=busy(3))
     assert verify(found, 'packed', 1, 4).startswith('the cpuset of the job')
     found = sat(FOUR, *[(0,)] * 4, threads=busy(3))
-    assert verify(found, 'packed', 1, 4) == 'all 4 ranks of n1 are bound to core 0'
+    assert verify(found, 'packed', 1, 4) == 'all 4 ranks of n1 share core 0'
     found = sat(FOUR, *[(0, 1, 2, 3)] * 4, cpu_limit=1.0)
     assert 'limits ranks 0-3 to 1 CPU,' in verify(found, 'packed', 1, 4)
 

@@ -13,8 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
+import typer
 
 from assay import AssayError
+from assay.commands import witness
 from assay.machine.mpi import Mpi
 from assay.running import launches, program
 
@@ -47,6 +49,8 @@ def folder(tmp_path, monkeypatch):
         'jsrun -n 1 -a 4 ./app',
         'time -p mpirun -n 2 ./app',
         'mpirun -n 2 -- ./app',
+        'mpirun -n 2 env -u B LD_PRELOAD=/mine.so ./app',
+        'env A=1 ./app in',
         './app mpirun -n 2 ./app',
         'mpirun -n 2 ./app -app --multi-prog',
     ],
@@ -119,6 +123,17 @@ def test_a_container_gets_nothing(folder, monkeypatch, line, told):
     assert words == line.split() and told in unseen
 
 
+def test_what_is_not_recorded_is_said_before_the_run(folder, monkeypatch, capfd):
+    (folder / 'docker').write_text('#!/bin/sh\necho runs >&2\n')
+    (folder / 'docker').chmod(0o755)
+    monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
+    with pytest.raises(typer.Exit):
+        witness.run(['docker', 'run', 'image'], folder / 'r.json')
+    first, second = capfd.readouterr().err.splitlines()
+    assert 'nothing will be recorded: docker starts it in a container' in first
+    assert second == 'runs'
+
+
 def test_a_program_with_other_rights_gets_nothing(folder, monkeypatch):
     (folder / 'app').chmod(0o4755)
     monkeypatch.setattr(program.os, 'geteuid', lambda: os.stat(folder).st_uid + 1)
@@ -132,7 +147,7 @@ def test_another_file_is_not_removed(folder):
     (folder / 'r.json').write_text('{"schema": 2, "witness": "0.1"}')
     (folder / 'r.json.lines').write_text('{}')
     launches.remove_earlier(folder / 'r.json')
-    assert not [*folder.glob('r.json*')]
+    assert not (folder / 'r.json').exists() and not (folder / 'r.json.lines').read_text()
     with pytest.raises(AssayError, match='cannot be written there'):
         launches.remove_earlier(folder / 'lost' / 'r.json')
 
@@ -309,6 +324,23 @@ def test_an_import_of_mpi4py_that_hangs_tells_nothing(tmp_path, monkeypatch):
     monkeypatch.setenv('PYTHONPATH', str(tmp_path))
     monkeypatch.setattr(program, 'IMPORT', 0.5)
     assert program._loaded_by_mpi4py(Path(sys.executable)) == []
+
+
+def test_lines_at_one_time_have_a_report_each(tmp_path):
+    asked = tmp_path / 'r.json'
+    with launches.reserved(asked) as first, launches.reserved(asked) as second:
+        launches.remove_earlier(first)
+        with launches.reserved(asked) as third:
+            names = [one.name for one in (first, second, third)]
+            assert names == ['r.json', 'r.run-2.json', 'r.run-3.json']
+    assert not [*tmp_path.iterdir()]  # none of them wrote anything
+    with launches.reserved(asked) as own:
+        assert own == asked
+
+
+def test_a_program_without_an_mpi_is_told(folder):
+    told = launches.why_nothing(folder / 'r.json', 'mpirun -n 2 ./app')
+    assert 'no program of the line is linked with an MPI' in told
 
 
 def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):

@@ -170,8 +170,13 @@ def test_many_ranks_that_ended(tmp_path, assay):
     ended = [{**ENDED[0], 'rank': rank} for rank in range(100)]
     _, shown = assay(write(tmp_path / 'r.json', content, ended))
     assert '  ... and 84 more' in shown
+    _, shown = assay(write(tmp_path / 'some.json', content, ended[:97]))
+    assert 'as after SIGKILL, from ranks: 97-99' in shown
     _, shown = assay(write(tmp_path / 'none.json', content))
     assert 'No rank left word of its end.' in shown
+    (tmp_path / 'none.json.finalized').write_text('{"rank": 0, "finalize": 0.1}\n')
+    _, shown = assay(tmp_path / 'none.json')
+    assert 'INCOMPLETE: the report could not be written at its end' in shown
 
 
 def test_two_equal_jobs(tmp_path, assay):
@@ -267,6 +272,15 @@ def test_counts_are_compared_without_times(tmp_path, assay):
     _, shown = assay(write(paths[0], jobs[0]), paths[1])
     assert 'messages' not in shown
     assert 'Figures' not in shown
+
+
+def test_many_changes_of_the_program_are_cut(tmp_path, assay):
+    other = halo(2)
+    other['environment'] = {**other['environment'], 'UCX_TLS': 'self'}
+    other['processes'][0]['calls'] |= {f'MPI_{number}': call() for number in range(20)}
+    _, shown = assay(write(tmp_path / 'a.json', halo(2)), write(tmp_path / 'b.json', other))
+    assert shown.count('program changed: ') == 16
+    assert '\n... and 4 more\nenvironment changed: UCX_TLS' in shown
 
 
 def test_jobs_of_different_size_and_an_incomplete_one(tmp_path, assay):

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -124,37 +125,38 @@ def run(
       assay witness run -o after.json -- srun -n 64 ./program
       assay witness before.json after.json
     """
-    from assay.running.launches import launches, prepare, problems_of_launches
+    from assay.running.launches import launches, prepare, problems_of_launches, reserved
     from assay.running.program import run_passing_signals
 
-    report = output.absolute()
-    try:
-        _assert_page(picture)
-        with tempfile.TemporaryDirectory(prefix='assay-', ignore_cleanup_errors=True) as name:
-            words, unseen = prepare(line, report, Path(name))
-            code, _ = run_passing_signals(words)
-            started, problems = launches(Path(name)), problems_of_launches(Path(name))
-    except (AssayError, OSError) as error:
-        print(f'assay: {error}', file=sys.stderr)
-        raise typer.Exit(2) from None
-    try:
-        if unseen:
-            print(f'assay witness: nothing was recorded: {unseen}', file=sys.stderr)
-        for problem in problems:
-            print(f'assay witness: not recorded: {problem}', file=sys.stderr)
-        # Of a script's launches some start no MPI program.
-        some = [one for one in started if one[0].exists()] or started[:1]
-        for path, words_of_it in some:
-            own = picture and picture.with_stem(picture.stem + path.stem[len(report.stem) :])
-            _tell(path, words_of_it, len(some) > 1, own)
-        if not (unseen or started or problems):
-            print(
-                'assay witness: nothing was recorded: no start of a program by mpirun, mpiexec, '
-                'srun or another launcher was seen (docs/witness.md)',
-                file=sys.stderr,
-            )
-    except KeyboardInterrupt:  # the program has ended, and has its exit code
-        print('assay witness: stopped before all lines were looked up', file=sys.stderr)
+    with ExitStack() as stack:
+        try:
+            _assert_page(picture)
+            report = stack.enter_context(reserved(output.absolute()))
+            with tempfile.TemporaryDirectory(prefix='assay-', ignore_cleanup_errors=True) as name:
+                words, unseen = prepare(line, report, Path(name))
+                if unseen:  # before it runs: that may take days
+                    print(f'assay witness: nothing will be recorded: {unseen}', file=sys.stderr)
+                code, _ = run_passing_signals(words)
+                started, problems = launches(Path(name)), problems_of_launches(Path(name))
+        except (AssayError, OSError) as error:
+            print(f'assay: {error}', file=sys.stderr)
+            raise typer.Exit(2) from None
+        try:
+            for problem in problems:
+                print(f'assay witness: not recorded: {problem}', file=sys.stderr)
+            # Of a script's launches some start no MPI program.
+            some = [one for one in started if one[0].exists()] or started[:1]
+            for path, words_of_it in some:
+                own = picture and picture.with_stem(picture.stem + path.stem[len(output.stem) :])
+                _tell(path, words_of_it, len(some) > 1, own)
+            if not (unseen or started or problems):
+                print(
+                    'assay witness: nothing was recorded: no start of a program by mpirun, '
+                    'mpiexec, srun or another launcher was seen (docs/witness.md)',
+                    file=sys.stderr,
+                )
+        except KeyboardInterrupt:  # the program has ended, and has its exit code
+            print('assay witness: stopped before all lines were looked up', file=sys.stderr)
     if code == 128 + signal.SIGINT and os.isatty(0):
         # A shell ends its loop only if the command ended by the signal, too.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -169,7 +171,7 @@ def _tell(report: Path, words: str, is_one_of_many: bool, picture: Path | None) 
     """
     from assay.report.console import console, print_line
     from assay.report.witness import show_answer
-    from assay.running.launches import alone, keep_lines
+    from assay.running.launches import alone, keep_lines, why_nothing
     from assay.witness.reading import WitnessError, read_witness
 
     out = console(errors=True)
@@ -186,10 +188,7 @@ def _tell(report: Path, words: str, is_one_of_many: bool, picture: Path | None) 
             print_line(out, f'picture: {picture}')
         print_line(out, f'report: {report} (assay witness shows all of it)')
     except WitnessError as error:
-        print_line(
-            out,
-            'assay witness: nothing was recorded: no rank came out of MPI_Init, or the program '
-            f'calls MPI where it cannot be seen (docs/witness.md, "What it cannot see"): {error}',
-        )
+        why = error if report.exists() else why_nothing(report, words)
+        print_line(out, f'assay witness: nothing was recorded: {why}')
     except AssayError as error:
         print_line(out, f'assay witness: {error}')

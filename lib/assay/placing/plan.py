@@ -23,6 +23,7 @@ from assay.text import many
 from assay.witness.disturbance import disturbed, taken_by_others
 from assay.witness.profile import mean_shares, split, waits_of
 from assay.witness.report import Process, Report
+from assay.witness.traffic import COLLECTIVE
 
 #: A gain below this is not worth a plan: pairs of runs hardly decide it.
 LEAST = 0.02
@@ -335,7 +336,7 @@ def _saved_in_collectives(
         call
         for process in report.processes
         for name, call in process.calls.items()
-        if (call.bytes or name in _BARRIERS) and not _MESSAGES.fullmatch(name)
+        if (call.bytes and COLLECTIVE.fullmatch(name)) or name in _BARRIERS
     ]
     if not bits or not (count := sum(call.count for call in calls)):
         return 0.0, 0.0
@@ -402,7 +403,8 @@ def _shares(problem: Problem, seat: Numbers) -> tuple[float, ...]:
 
 
 def _notes(report: Report, costs: Costs, distances: list[int]) -> Iterable[str]:
-    if unknown := [DISTANCES[one] for one in distances if not costs.by_distance[one].source]:
+    unknown = [DISTANCES[one] for one in distances if not costs.by_distance[one].source]
+    if unknown and len(distances) > 1:
         yield (
             f'costs {", ".join(unknown)} were not measured here: those of other machines are '
             'assumed; `assay run -n PointToPoint` and `assay screen` measure them'

@@ -13,7 +13,6 @@ from assay.text import many, plain
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from assay.witness.profile import Split
     from assay.witness.report import Process, Report
     from assay.witness.sites import SiteSummary
 
@@ -79,7 +78,8 @@ def show_answer(report: Report, out: Console) -> None:
 
 def _sentence(words: str) -> str:
     """Begun with a capital, unless with the name of a host."""
-    return f'{words[0].upper() if words.startswith("the ") else words[0]}{plain(words[1:])}.'
+    is_host = not words.startswith(('the ', 'all ', 'ranks '))
+    return f'{words[0] if is_host else words[0].upper()}{plain(words[1:])}.'
 
 
 def surroundings(report: Report) -> list[str]:
@@ -99,13 +99,16 @@ def places(report: Report) -> list[SiteSummary]:
 
 def in_words(site: SiteSummary, report: Report) -> str:
     """A place of the program with its share of the time, and whom it waits for."""
-    wall = sum(process.wall * process.mpi_threads for process in report.processes)
-    words = f'{site.call} in {site.where}: {percent(site.time / wall if wall else 0.0)} of the time'
+    words = f'{site.call} in {site.where}: {percent(_share(site, report))} of the time'
     if site.waiting > 0.05 * site.time:
         words += f', {percent(site.waiting / site.time)} of it waiting'
         if (whom := site.whom) is not None:
             words += f', mostly for rank {whom}'
     return words
+
+
+def _share(site: SiteSummary, report: Report) -> float:
+    return site.time / report.thread_time if report.thread_time else 0.0
 
 
 def show_sites(report: Report, out: Console, few: bool = False) -> None:
@@ -115,7 +118,6 @@ def show_sites(report: Report, out: Console, few: bool = False) -> None:
     found = places(report)
     if not found:
         return
-    wall = sum(process.wall * process.mpi_threads for process in report.processes)
     print_table(
         out,
         'Lines that call MPI (those that took longest first)',
@@ -126,7 +128,7 @@ def show_sites(report: Report, out: Console, few: bool = False) -> None:
                 site.where,
                 site.count,
                 in_seconds(site.time),
-                percent(site.time / wall if wall else 0.0),
+                percent(_share(site, report)),
                 percent(site.waiting / site.time if site.time else 0.0),
                 '-' if site.whom is None else site.whom,
                 len(site.ranks),
@@ -161,15 +163,21 @@ def show_phases(report: Report, out: Console) -> None:
 
 def show_ended(report: Report, out: Console, which: str = '') -> None:
     """That the report is incomplete, and where each rank was."""
-    print_line(
-        out, f'INCOMPLETE{which}: the job did not get to MPI_Finalize; its placement is known.'
-    )
+    from assay.text import as_list
+
+    why = 'the job did not get to MPI_Finalize'
+    if report.finalized:
+        why = 'the report could not be written at its end (a full disk?)'
+    print_line(out, f'INCOMPLETE{which}: {why}; its placement is known.')
     for one in report.ended[:MOST_ROWS]:
         print_line(out, f'  {plain(one.words)}')
     if len(report.ended) > MOST_ROWS:
         print_line(out, f'  ... and {len(report.ended) - MOST_ROWS} more')
-    if not report.ended:
+    silent = {*range(report.ranks)} - {one.rank for one in report.ended}
+    if not (report.ended or report.finalized):
         print_line(out, '  No rank left word of its end.')
+    elif silent and report.ended:
+        print_line(out, f'  no word of their end, as after SIGKILL, from ranks: {as_list(silent)}')
 
 
 def show_placement(report: Report, out: Console) -> None:
@@ -350,15 +358,14 @@ def show_waits(report: Report, out: Console) -> None:
                 one.rank,
                 one.host,
                 in_seconds(one.computation),
-                *(percent(part / one.wall if one.wall else 0.0) for part in parts(one)),
+                *(
+                    percent(part / one.wall if one.wall else 0.0)
+                    for part in (one.computation, one.waiting, one.transfer)
+                ),
             )
             for one in most
         ),
     )
-
-
-def parts(one: Split) -> tuple[float, float, float]:
-    return one.computation, one.waiting, one.transfer
 
 
 def show_matrix(report: Report, out: Console) -> None:
@@ -414,7 +421,9 @@ def show_difference(one: Report, other: Report, out: Console) -> None:
     """What changed, then calls, figures and placement side by side."""
     from assay.witness.changes import program_changes, setting_changes
 
-    changes = program_changes(one, other) + setting_changes(one, other)
+    program = program_changes(one, other)
+    more = [f'... and {len(program) - MOST_ROWS} more'] if len(program) > MOST_ROWS else []
+    changes = program[:MOST_ROWS] + more + setting_changes(one, other)
     for report, name in ((one, 'first'), (other, 'second')):
         if not report.complete:
             show_ended(report, out, f' {name} report')

@@ -14,12 +14,12 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
-from assay import AssayError, paths
+from assay import AssayError, locks, paths
 from assay.running.program import (
     CONTAINERS,
     LAUNCHERS,
@@ -31,6 +31,34 @@ from assay.running.program import (
 )
 from assay.witness.report import Report
 from assay.witness.sites import find_lines
+
+#: Bytes that no report is smaller than.
+_LEAST_ROOM = 1 << 14
+
+
+@contextmanager
+def reserved(report: Path) -> Iterator[Path]:
+    """A report that no other command writes meanwhile: the file of its lines is locked.
+
+    :returns: the one asked for, or with ``.run-2`` in its name, and so on.
+    :raises AssayError: if another file is there, or the folder cannot be written.
+    """
+    with ExitStack() as stack:
+        for number in itertools.count(1):
+            own = _numbered(report, 'run', number)
+            _assert_replaceable(own)
+            try:
+                stack.enter_context(locks.held(lines_of(own), wait=False))
+            except locks.LockedError:
+                continue
+            except AssayError:
+                pass  # a full disk, or a file system without locks
+            break
+        try:
+            yield own
+        finally:
+            if not own.exists():
+                lines_of(own).unlink(missing_ok=True)
 
 
 def prepare(words: Sequence[str], report: Path, folder: Path) -> tuple[list[str], str | None]:
@@ -137,15 +165,15 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
 def claim(folder: Path, report: Path, words: Sequence[str]) -> Path:
     """The report of another launch: each has its own, also of those at one time."""
     for number in itertools.count(1):
-        own = (
-            report.with_name(f'{report.stem}.launch-{number}{report.suffix}')
-            if number > 1
-            else report
-        )
+        own = _numbered(report, 'launch', number)
         with suppress(FileExistsError), (folder / f'{number}').open('x') as file:
             file.write(json.dumps([str(own), shlex.join(words)]))
             return own
     raise AssertionError
+
+
+def _numbered(report: Path, word: str, number: int) -> Path:
+    return report.with_stem(f'{report.stem}.{word}-{number}') if number > 1 else report
 
 
 def launches(folder: Path) -> list[tuple[Path, str]]:
@@ -180,10 +208,34 @@ def alone(words: str, ranks: int) -> str | None:
     )
 
 
+def why_nothing(report: Path, words: str) -> str:
+    """Why a launch most likely left no report, as a sentence without its end.
+
+    :param words: of the launch.
+    """
+    if shutil.disk_usage(report.parent).free < _LEAST_ROOM:
+        return f'the disk of {report.parent} is full'
+    with suppress(AssayError):
+        if not look_at(read_line(shlex.split(words))).file:
+            return (
+                'no program of the line is linked with an MPI (`ldd` shows that): its ranks ran '
+                'alone, or it is started by a script that sets LD_PRELOAD'
+            )
+    return (
+        'no rank came out of MPI_Init, or the program calls MPI where it cannot be seen '
+        '(docs/witness.md, "What it cannot see")'
+    )
+
+
 def problems_of_launches(folder: Path) -> list[str]:
     """Why the witness was not started with some of them, a sentence each."""
     file = folder / 'problems'
     return [*dict.fromkeys(file.read_text().splitlines())] if file.exists() else []
+
+
+def lines_of(report: Path) -> Path:
+    """The file of a report's lines, beside it."""
+    return report.with_name(f'{report.name}.lines')
 
 
 def remove_earlier(report: Path) -> None:
@@ -191,6 +243,15 @@ def remove_earlier(report: Path) -> None:
 
     :raises AssayError: if another file is there, or the folder cannot be written.
     """
+    _assert_replaceable(report)
+    for name in ('', '.ranks', '.finalized'):
+        report.with_name(report.name + name).unlink(missing_ok=True)
+    with suppress(FileNotFoundError):
+        os.truncate(lines_of(report), 0)  # which may be locked by this name
+
+
+def _assert_replaceable(report: Path) -> None:
+    """:raises AssayError: if another file is there, or the folder cannot be written."""
     if report.exists():
         try:
             is_ours = json.loads(report.read_bytes()).keys() >= {'schema', 'witness'}
@@ -200,10 +261,9 @@ def remove_earlier(report: Path) -> None:
             raise AssayError(f'{report} is not a report of the witness: name another file by -o')
     if not os.access(report.parent, os.W_OK | os.X_OK):
         raise AssayError(f'{report.parent}: the report cannot be written there: name a file by -o')
-    if not report.exists() and (lines := report.with_name(f'{report.name}.lines')).exists():
+    lines = lines_of(report)
+    if not report.exists() and lines.exists() and lines.stat().st_size:
         raise AssayError(f'{lines} is there without a report: name another file by -o')
-    for name in ('', '.ranks', '.finalized', '.lines'):
-        report.with_name(report.name + name).unlink(missing_ok=True)
 
 
 def keep_lines(path: Path, report: Report) -> tuple[Report, list[str]]:
@@ -212,7 +272,7 @@ def keep_lines(path: Path, report: Report) -> tuple[Report, list[str]]:
     :returns: the report with them, and what could not be looked up.
     """
     lines, problems = find_lines(report)
-    beside = path.with_name(f'{path.name}.lines')
+    beside = lines_of(path)
     try:
         beside.write_text(json.dumps(lines))
     except OSError as error:

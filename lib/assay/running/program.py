@@ -150,7 +150,7 @@ def read_line(words: Sequence[str]) -> Line:
     if launcher is None or (launcher and names[0] not in _BEFORE):
         if not words or not _executable(words[0]):
             raise AssayError(f'there is no program {words[0] if words else ""!r} to run')
-        return Line([*words], {0: Path()})
+        return Line([*words], {_behind_env(words, 0): Path()})
     name = names[launcher]
     start = launcher + 1
     if name == 'flux':
@@ -160,7 +160,7 @@ def read_line(words: Sequence[str]) -> Line:
     programs = {}
     while start < len(words):
         place, folder = _program(name, words, start)
-        programs[place] = folder
+        programs[_behind_env(words, place, folder)] = folder
         # Each part of a line with `:` has a program of its own.
         behind = [n for n in range(place + 1, len(words)) if words[n] == ':']
         start = behind[0] + 1 if behind else len(words)
@@ -204,6 +204,16 @@ def _program(launcher: str, words: Sequence[str], start: int) -> tuple[int, Path
         f'no program was found among {" ".join(words[start:])!r}: write its path, and all options '
         f'of {launcher} before it'
     )
+
+
+def _behind_env(words: Sequence[str], place: int, folder: Path = Path()) -> int:
+    """The place of the program that ``env`` starts there: it may set ``LD_PRELOAD`` anew."""
+    behind = place
+    if Path(words[place]).name == 'env':
+        behind += 1
+        while behind < len(words) and (words[behind].startswith('-') or '=' in words[behind]):
+            behind += 2 if words[behind] in ('-u', '--unset', '-C', '--chdir') else 1
+    return behind if behind < len(words) and _executable(words[behind], folder) else place
 
 
 def _executable(word: str, folder: Path = Path()) -> Path | None:

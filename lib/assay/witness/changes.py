@@ -11,7 +11,7 @@ POLLING = {
     f'MPI_{name}'
     for name in (
         *('Test', 'Testall', 'Testany', 'Testsome', 'Waitsome'),
-        *('Iprobe', 'Improbe', 'Win_test'),
+        *('Iprobe', 'Improbe', 'Win_test', 'Request_get_status'),
     )
 }
 

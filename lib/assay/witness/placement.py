@@ -123,7 +123,7 @@ def shared(host: PlacedHost) -> str | None:
         return None
     (numbers, cores), *others = groups.items()
     if len(numbers) == len(host.ranks) > 2 and len(users) == len(cores):
-        return f'all {len(numbers)} ranks of {host.name} are bound to {cores_in_words(cores)}'
+        return f'all {len(numbers)} ranks of {host.name} share {cores_in_words(cores)}'
     more = ''.join(f', {numbered("rank", n)} {cores_in_words(c)}' for n, c in others[:3])
     more += f' (and {len(others) - 3} more such groups)' if len(others) > 3 else ''
     return f'{numbered("rank", numbers)} share {cores_in_words(cores)}{more} of node {host.name}'

@@ -6,6 +6,7 @@ seconds, sizes in bytes.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from statistics import fmean
 from assay.programs.figure import Figure
 from assay.witness.report import Process, Report
 
-# Calls whose bytes are those posted for arrival. The bytes of all other calls leave the rank.
-RECEIVING = {f'MPI_{name}' for name in ('Recv', 'Irecv', 'Mrecv', 'Imrecv', 'Get', 'Rget')}
+# Calls whose bytes are those posted for arrival, or go to or from a file. Those of all other calls
+# are sent to other ranks.
+_NOT_SENT = re.compile(r'MPI_(I?m?recv|R?get|File_\w+)', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,6 @@ class CallSummary:
 
 def summarise_calls(report: Report) -> list[CallSummary]:
     """The profile that users of IPM know, the longest first."""
-    wall = sum(p.wall * p.mpi_threads for p in report.processes)
     in_mpi = sum(p.mpi_time for p in report.processes)
     found = []
     for name in {name for process in report.processes for name in process.calls}:
@@ -56,7 +57,7 @@ def summarise_calls(report: Report) -> list[CallSummary]:
                 time_max=max(times),
                 bytes=sum(call.bytes for call in calls),
                 share_of_mpi=_share(sum(times), in_mpi),
-                share_of_wall=_share(sum(times), wall),
+                share_of_wall=_share(sum(times), report.thread_time),
                 waiting=sum(sum(waits_of(p, name)) for p in report.processes),
             )
         )
@@ -166,12 +167,15 @@ def figures(report: Report) -> Figures:
     in_mpi = sum(p.mpi_time for p in processes)
     return Figures(
         wall=wall,
-        comm_share=_share(in_mpi, sum(p.wall * p.mpi_threads for p in processes)),
+        comm_share=_share(in_mpi, report.thread_time),
         imbalance_share=shares['imbalance'] + shares['late_sender'] + shares['late_receiver'],
         transfer_share=shares['transfer'],
         messages=sum(partner.messages for p in processes for partner in p.partners),
         bytes=sum(
-            call.bytes for p in processes for name, call in p.calls.items() if name not in RECEIVING
+            call.bytes
+            for p in processes
+            for name, call in p.calls.items()
+            if not _NOT_SENT.fullmatch(name)
         ),
         load_balance=_share(fmean(one.computation for one in splits), most),
         network_bound=1 - most / wall if wall > 0 else 0.0,

@@ -425,6 +425,11 @@ class Report(_Record):
         """Whether it says who sent to whom."""
         return self.complete and 'matrix' in self.sections
 
+    @property
+    def thread_time(self) -> float:
+        """The wall time of all ranks' threads that called MPI, which shares of a job are of."""
+        return sum(process.wall * process.mpi_threads for process in self.processes)
+
     def environment_of(self, process: Process) -> dict[str, str]:
         """The variables of MPI and OpenMP that a rank has."""
         merged = self.environment | self._otherwise(process)

@@ -17,7 +17,7 @@ from assay.witness.report import Process, Report, Socket
 WIRE_UP = 64 * 1024
 
 # Collectives whose bytes are in no pair of the matrix; a neighbourhood collective's are.
-_COLLECTIVE = re.compile(
+COLLECTIVE = re.compile(
     r'MPI_I?(bcast|(all)?gatherv?|scatterv?|alltoall[vw]?|(all)?reduce|reduce_scatter(_block)?'
     r'|(ex)?scan)',
     re.IGNORECASE,
@@ -65,7 +65,7 @@ def account(report: Report, within: bool | None = None) -> list[Traffic]:
                 call.bytes
                 for process in ranks
                 for name, call in process.calls.items()
-                if _COLLECTIVE.fullmatch(name)
+                if COLLECTIVE.fullmatch(name)
             )
         devices: Counter[str] = Counter()
         for device in host.devices:

@@ -157,6 +157,15 @@ static void complete(void)
     check(done == MPI_UNDEFINED, "MPI_Testsome of nothing");
     tell("MPI_Testsome", calls + 1);
     expect(in, 5, last, "MPI_Testsome");
+
+    post(requests);
+    for (calls = 0, flag = 0; !flag; calls++) {
+        pause_shortly();
+        MPI_Request_get_status(requests[0], &flag, MPI_STATUS_IGNORE);
+    }
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    tell("MPI_Request_get_status", calls);
+    expect(in, 5, last, "MPI_Request_get_status");
 }
 
 /* Rank 0 takes what comes: 40 messages of each other rank, more than a call has room for. */
