@@ -222,6 +222,8 @@ def check_limit(output: str, kernel: str, work: float, windows: str = '') -> Non
         for slice_, low in zip(slices, least, strict=True)
     ):
         raise WrongAnswerError(f'a limit of {kernel} is less than what was done: {of_kernel[0][0]}')
+    if sum(count for _, count in bouts) != int(window['count']):
+        raise WrongAnswerError(f'the bouts of {kernel} do not have its {window["count"]} windows')
     fewest = max(min(max(count for _, count in bouts), _FEWEST_WINDOWS), 1)
     fractions = sorted(
         rate / max(around)
@@ -236,8 +238,6 @@ def check_limit(output: str, kernel: str, work: float, windows: str = '') -> Non
     for name, value in expected.items():
         if not abs(float(limit[name]) - value) <= 3 * SIX_DIGITS * value:
             raise WrongAnswerError(f'{limit[0]!r}, but the {name} is {value:.7g} by the rest')
-    if sum(count for _, count in bouts) != int(window['count']):
-        raise WrongAnswerError(f'the bouts of {kernel} do not have its {window["count"]} windows')
 
 
 def check_windows(
