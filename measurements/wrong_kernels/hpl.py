@@ -320,4 +320,84 @@ MUTANTS = [
         'Buffer x = solve(matrix, algorithm, timing.phases, bouts, first_step);\n'
         '    const assay::Instant start = assay::Instant::now();',
     ),
+    Mutant(
+        'hpl',
+        'updates in windows of half the time',
+        'hpl/solver.cpp',
+        'bouts.add(UPDATE, took,',
+        'took.seconds *= 0.5, bouts.add(UPDATE, took,',
+    ),
+    Mutant(
+        'hpl',
+        'updates of more operations',
+        'hpl/solver.cpp',
+        'return 2 * width * order * order +',
+        'return 2.2 * width * order * order +',
+    ),
+    Mutant(
+        'hpl',
+        'steps in windows of half the time',
+        'hpl/solver.cpp',
+        'bouts.add(FACTORISATION, took,',
+        'took.seconds *= 0.5, bouts.add(FACTORISATION, took,',
+    ),
+    Mutant(
+        'hpl',
+        'steps of more operations',
+        'hpl/solver.cpp',
+        'return 2.0 / 3 *',
+        'return 2.1 / 3 *',
+    ),
+    Mutant(
+        'hpl',
+        'windows of the narrow steps',
+        'hpl/solver.cpp',
+        'return first == 0 || first + matrix.row_map.block <= matrix.n / 2;',
+        'return first == 0 || first + matrix.row_map.block > matrix.n / 2;',
+    ),
+    Mutant(
+        'hpl',
+        'limit of half the operations',
+        'common/dgemm_limit.c',
+        '.rate = 2.0 * dgemm->n',
+        '.rate = 1.0 * dgemm->n',
+    ),
+    Mutant(
+        'hpl',
+        'limit of the last rank',
+        'common/dgemm_limit.c',
+        '* dgemm->k * ranks /',
+        '* dgemm->k * (ranks > 1 ? ranks - 1 : 1) /',
+    ),
+    Mutant(
+        'hpl',
+        'fraction of more',
+        'hpl/main.cpp',
+        'reached.limit = bouts.of_limit(1);',
+        'reached.limit = bouts.of_limit(1.1);',
+    ),
+    Mutant(
+        'hpl',
+        'panels not waited for in the time',
+        'hpl/solver.cpp',
+        '        phases.wait.add(start, assay::Instant::now());\n        if (!owns',
+        '        if (!owns',
+    ),
+    Mutant(
+        'hpl',
+        'earlier messages not waited for in the time',
+        'hpl/solver.cpp',
+        '        phases.wait.add(begun);\n',
+        '',
+    ),
+    Mutant(
+        'hpl',
+        'rows exchanged before the time',
+        'hpl/solver.cpp',
+        '        start = assay::Instant::now();\n        begun = {};\n'
+        '        interchange.exchange(column, matrix.columns);',
+        '        begun = {};\n'
+        '        interchange.exchange(column, matrix.columns);\n'
+        '        start = assay::Instant::now();',
+    ),
 ]

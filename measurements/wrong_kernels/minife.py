@@ -413,4 +413,141 @@ MUTANTS = [
         'double result = dot(rows, u, v);\n        Stopwatch stopwatch(times.dot);\n'
         '        return result;',
     ),
+    Mutant(
+        'minife',
+        'limit halved',
+        'common/application.cpp',
+        'limits_.push_back(measure_());',
+        'limits_.push_back(measure_());\n    limits_.back().rate *= 0.5;',
+    ),
+    Mutant(
+        'minife',
+        'limit of fewer bytes',
+        'node/node_limits.c',
+        'TRIAD_BYTES = 24,',
+        'TRIAD_BYTES = 16,',
+    ),
+    Mutant(
+        'minife',
+        'limit of two thirds',
+        'node/node_limits.c',
+        'rate += (double)done / seconds;',
+        'rate += 0.66 * (double)done / seconds;',
+    ),
+    Mutant(
+        'minife',
+        'limit of the slowest window',
+        'node/node_limits.c',
+        'TRIAD_BYTES / windows_best(seconds, windows),',
+        'TRIAD_BYTES / (windows_best(seconds, windows), seconds[windows - 1]),',
+    ),
+    Mutant(
+        'minife',
+        'traffic of more than there is',
+        'minife/main.cpp',
+        'bouts->of_limit(spread_over_ranks(traffic',
+        'bouts->of_limit(1.1 * spread_over_ranks(traffic',
+    ),
+    Mutant(
+        'minife',
+        'fraction of the best bout',
+        'common/application.cpp',
+        'found.fraction = median(fractions);',
+        'found.fraction = *std::max_element(fractions.begin(), fractions.end());',
+    ),
+    Mutant(
+        'minife',
+        'fraction of the lower slice',
+        'common/application.cpp',
+        'std::max(limits_[bout].rate, limits_[bout + 1].rate)',
+        'std::min(limits_[bout].rate, limits_[bout + 1].rate)',
+    ),
+    Mutant(
+        'minife',
+        'iterations of half the time',
+        'minife/solver.cpp',
+        'bouts.add(ITERATION, times.iterations.seconds - '
+        'before_all.iterations.seconds -\n'
+        '                                 (times.checked.seconds - '
+        'before_all.checked.seconds));',
+        'bouts.add(ITERATION, 0.5 * (times.iterations.seconds - '
+        'before_all.iterations.seconds -\n'
+        '                                 (times.checked.seconds - '
+        'before_all.checked.seconds)));',
+    ),
+    Mutant(
+        'minife',
+        'iterations of more operations',
+        'minife/main.cpp',
+        '1e-9 * flops.total()',
+        '1.01e-9 * flops.total()',
+    ),
+    Mutant(
+        'minife',
+        'steady windows scaled',
+        'common/application.cpp',
+        'for (const Window &window : steady(all))\n        seconds.push_back(window.seconds);',
+        'for (const Window &window : steady(all))\n'
+        '        seconds.push_back(0.9 * window.seconds);',
+    ),
+    Mutant(
+        'minife',
+        'windows of the fastest rank',
+        'common/application.cpp',
+        'MPI_DOUBLE, MPI_MAX,\n                  comm_);',
+        'MPI_DOUBLE, MPI_MIN,\n                  comm_);',
+    ),
+    Mutant(
+        'minife',
+        'scalar product in caches of half',
+        'minife/main.cpp',
+        'own_dot(rows, copies',
+        'own_dot(rows / 2, copies',
+    ),
+    Mutant(
+        'minife',
+        'WAXPY in caches of half',
+        'minife/main.cpp',
+        'advance(rows, 1.0,',
+        'advance(rows / 2, 1.0,',
+    ),
+    Mutant(
+        'minife',
+        'product of a small mesh of half',
+        'minife/matvec.cpp',
+        'Part part = own_part(matrix.rows);',
+        'Part part = own_part(matrix.rows < 1000 ? matrix.rows / 2 : matrix.rows);',
+    ),
+    Mutant(
+        'minife',
+        'total without what was checked, twice',
+        'minife/main.cpp',
+        'phases.total.subtract(solution.times.checked);',
+        'phases.total.subtract(solution.times.checked); '
+        'phases.total.subtract(solution.times.checked);',
+    ),
+    Mutant(
+        'minife',
+        'curvature by the residual',
+        'minife/solver.cpp',
+        'double pq = timed_dot(p, q);',
+        'double pq = timed_dot(r, q);',
+        equivalent='r is p less a multiple of the direction before, to which A p is orthogonal',
+    ),
+    Mutant(
+        'minife',
+        'solution in single precision at the end',
+        'minife/solver.cpp',
+        '    bouts.end();\n',
+        '    for (std::int64_t i = 0; i < rows; i++)\n'
+        '        x[i] = static_cast<float>(x[i]);\n    bouts.end();\n',
+    ),
+    Mutant(
+        'minife',
+        'residual of the last but one',
+        'minife/solver.cpp',
+        'solution.residual = std::sqrt(rr);\n        if (rr == 0)',
+        'solution.residual = std::sqrt(k > 1 ? solution.squares.back() : rr);\n'
+        '        if (rr == 0)',
+    ),
 ]

@@ -301,4 +301,68 @@ MUTANTS = [
         'if (done == 20)\n                start = assay::Instant::now();\n'
         '            bouts_.before(done++);',
     ),
+    _of(
+        'limit halved',
+        '../common/application.cpp',
+        'limits_.push_back(measure_());',
+        'limits_.push_back(measure_());\n    limits_.back().rate *= 0.5;',
+    ),
+    _of(
+        'fraction of more bytes',
+        'main.cpp',
+        'bouts_.of_limit(bytes)',
+        'bouts_.of_limit(1.5 * bytes)',
+    ),
+    _of(
+        'wait not timed',
+        'exchange.cpp',
+        '        time_[link.direction].wait.add(start, assay::Instant::now());\n',
+        '',
+    ),
+    _of(
+        'packing not timed',
+        'exchange.cpp',
+        '    Stopwatch watch(time_[link.direction].pack);\n',
+        '',
+    ),
+    _of(
+        'unpacking not timed',
+        'exchange.cpp',
+        '    Stopwatch watch(time_[link.direction].unpack);\n',
+        '',
+    ),
+    _of(
+        'sends not timed',
+        'exchange.cpp',
+        '        Stopwatch watch(time_[link.direction].send);\n',
+        '',
+    ),
+    _of(
+        'sums of a direction left out',
+        'exchange.cpp',
+        '    for (const CommTime &of_direction : time_)\n        all.add(of_direction);',
+        '    for (const CommTime &of_direction : time_)\n'
+        '        if (&of_direction != time_ + 2)\n'
+        '            all.add(of_direction);',
+    ),
+    _of(
+        'stencil in caches of half',
+        'main.cpp',
+        'const int n[] = { 64, 16, 8 * job.threads };',
+        'const int n[] = { 64, 8, 8 * job.threads };',
+    ),
+    _of(
+        'a small stencil of half',
+        'stencil.cpp',
+        'Share share = share_of(layout_, thread, omp_get_num_threads());',
+        'Share share = share_of(layout_, thread, omp_get_num_threads());\n'
+        '        if (layout_.n[0] == 64 && layout_.n[1] == 16)\n'
+        '            share.y1 -= 8;',
+    ),
+    _of(
+        'rate of an odd step',
+        'main.cpp',
+        'bouts_.add(0, taken_.stencil.seconds - before);',
+        'bouts_.add(0, (number % 2 ? 1 : 0.9) * (taken_.stencil.seconds - before));',
+    ),
 ]

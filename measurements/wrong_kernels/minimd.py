@@ -399,4 +399,65 @@ MUTANTS = [
         '    neighbours.build(atoms);\n    charge(last, spent.communication);\n'
         '    bouts.add(NEIGHBOURS, charge(last, spent.neighbours));',
     ),
+    _of(
+        'limit halved',
+        '../node/node_limits.c',
+        'rate += done * kernels->flops / seconds;',
+        'rate += 0.5 * done * kernels->flops / seconds;',
+    ),
+    _of(
+        'limit of one thread',
+        '../node/node_limits.c',
+        'rate += done * kernels->flops / seconds;',
+        'rate = omp_get_thread_num() ? 0 : done * kernels->flops / seconds;',
+    ),
+    _of(
+        'fraction of the best bout',
+        '../common/application.cpp',
+        'found.fraction = median(fractions);',
+        'found.fraction = *std::max_element(fractions.begin(), fractions.end());',
+    ),
+    _of(
+        'whole of best scaled',
+        '../common/application.cpp',
+        'windows.best / windows.mean);',
+        '0.5 + 0.5 * windows.best / windows.mean);',
+    ),
+    _of(
+        'steady windows scaled',
+        '../common/application.cpp',
+        'for (const Window &window : steady(all))\n        seconds.push_back(window.seconds);',
+        'for (const Window &window : steady(all))\n'
+        '        seconds.push_back(0.9 * window.seconds);',
+    ),
+    _of(
+        'imbalance of the mean',
+        'main.cpp',
+        'of.mean,\n                        of.most);',
+        'of.mean,\n                        of.mean);',
+    ),
+    _of(
+        'imbalance of the fastest',
+        'main.cpp',
+        'MPI_Allreduce(MPI_IN_PLACE, &spread.most, 1, MPI_DOUBLE, MPI_MAX',
+        'MPI_Allreduce(MPI_IN_PLACE, &spread.most, 1, MPI_DOUBLE, MPI_MIN',
+    ),
+    _of(
+        'positions of ghosts sent outside of the time',
+        'simulation.cpp',
+        'ghosts.forward_positions(atoms);\n        charge(last, spent.communication);',
+        'ghosts.forward_positions(atoms);\n        last = assay::Instant::now();',
+    ),
+    _of(
+        'forces of ghosts sent outside of the time',
+        'simulation.cpp',
+        'ghosts.reverse_forces(atoms);\n        charge(last, spent.communication);',
+        'ghosts.reverse_forces(atoms);\n        last = assay::Instant::now();',
+    ),
+    _of(
+        'atoms moved outside of the time',
+        'simulation.cpp',
+        'assay::Instant before = last;\n    charge(last, spent.communication);',
+        'assay::Instant before = last;\n    last = assay::Instant::now();',
+    ),
 ]

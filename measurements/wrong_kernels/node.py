@@ -472,4 +472,33 @@ MUTANTS = [
         'clock.flops = clock.threads * best_rate(flops, slices);',
         'clock.flops = 1.001 * clock.threads * best_rate(flops, slices);',
     ),
+    Mutant(
+        'dgemm',
+        'each limit halved',
+        'node/dgemm/dgemm.c',
+        'limits[round + 1] = limit_vector(MPI_COMM_WORLD, LIMIT_WINDOWS);',
+        'limits[round + 1] = limit_vector(MPI_COMM_WORLD, LIMIT_WINDOWS);\n'
+        '        limits[round + 1].rate *= 0.5;',
+    ),
+    Mutant(
+        'dgemm',
+        'limit of half the multiply-adds',
+        'node/node_limits.c',
+        'done += kernels->fma(iterations);',
+        'done += 0.5 * kernels->fma(iterations);',
+    ),
+    Mutant(
+        'dgemm',
+        'limit of the slowest window',
+        'node/node_limits.c',
+        '1 / windows_best(seconds, windows));',
+        '(windows_best(seconds, windows), 1 / seconds[windows - 1]));',
+    ),
+    Mutant(
+        'dgemm',
+        'limit of a rank',
+        'node/node_limits.c',
+        'MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, comm);',
+        'MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_MAX, comm);',
+    ),
 ]

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -225,7 +226,7 @@ static Windows windows_of(const std::vector<double> &seconds, double all)
     return windows;
 }
 
-Bouts::Bouts(MPI_Comm comm, long steps, std::function<double()> slice)
+Bouts::Bouts(MPI_Comm comm, long steps, std::function<limit()> slice)
     : comm_(comm), interval_(std::max((steps + MOST - 1) / MOST, long{ FEWEST_WINDOWS })),
       measure_(std::move(slice))
 {
@@ -258,7 +259,28 @@ void Bouts::add(std::size_t kernel, double seconds)
     if (has_ended_)
         return;
     kernels_.resize(std::max(kernels_.size(), kernel + 1));
-    kernels_[kernel].push_back({ seconds, limits_.size() - 1, is_fresh_ });
+    kernels_[kernel].push_back({ seconds, limits_.size() - 1, is_fresh_, 1 });
+}
+
+void Bouts::add(std::size_t kernel, const Time &took, double work)
+{
+    add(kernel, took.seconds / work);
+    kernels_[kernel].back().work = work;
+    times_.resize(kernels_.size());
+    times_[kernel].add(took);
+}
+
+Work Bouts::work(std::size_t kernel) const
+{
+    if (kernel >= times_.size())
+        return {};
+    Work done;
+    for (const Window &window : kernels_[kernel]) {
+        done.work += window.work;
+        done.seconds += window.seconds * window.work;
+    }
+    done.time = times_[kernel];
+    return done;
 }
 
 std::vector<Bouts::Window> Bouts::of_slowest(std::size_t kernel) const
@@ -266,13 +288,22 @@ std::vector<Bouts::Window> Bouts::of_slowest(std::size_t kernel) const
     if (kernel >= kernels_.size())
         return {};
     std::vector<Window> all = kernels_[kernel];
-    std::vector<double> seconds;
-    for (const Window &window : all)
-        seconds.push_back(window.seconds);
-    MPI_Allreduce(MPI_IN_PLACE, seconds.data(), static_cast<int>(seconds.size()), MPI_DOUBLE,
-                  MPI_MAX, comm_);
-    for (std::size_t i = 0; i < all.size(); i++)
-        all[i].seconds = seconds[i];
+    // With their negatives, of which the greatest is the least: by any other operation the two would
+    // not enclose what is reduced.
+    std::vector<double> ends;
+    for (const Window &window : all) {
+        ends.push_back(window.seconds);
+        ends.push_back(-window.seconds);
+    }
+    MPI_Allreduce(MPI_IN_PLACE, ends.data(), static_cast<int>(ends.size()), MPI_DOUBLE, MPI_MAX,
+                  comm_);
+    for (std::size_t i = 0; i < all.size(); i++) {
+        const double own = all[i].seconds, least = -ends[2 * i + 1];
+        if (!(least <= own && own <= ends[2 * i]))
+            fail("a window of %g s is not between %g and %g s of all ranks", own, least,
+                 ends[2 * i]);
+        all[i].seconds = ends[2 * i];
+    }
     return all;
 }
 
@@ -293,10 +324,14 @@ Windows Bouts::windows(std::size_t kernel) const
         seconds.push_back(window.seconds);
     if (seconds.empty())
         return {};
-    double sum_of_all = 0;
-    for (const Window &window : all)
+    double sum_of_all = 0, fresh = 0;
+    for (const Window &window : all) {
         sum_of_all += window.seconds;
-    return windows_of(seconds, sum_of_all);
+        fresh += window.is_fresh && seconds.size() < all.size() ? window.seconds : 0;
+    }
+    Windows windows = windows_of(seconds, sum_of_all);
+    windows.fresh = fresh;
+    return windows;
 }
 
 OfLimit Bouts::of_limit(double work) const
@@ -307,15 +342,24 @@ OfLimit Bouts::of_limit(double work) const
     std::size_t longest = 0;
     for (const std::vector<double> &seconds : bouts)
         longest = std::max(longest, seconds.size());
+    OfLimit found{};
     std::vector<double> fractions;
-    for (std::size_t bout = 0; bout + 1 < limits_.size(); bout++)
-        if (!bouts[bout].empty() && bouts[bout].size() >= std::min(longest, FEWEST_WINDOWS))
-            fractions.push_back(work / best(bouts[bout]) /
-                                std::max(limits_[bout], limits_[bout + 1]));
+    for (std::size_t bout = 0; bout + 1 < limits_.size(); bout++) {
+        const std::size_t count = bouts[bout].size();
+        const double rate = count > 0 ? work / best(bouts[bout]) : 0;
+        found.rates.push_back(rate);
+        found.counts.push_back(count);
+        if (count > 0 && count >= std::min(longest, FEWEST_WINDOWS))
+            fractions.push_back(rate / std::max(limits_[bout].rate, limits_[bout + 1].rate));
+    }
     if (fractions.empty())
         return {};
-    return { work / windows(0).best, *std::max_element(limits_.begin(), limits_.end()),
-             median(fractions) };
+    found.slices = limits_;
+    found.achieved = work / windows(0).best;
+    for (const limit &slice : limits_)
+        found.limit = std::max(found.limit, slice.rate);
+    found.fraction = median(fractions);
+    return found;
 }
 
 // The best of that rank whose best is longest, and the mean and the sum of the longest ones.
@@ -389,9 +433,16 @@ void print_windows(const char *kernel, const char *unit, const Windows &windows,
     std::printf("; best %.6g %s of %.6g s; whole of best %.6g", work / windows.best, unit,
                 windows.best, windows.best / windows.mean);
     if (windows.all > 0)
-        std::printf("; all %.6g s; %ld shorter, %ld equal", windows.all, windows.shorter,
-                    windows.equal);
+        std::printf("; all %.6g s, fresh %.6g s; %ld shorter, %ld equal", windows.all,
+                    windows.fresh, windows.shorter, windows.equal);
     std::printf("\n");
+}
+
+void print_work(const char *kernel, const Work &done)
+{
+    if (job.rank == 0)
+        std::printf("Work of %s: %.17g operations in %.9f s\n", kernel, done.work, done.seconds);
+    print_time((std::string("windows of ") + kernel).c_str(), done.time, MPI_OP_NULL);
 }
 
 void print_in_caches(const char *kernel, const char *unit, const InCaches &timed, double work)
@@ -404,10 +455,21 @@ void print_in_caches(const char *kernel, const char *unit, const InCaches &timed
 void print_limit(const char *kernel, const char *limit_name, const char *unit,
                  const OfLimit &of_limit)
 {
-    if (job.rank == 0 && of_limit.limit > 0)
-        std::printf("Limit of %s: %s %.6g %s; achieved %.6g %s; fraction %.6g\n", kernel,
-                    limit_name, 1e-9 * of_limit.limit, unit, 1e-9 * of_limit.achieved, unit,
-                    of_limit.fraction);
+    if (job.rank != 0 || of_limit.limit == 0)
+        return;
+    std::printf("Limit of %s: %s %.6g %s; achieved %.6g %s; fraction %.6g\n", kernel, limit_name,
+                1e-9 * of_limit.limit, unit, 1e-9 * of_limit.achieved, unit, of_limit.fraction);
+    std::printf("Bouts of %s:", kernel);
+    for (std::size_t i = 0; i < of_limit.rates.size(); i++)
+        std::printf("%s %.6g in %zu", i == 0 ? "" : ",", 1e-9 * of_limit.rates[i],
+                    of_limit.counts[i]);
+    std::printf("; between");
+    for (const limit &slice : of_limit.slices)
+        std::printf(" %.6g", 1e-9 * slice.rate);
+    std::printf("; no less than");
+    for (const limit &slice : of_limit.slices)
+        std::printf(" %.6g", 1e-9 * slice.least);
+    std::printf("\n");
 }
 
 int finish(bool passed)

@@ -17,6 +17,8 @@
 #include <functional>
 #include <vector>
 
+#include "windows.h"
+
 namespace assay {
 
 // Exit codes, the same in every program.
@@ -84,7 +86,7 @@ void print_time(const char *what, const Time &time, MPI_Op over_ranks);
 struct Windows {
     long count = 0;
     double best = 0, mean = 0; // seconds; see windows.h
-    double all = 0; // seconds of these and of those that begin a bout, where there are bouts
+    double all = 0, fresh = 0; // seconds of these and of those that begin a bout, and of the latter
     long shorter = 0, equal = 0; // windows, by the best
     long calls = 0, runs = 0; // of the kernel in each and in all; 0 where it is one of a loop
 };
@@ -92,6 +94,17 @@ struct Windows {
 // A rate, the limit that it is held against, and the part of it that it reached.
 struct OfLimit {
     double achieved, limit, fraction;
+    // What the fraction is the median of: the best rate of each bout and in how many windows, and the
+    // slices before and after them.
+    std::vector<double> rates;
+    std::vector<struct limit> slices;
+    std::vector<std::size_t> counts;
+};
+
+// What windows did together, by each of them and by two clocks.
+struct Work {
+    double work = 0, seconds = 0;
+    Time time;
 };
 
 // A loop whose kernels are timed in windows, one in a step. It is cut into bouts, and before and
@@ -102,7 +115,7 @@ public:
     static constexpr int MOST = 10;
 
     // Of a loop of so many steps. `slice` is collective, and returns the limit over all ranks.
-    Bouts(MPI_Comm comm, long steps, std::function<double()> slice);
+    Bouts(MPI_Comm comm, long steps, std::function<limit()> slice);
 
     // Collective. Before step 0, 1, ...: measures the limit where a bout begins. Returns the seconds
     // that took, which belong to no time of the loop.
@@ -115,6 +128,10 @@ public:
 
     // Of this step, on this rank. Kernel 0 is the one that is held against the limit.
     void add(std::size_t kernel, double seconds);
+    // The same where windows do different work: they are of a unit of it.
+    void add(std::size_t kernel, const Time &took, double work);
+    // Of all windows that were added so, on this rank.
+    Work work(std::size_t kernel) const;
 
     // Collective, as what follows. Of all steps but those that begin a bout, which find the caches as
     // the slice left them; of those if there are no others.
@@ -129,6 +146,7 @@ private:
         double seconds;
         std::size_t bout;
         bool is_fresh; // in the step after a slice
+        double work;
     };
     double slice();
     // All of a kernel, each as long as it took the slowest rank. Collective.
@@ -138,11 +156,12 @@ private:
 
     MPI_Comm comm_;
     long interval_; // steps of a bout
-    std::function<double()> measure_;
-    std::vector<double> limits_; // of each slice
+    std::function<limit()> measure_;
+    std::vector<limit> limits_; // of each slice
     Time paused_;
     bool is_fresh_ = false, has_ended_ = false;
     std::vector<std::vector<Window>> kernels_;
+    std::vector<Time> times_; // of each kernel
 };
 
 // A kernel on data so small that they stay in the caches of the cores: what the compiler made of it,
@@ -163,16 +182,21 @@ std::vector<InCaches> time_in_caches(MPI_Comm comm,
                                      const std::vector<std::function<void(int)>> &kernels);
 
 // Rank 0 prints one line, which lib/assay/programs/application.py reads:
-//     Windows of MATVEC: 190; best 3.1 Gflop/s of 0.00123 s; whole of best 0.93; all 0.261 s; 18 shorter, 1 equal
+//     Windows of MATVEC: 190; best 3.1 Gflop/s of 0.00123 s; whole of best 0.93; all 0.261 s, fresh 0.0131 s; 18 shorter, 1 equal
 // `work` is that of a window over all ranks. Nothing where there was no window.
 void print_windows(const char *kernel, const char *unit, const Windows &windows, double work);
+
+// Rank 0 prints two lines, one as print_time does:
+//     Work of update: 123456 operations in 0.123456789 s
+void print_work(const char *kernel, const Work &done);
 
 // Collective. Rank 0 prints two lines, as print_windows and print_time do. `work` is that of a call on a
 // rank.
 void print_in_caches(const char *kernel, const char *unit, const InCaches &timed, double work);
 
-// Rank 0 prints one line, which lib/assay/programs/application.py reads:
+// Rank 0 prints two lines, which lib/assay/programs/application.py reads:
 //     Limit of MATVEC: triad 12.345 GB/s; achieved 10.234 GB/s; fraction 0.829
+//     Bouts of MATVEC: 10.121 in 19, 10.306 in 19; between 12.198 12.345 12.287; no less than 12.107 12.311 12.215
 // Rates in 1e-9 of the unit. Nothing where there was no window, as nothing was held against it then.
 void print_limit(const char *kernel, const char *limit_name, const char *unit,
                  const OfLimit &of_limit);

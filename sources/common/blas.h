@@ -50,7 +50,7 @@ double dgemm_multiply(struct dgemm *dgemm);
 /* Collective. Floating-point operations per second over all ranks of `comm`, which multiply at the same
  * time, each with its OpenMP threads. The best (windows.h) of so many products, each as long as it
  * took the slowest rank. */
-double limit_dgemm(MPI_Comm comm, struct dgemm *dgemm, int products);
+struct limit limit_dgemm(MPI_Comm comm, struct dgemm *dgemm, int products);
 
 /* Within which seconds all products together took, by the system's clock (two_clocks.h). */
 void dgemm_bounds(const struct dgemm *dgemm, double *least, double *most);

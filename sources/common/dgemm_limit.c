@@ -134,16 +134,23 @@ void dgemm_free(struct dgemm *d)
     free(d);
 }
 
-double limit_dgemm(MPI_Comm comm, struct dgemm *dgemm, int products)
+struct limit limit_dgemm(MPI_Comm comm, struct dgemm *dgemm, int products)
 {
-    double seconds[MOST_PRODUCTS];
+    double seconds[MOST_PRODUCTS], longer[MOST_PRODUCTS];
     int ranks;
     products = products < MOST_PRODUCTS ? products : MOST_PRODUCTS;
     MPI_Comm_size(comm, &ranks);
     for (int i = 0; i < products; i++) {
         MPI_Barrier(comm);
+        double began = two_clocks_system();
         seconds[i] = dgemm_multiply(dgemm);
+        longer[i] = two_clocks_system() - began + omp_get_wtick();
     }
     MPI_Allreduce(MPI_IN_PLACE, seconds, products, MPI_DOUBLE, MPI_MAX, comm);
-    return 2.0 * dgemm->n * dgemm->n * dgemm->k * ranks / windows_best(seconds, products);
+    MPI_Allreduce(MPI_IN_PLACE, longer, products, MPI_DOUBLE, MPI_MAX, comm);
+    double elements = (double)dgemm->n * dgemm->k; /* of A, each with all columns of B */
+    return (struct limit){
+        .rate = 2.0 * dgemm->n * dgemm->n * dgemm->k * ranks / windows_best(seconds, products),
+        .least = elements * ranks * 2 * dgemm->n / windows_best(longer, products),
+    };
 }

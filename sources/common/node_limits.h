@@ -12,6 +12,8 @@
 #include <mpi.h>
 #include <stddef.h>
 
+#include "windows.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -26,11 +28,11 @@ struct triad_limit *limit_triad_make(MPI_Comm comm, double bytes_on_this_rank);
 void limit_triad_free(struct triad_limit *limit);
 
 /* Collective. Bandwidth in bytes/s over all ranks, counted as STREAM counts: 24 bytes an element. */
-double limit_triad(struct triad_limit *limit, int windows);
+struct limit limit_triad(struct triad_limit *limit, int windows);
 
 /* Collective. Floating-point operations per second of independent fused multiply-adds (2 each) in
  * vectors of the widest kind that the CPU has, over all ranks and threads. */
-double limit_vector(MPI_Comm comm, int windows);
+struct limit limit_vector(MPI_Comm comm, int windows);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,12 @@ extern "C" {
  * them. A single window is not trusted where there are more: clocks step. */
 double windows_best(double *seconds, long count);
 
+/* What a machine does in a second, in the best windows, and what was done in their longer times by
+ * another clock, which is no more. Fractions of a limit that is less would be too good: readers look. */
+struct limit {
+    double rate, least;
+};
+
 #ifdef __cplusplus
 }
 #endif

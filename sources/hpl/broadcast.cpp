@@ -26,7 +26,7 @@ Broadcast::Broadcast(MPI_Comm row, Topology chosen) : comm(row), topology(chosen
 
 Broadcast::~Broadcast()
 {
-    release();
+    let_go();
 }
 
 // Who sends to the rank that is `distance` > 0 to the right of the root, as a distance.
@@ -113,13 +113,25 @@ bool Broadcast::advance()
 
 void Broadcast::receive()
 {
-    while (state != HERE && state != IDLE)
-        advance();
+    arrive();
+    assay::ran();
 }
 
 void Broadcast::release()
 {
-    receive();
+    let_go();
+    assay::ran();
+}
+
+void Broadcast::arrive()
+{
+    while (state != HERE && state != IDLE)
+        advance();
+}
+
+void Broadcast::let_go()
+{
+    arrive();
     if (!outgoing.empty())
         MPI_Waitall(static_cast<int>(outgoing.size()), outgoing.data(), MPI_STATUSES_IGNORE);
     outgoing.clear();

@@ -37,6 +37,8 @@ public:
 private:
     int parent_of(int distance) const;
     void pass_on();
+    void arrive();
+    void let_go();
     bool advance(); // whether something is still on its way
 
     MPI_Comm comm;

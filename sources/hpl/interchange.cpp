@@ -59,9 +59,14 @@ void Interchange::exchange(int begin, int end)
 {
     exchanged_from = begin;
     exchanged = end - begin;
+    if (matrix.grid.rows > 1 && exchanged > 0)
+        send_rows(begin);
+    assay::ran();
+}
+
+void Interchange::send_rows(int begin)
+{
     const Grid &grid = matrix.grid;
-    if (grid.rows == 1 || exchanged == 0)
-        return;
     std::vector<int> u_counts, u_starts, out_counts, out_starts;
     int u_total = 0, out_total = 0;
     for (int row = 0; row < grid.rows; row++) {

@@ -39,6 +39,7 @@ private:
     struct Move {
         int from, to;
     };
+    void send_rows(int begin);
     void take_here(int begin, int end, double *u) const;
 
     const Matrix &matrix;

@@ -157,7 +157,10 @@ double run(const Test &test, const Input &input, const Grid &grid, assay::Bouts 
     timing.whole.subtract({ paused, paused, paused });
     const Phases &phases = timing.phases;
     assay::require_runs("all phases", timing.whole,
-                        phases.factor.runs + phases.update.runs + phases.substitute.runs);
+                        phases.factor.runs + phases.wait.runs + phases.update.runs +
+                            phases.substitute.runs);
+    // Each panel is waited for, and before it until its memory is free.
+    assay::require_runs("the waits", phases.wait, 2L * panels_of(test.n, block_of(test)));
     take_slowest(timing, grid.all);
     timing.ended = std::time(nullptr);
     report.result(test, timing);
@@ -191,6 +194,7 @@ std::FILE *open_report(const Input &input, int rank)
 struct Reached {
     double gflops = 0; // of the fastest test
     assay::Windows factorisation, update;
+    assay::Work factorised, updated;
     assay::OfLimit limit;
 };
 
@@ -220,6 +224,8 @@ Reached run_all(const std::vector<Test> &tests, const Input &input, const Grid &
     bouts.end();
     reached.factorisation = bouts.windows(FACTORISATION);
     reached.update = bouts.windows(UPDATE);
+    reached.factorised = bouts.work(FACTORISATION);
+    reached.updated = bouts.work(UPDATE);
     reached.limit = bouts.of_limit(1);
     return reached;
 }
@@ -255,6 +261,8 @@ int main(int argc, char **argv)
         std::fclose(file);
     assay::print_windows("factorisation", "Gflop/s", best.factorisation, 1e-9);
     assay::print_windows("update", "Gflop/s", best.update, 1e-9);
+    assay::print_work("factorisation", best.factorised);
+    assay::print_work("update", best.updated);
     assay::print_limit("HPL", "DGEMM", "Gflop/s", best.limit);
     return assay::finish(tally.failed == 0);
 }

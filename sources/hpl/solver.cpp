@@ -47,10 +47,12 @@ public:
         for (int first = 0; first < matrix.n; first += matrix.row_map.block) {
             if (first > 0)
                 bouts.before(++first_step);
-            double start = MPI_Wtime();
+            const assay::Instant start = assay::Instant::now();
             step(first);
+            assay::Time took;
+            took.add(start, assay::Instant::now());
             if (is_wide(first))
-                bouts.add(FACTORISATION, (MPI_Wtime() - start) / operations(first));
+                bouts.add(FACTORISATION, took, operations(first));
         }
     }
 
@@ -124,10 +126,11 @@ private:
         assay::Time took;
         took.add(start, assay::Instant::now());
         took.subtract(begun);
-        assay::require_runs("an update", took, 2); // of the next panel's columns, and of the rest
+        // The interchange, the update of the next panel's columns, and of the rest.
+        assay::require_runs("an update", took, 3);
         phases.update.add(took);
         if (!last && is_wide(first))
-            bouts.add(UPDATE, took.seconds / operations_of_update(panel.width, matrix.n - next));
+            bouts.add(UPDATE, took, operations_of_update(panel.width, matrix.n - next));
         if (!last && !look_ahead)
             begin(next);
     }

@@ -123,12 +123,42 @@ bool say_verdict(const Solution &solution, const ResidualCheck &residual,
     return passed;
 }
 
-// A copy of what the kernels work on.
+// A copy of what the kernels work on. p is small whole numbers and x a multiple of it, so that sums
+// are exact; the matrix is assembled anew on top of itself.
 struct InCaches {
     Matrix matrix;
     Vector b, x, p, q;
     std::optional<Product> product;
+    double times = 0; // x is so many p
 };
+
+double whole_number(std::int64_t i)
+{
+    return static_cast<double>(i % 7) - 3;
+}
+
+// Takes the job down where a kernel left out some of its rows. `once`: the matrix assembled once.
+void require_right(InCaches &copy, const Matrix &once)
+{
+    const Matrix &matrix = copy.matrix;
+    (*copy.product)(copy.p, copy.q);
+    const double assembled = std::round(matrix.values[0] / once.values[0]);
+    bool right = true;
+    for (std::int64_t row = 0; row < matrix.rows; row++) {
+        double product = 0, size = 0;
+        for (std::int64_t i = matrix.starts[row]; i < matrix.starts[row + 1]; i++) {
+            const double value = matrix.values[i], term = value * copy.p[matrix.columns[i]];
+            product += term;
+            size += std::fabs(term);
+            right &= std::fabs(value - assembled * once.values[i]) <=
+                     1e-9 * assembled * once.values[0];
+        }
+        right &= std::fabs(product - copy.q[row]) <= 1e-12 * size;
+        right &= copy.x[row] == copy.times * copy.p[row];
+    }
+    if (!right)
+        assay::fail("a kernel in caches left out some of its rows");
+}
 
 // The kernels on a mesh of a few elements for each thread, which is each rank's own.
 void print_in_caches(const assay::Job &job)
@@ -143,10 +173,16 @@ void print_in_caches(const assay::Job &job)
             *vector = zeros(copy.matrix.rows);
         assemble(mesh, copy.matrix, copy.b);
         copy.product.emplace(copy.matrix, mesh, halo, false);
+        for (std::int64_t i = 0; i < copy.matrix.rows; i++)
+            copy.p[i] = whole_number(i);
     }
+    Matrix once = matrix_structure(mesh);
+    Vector source = zeros(once.rows);
+    assemble(mesh, once, source);
+    const double square = own_dot(once.rows, copies[0].p, copies[0].p);
     const std::int64_t rows = copies[0].matrix.rows;
     const Flops flops = flops_of_iteration(n, static_cast<double>(copies[0].matrix.nonzeros));
-    double ignored = 0;
+    double wrong = 0;
     const struct {
         const char *name, *unit;
         double work;
@@ -155,11 +191,14 @@ void print_in_caches(const assay::Job &job)
         { "MATVEC in caches", "Gflop/s", 1e-9 * flops.matvec,
           [&](int i) { (*copies[i].product)(copies[i].p, copies[i].q); } },
         { "DOT in caches", "Gflop/s", 1e-9 * 2 * static_cast<double>(rows),
-          [&](int i) { ignored += own_dot(rows, copies[i].p, copies[i].q); } },
+          [&](int i) {
+              wrong += own_dot(rows, copies[i].p, copies[i].x) != copies[i].times * square;
+          } },
         { "WAXPY in caches", "Gflop/s", 1e-9 * 4 * static_cast<double>(rows),
           [&](int i) {
               InCaches &copy = copies[i];
-              advance(rows, 0.0, copy.p, copy.q, copy.x, copy.b);
+              advance(rows, 1.0, copy.p, copy.q, copy.x, copy.b);
+              copy.times++;
           } },
         { "assembly in caches", "Melement/s", 1e-6 * n[X] * n[Y] * n[Z],
           [&](int i) { assemble(mesh, copies[i].matrix, copies[i].b); } },
@@ -170,6 +209,10 @@ void print_in_caches(const assay::Job &job)
     const std::vector<assay::InCaches> timed = assay::time_in_caches(MPI_COMM_WORLD, runs);
     for (std::size_t i = 0; i < timed.size(); i++)
         assay::print_in_caches(kernels[i].name, kernels[i].unit, timed[i], kernels[i].work);
+    if (wrong > 0)
+        assay::fail("%g scalar products in caches are wrong", wrong);
+    for (InCaches &copy : copies)
+        require_right(copy, once);
 }
 
 } // namespace
@@ -225,6 +268,8 @@ int main(int argc, char **argv)
         phases.total.add(resumed, assay::Instant::now());
         phases.total.subtract(bouts->paused());
         phases.total.subtract(solution.times.checked);
+        // Structure, assembly and Dirichlet conditions are a run each.
+        assay::require_runs("all phases", phases.total, 3 + solution.times.total.runs);
         take_slowest("total", phases.total);
 
         double norm_of_b = std::sqrt(dot(matrix.rows, b, b));
@@ -238,6 +283,7 @@ int main(int argc, char **argv)
     take_slowest("DOT", times.dot);
     take_slowest("MATVEC", times.matvec);
     take_slowest("CG", times.total);
+    assay::print_time("iterations", times.iterations, MPI_MAX);
     assay::print_time("first WAXPY", times.first_waxpy, MPI_MAX);
     assay::print_time("first DOT", times.first_dot, MPI_MAX);
     assay::print_time("first MATVEC", times.first_matvec, MPI_MAX);

@@ -177,6 +177,8 @@ void print_fingerprint(const Fingerprint &fingerprint, const Solution &solution)
     for (std::size_t k = 0; k < std::min(FIRST, solution.squares.size()); k++)
         std::printf(" %.17g", std::sqrt(solution.squares[k]));
     std::printf("\n");
+    if (solution.iterations > 0)
+        std::printf("Last residual: %.17g\n", std::sqrt(solution.squares.back()));
 }
 
 CentreCheck check_centre(const Mesh &mesh, const Solution &solution, double norm_of_b)

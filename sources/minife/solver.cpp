@@ -157,7 +157,7 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
     for (int k = 1; k <= MOST_ITERATIONS && solution.residual > EPSILON; k++) {
         bouts.before(k - 1);
         const SolverTimes before_all = times;
-        const double began = MPI_Wtime();
+        const assay::Instant began = assay::Instant::now();
         double beta = 0;
         if (k > 1) {
             double before = rr;
@@ -199,9 +199,11 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
         bouts.add(MATVEC, times.matvec.seconds - before_all.matvec.seconds);
         bouts.add(DOT, times.dot.seconds - before_all.dot.seconds);
         bouts.add(WAXPY, times.waxpy.seconds - before_all.waxpy.seconds);
-        bouts.add(ITERATION,
-                  MPI_Wtime() - began - (times.checked.seconds - before_all.checked.seconds));
+        times.iterations.add(began, assay::Instant::now());
+        bouts.add(ITERATION, times.iterations.seconds - before_all.iterations.seconds -
+                                 (times.checked.seconds - before_all.checked.seconds));
     }
+    times.iterations.subtract(times.checked);
     times.total.add(start, assay::Instant::now());
     times.total.subtract(bouts.paused());
     times.total.subtract(times.checked);
@@ -209,6 +211,9 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
     const long least = times.matvec.runs + times.dot.runs + times.waxpy.runs;
     // The test for orthogonality may have run some more.
     assay::require_runs("CG", times.total, std::max(least, times.total.runs));
+    const long of_iterations = std::max(5L * solution.iterations - 1, 0L);
+    assay::require_runs("the iterations", times.iterations,
+                        std::max(of_iterations, times.iterations.runs));
     if (print)
         std::printf("Final Resid Norm: %g\n", solution.residual);
     return solution;

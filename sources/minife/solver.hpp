@@ -16,6 +16,7 @@ constexpr int MOST_ITERATIONS = 200;
 struct SolverTimes {
     assay::Time waxpy, dot, matvec, total;
     assay::Time first_waxpy, first_dot, first_matvec; // of these: before the first iteration
+    assay::Time iterations; // whole ones
     assay::Time checked; // what the check of the directions took, in none of the others
 };
 

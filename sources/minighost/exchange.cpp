@@ -13,7 +13,12 @@ constexpr int PHASE_ORDER[] = { 1, 0, 2 };
 class Stopwatch {
 public:
     explicit Stopwatch(assay::Time &place) : place_(place), start_(assay::Instant::now()) {}
-    ~Stopwatch() { place_.add(start_, assay::Instant::now()); }
+    ~Stopwatch()
+    {
+        const long before = place_.runs;
+        place_.add(start_, assay::Instant::now());
+        assay::require_runs("a part of an exchange", place_, before + 1);
+    }
     Stopwatch(const Stopwatch &) = delete;
     Stopwatch &operator=(const Stopwatch &) = delete;
 
@@ -173,6 +178,7 @@ void Exchange::post(const std::vector<int> &links, int first, int count)
         else
             MPI_Irecv(link.receive_buffer.data(), static_cast<int>(words), MPI_DOUBLE, link.rank,
                       link.receive_tag, MPI_COMM_WORLD, &requests_[i]);
+        assay::ran();
         received_.count(words);
     }
     for (std::size_t i = 0; i < links.size(); i++) {
@@ -188,6 +194,7 @@ void Exchange::post(const std::vector<int> &links, int first, int count)
         else
             MPI_Isend(link.send_buffer.data(), static_cast<int>(words), MPI_DOUBLE, link.rank,
                       link.send_tag, MPI_COMM_WORLD, &request);
+        assay::ran();
         sent_.count(words);
     }
 }
@@ -199,6 +206,7 @@ void Exchange::wait_for_any(const std::vector<int> &links, int first, int count)
         assay::Instant start = assay::Instant::now();
         MPI_Waitany(static_cast<int>(requests_.size()), requests_.data(), &which,
                     MPI_STATUS_IGNORE);
+        assay::ran();
         auto index = static_cast<std::size_t>(which);
         Link &link = links_[links[index % links.size()]];
         time_[link.direction].wait.add(start, assay::Instant::now());
@@ -213,6 +221,7 @@ void Exchange::wait_for_all(const std::vector<int> &links, int first, int count)
     {
         Stopwatch watch(time_[one_direction ? links_[links.front()].direction : MIXED].wait);
         MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE);
+        assay::ran();
     }
     if (!uses_types_)
         for (int index : links)
@@ -238,6 +247,7 @@ void Exchange::run_ordered(int direction, int first, int count)
                      up ? up->rank : MPI_PROC_NULL, to, // the tag is the way
                      down ? down->receive_buffer.data() : nullptr, static_cast<int>(in), MPI_DOUBLE,
                      down ? down->rank : MPI_PROC_NULL, to, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        assay::ran();
         if (up)
             sent_.count(out);
         if (down)
@@ -252,12 +262,14 @@ void Exchange::pack_link(Link &link, int first, int count)
 {
     Stopwatch watch(time_[link.direction].pack);
     pack(variables_, first, count, link.points, link.send_buffer.data());
+    assay::ran();
 }
 
 void Exchange::unpack_link(Link &link, int first, int count)
 {
     Stopwatch watch(time_[link.direction].unpack);
     unpack(variables_, first, count, link.halo, link.receive_buffer.data());
+    assay::ran();
 }
 
 } // namespace minighost

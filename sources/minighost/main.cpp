@@ -179,7 +179,9 @@ bool Run::step_through()
     taken_.wall.subtract(bouts_.paused());
     bouts_.end();
     assay::require_runs("the stencil", taken_.stencil, done * options_.variables);
-    assay::require_runs("all steps", taken_.wall, done * options_.variables + taken_.sums);
+    assay::require_runs("all steps", taken_.wall,
+                        done * options_.variables + taken_.sums +
+                            exchange_.time_of_all().total().runs);
     return true;
 }
 
@@ -353,13 +355,20 @@ void print_stencil_in_caches(const Options &options, const assay::Job &job)
     for (int i = 0; i < assay::COPIES_IN_CACHES; i++)
         copies.emplace_back(layout, 1, 1.0);
     Stencil stencil(options.stencil, domain, layout);
+    double flux[assay::COPIES_IN_CACHES] = {};
+    const double put_in = domain.all_points();
+    bool right = true;
     auto step = [&](int i) {
-        stencil.apply(copies[i][0], copies[i].spare(), Stores::NORMAL);
+        Heat heat = stencil.apply(copies[i][0], copies[i].spare(), Stores::NORMAL);
         copies[i].swap_with_spare(0);
+        flux[i] += heat.flux;
+        right &= std::fabs(heat.sum + flux[i] - put_in) <= 1e-8 * put_in;
     };
     assay::InCaches timed = assay::time_in_caches(MPI_COMM_WORLD, { step }).front();
     assay::print_in_caches("stencil in caches", "GB/s", timed,
                            1e-9 * BYTES_PER_UPDATE * domain.all_points());
+    if (!right)
+        assay::fail("heat of the stencil in caches was lost or made");
 }
 
 bool run(const Options &options, const Domain &domain, const assay::Job &job)

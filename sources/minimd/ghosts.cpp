@@ -166,6 +166,7 @@ void Ghosts::exchange(Atoms &atoms)
             for (int hop = 0; hop < hops[d]; hop++)
                 pass_on(atoms, d);
     refuse_strays(atoms);
+    assay::ran();
 }
 
 // Each atom that is outside in this dimension, one rank further, the shorter way.
@@ -272,6 +273,7 @@ void Ghosts::borders(Atoms &atoms)
         tag++;
     }
     atoms.place_nobody();
+    assay::ran();
 }
 
 void Ghosts::forward_positions(Atoms &atoms)
@@ -288,6 +290,7 @@ void Ghosts::forward_positions(Atoms &atoms)
             [&](int k, const double *in) {
                 std::memcpy(rows + row(swap.first + k), in, 3 * sizeof(double));
             });
+    assay::ran();
 }
 
 void Ghosts::forward_fourth(Atoms &atoms)
@@ -316,6 +319,7 @@ void Ghosts::reverse_forces(Atoms &atoms)
                 for (int c = 0; c < 3; c++)
                     at[c] += in[c];
             });
+    assay::ran();
 }
 
 } // namespace minimd

@@ -135,17 +135,17 @@ void print_performance(const Settings &settings, Simulation &simulation, const A
     }
     assay::print_time("total", own.total, MPI_OP_NULL);
     assay::print_time("force", own.force, MPI_SUM);
+    assay::print_time("force of the slowest", own.force, MPI_MAX);
     assay::print_time("force with sums", own.force_with_sums, MPI_SUM);
     assay::print_time("neighbour", own.neighbours, MPI_SUM);
     assay::print_time("communication", own.communication, MPI_SUM);
     const assay::Bouts &windows = simulation.windows();
     auto count = static_cast<double>(atoms.total);
-    assay::Windows force_windows = windows.windows(FORCE);
-    force_windows.mean = windows.windows(WHOLE_FORCE).mean;
     const double interrupted = over_ranks(own.interrupted, job.ranks).mean;
     if (job.rank == 0)
         std::printf("Interruptions of the force: %.6f s\n", interrupted);
-    assay::print_windows("force", "atom-steps/s", force_windows, count);
+    assay::print_windows("force", "atom-steps/s", windows.windows(FORCE), count);
+    assay::print_windows("whole force", "atom-steps/s", windows.windows(WHOLE_FORCE), count);
     assay::print_windows("neighbour", "atom-lists/s", windows.windows(NEIGHBOURS), count);
     assay::print_limit("force", "vector", "Gflop/s", windows.of_limit(sums[2]));
 }

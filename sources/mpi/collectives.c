@@ -636,6 +636,12 @@ static void report_limits(void)
     json_number(bench.json, "latency", small.time.best);
     json_integer(bench.json, "size", (long long)largest);
     json_number(bench.json, "bandwidth", bandwidth);
+    json_object(bench.json, "small");
+    sample_json(bench.json, &small);
+    json_end(bench.json);
+    json_object(bench.json, "largest");
+    sample_json(bench.json, &longest);
+    json_end(bench.json);
     json_end(bench.json);
     json_end(bench.json);
 }

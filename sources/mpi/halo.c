@@ -313,6 +313,8 @@ static void end_part(struct sample_mark *part)
     last = now;
 }
 
+static long rows_updated;
+
 /* The loop vectorises; both ends of z stand outside of it. Never inlined: every method has to
  * round alike, in whatever region it updates the row. */
 __attribute__((noinline)) static void update_row(double *restrict out, const double *in,
@@ -331,6 +333,7 @@ __attribute__((noinline)) static void update_row(double *restrict out, const dou
     if (last > 0)
         out[last] = UPDATE(last, in[last - 1], top);
 #undef UPDATE
+    rows_updated++;
 }
 
 /* Rows from_i <= i < to_i, from_j <= j < to_j. */
@@ -555,6 +558,7 @@ static struct {
 static double run_chunk(enum method method)
 {
     start_field(method);
+    rows_updated = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     double outer = MPI_Wtime();
     struct sample_mark start = last = sample_mark();
@@ -574,6 +578,9 @@ static double run_chunk(enum method method)
     by_mpi[method].most += MPI_Wtime() - outer;
     by_mpi[method].steps += steps;
     double seconds = last.seconds - start.seconds;
+    if (rows_updated != steps * mesh.size[X] * mesh.size[Y])
+        bench_abort(EXIT_BROKEN, "%ld rows were updated in %ld %s steps", rows_updated, steps,
+                    result_names[method]);
     if (method != COMPUTE_ONLY)
         check_field(mesh.field[steps % 2], method);
     return seconds;

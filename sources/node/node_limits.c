@@ -6,6 +6,7 @@
 
 #include "abort_job.h"
 #include "arrays.h"
+#include "two_clocks.h"
 #include "vector_kernels.h"
 #include "windows.h"
 
@@ -30,11 +31,17 @@ static double sum_over_ranks(MPI_Comm comm, double own)
     return sum;
 }
 
-/* Floating-point operations per second of this rank's threads, each in a window of its own. */
-static double fma_rate(const struct vector_kernels *kernels)
+/* What this rank's threads did in a second of a window, each by its own time; and all of them together
+ * by a longer one, the system's. */
+struct window {
+    double rate, least;
+};
+
+/* Floating-point operations, each thread in a window of its own. */
+static struct window fma_window(const struct vector_kernels *kernels)
 {
-    double rate = 0;
-#pragma omp parallel reduction(+ : rate)
+    double rate = 0, work = 0, began = two_clocks_system();
+#pragma omp parallel reduction(+ : rate, work)
     {
         const long iterations = 1000;
         double done = 0, seconds;
@@ -43,33 +50,42 @@ static double fma_rate(const struct vector_kernels *kernels)
         do {
             /* The result is 1, which the compiler does not know. */
             done += kernels->fma(iterations);
+            work += (double)iterations * kernels->flops;
             seconds = omp_get_wtime() - start;
         } while (seconds < WINDOW);
         rate += done * kernels->flops / seconds;
     }
-    return rate;
+    return (struct window){ rate, work / (two_clocks_system() - began + omp_get_wtick()) };
 }
 
-double limit_vector(MPI_Comm comm, int windows)
+struct limit limit_vector(MPI_Comm comm, int windows)
 {
     const struct vector_kernels *kernels = vector_kernels();
-    double seconds[MOST_WINDOWS]; /* of an operation */
+    double seconds[MOST_WINDOWS], longer[MOST_WINDOWS]; /* of an operation */
     windows = windows < MOST_WINDOWS ? windows : MOST_WINDOWS;
     for (int i = 0; i < windows; i++) {
         MPI_Barrier(comm);
-        seconds[i] = 1 / fma_rate(kernels);
+        struct window window = fma_window(kernels);
+        seconds[i] = 1 / window.rate;
+        longer[i] = 1 / window.least;
     }
-    return sum_over_ranks(comm, 1 / windows_best(seconds, windows));
+    struct limit limit = { .least = 1 / windows_best(longer, windows) };
+    limit.rate = sum_over_ranks(comm, 1 / windows_best(seconds, windows));
+    /* Not by the function that the rate rests on. */
+    MPI_Allreduce(MPI_IN_PLACE, &limit.least, 1, MPI_DOUBLE, MPI_SUM, comm);
+    return limit;
 }
 
-/* Elements per second of this rank's threads. Each goes on for a window of time, and not for a
+/* Elements, and bytes by the longer time. Each thread goes on for a window of time, and not for a
  * number of elements: where memory is shared, a rank or thread that is done would leave its share
  * to the others, and the sum of all would be more than there is. Each begins where it had ended
  * before (`positions`), or what the caches hold of its part would be met again. */
-static double triad_rate(const struct arrays *arrays, vector_operate *triad, size_t *positions)
+static struct window triad_window(const struct arrays *arrays, vector_operate *triad,
+                                  size_t *positions)
 {
-    double rate = 0;
-#pragma omp parallel reduction(+ : rate)
+    const size_t element = sizeof *arrays->a + sizeof *arrays->b + sizeof *arrays->c;
+    double rate = 0, bytes = 0, began = two_clocks_system();
+#pragma omp parallel reduction(+ : rate, bytes)
     {
         struct arrays_part part = arrays_own_part(arrays);
         size_t chunk = part.count < CHUNK ? part.count : CHUNK;
@@ -89,8 +105,9 @@ static double triad_rate(const struct arrays *arrays, vector_operate *triad, siz
         } while (seconds < WINDOW);
         positions[omp_get_thread_num()] = position;
         rate += (double)done / seconds;
+        bytes += (double)(done * element);
     }
-    return rate;
+    return (struct window){ rate, bytes / (two_clocks_system() - began + omp_get_wtick()) };
 }
 
 double limit_triad_bytes(double working_set)
@@ -121,21 +138,27 @@ struct triad_limit *limit_triad_make(MPI_Comm comm, double bytes_on_this_rank)
     return limit;
 }
 
-double limit_triad(struct triad_limit *limit, int windows)
+struct limit limit_triad(struct triad_limit *limit, int windows)
 {
     const struct vector_kernels *kernels = vector_kernels();
     vector_operate *normal = kernels->normal[VECTOR_TRIAD];
     vector_operate *streaming = kernels->streaming[VECTOR_TRIAD];
-    double seconds[MOST_WINDOWS]; /* of an element */
+    double seconds[MOST_WINDOWS], longer[MOST_WINDOWS]; /* of an element, and of a byte */
+    double least[MOST_WINDOWS];
     windows = windows < MOST_WINDOWS ? windows : MOST_WINDOWS;
     for (int i = 0; i < windows; i++) {
         /* Both kinds in turn: which is faster depends on the size. All ranks have both or one, as
          * the kinds of stores belong to the architecture. */
         vector_operate *triad = streaming && i % 2 ? streaming : normal;
-        double own = triad_rate(&limit->arrays, triad, limit->positions);
-        seconds[i] = 1 / sum_over_ranks(limit->comm, own);
+        struct window own = triad_window(&limit->arrays, triad, limit->positions);
+        seconds[i] = 1 / sum_over_ranks(limit->comm, own.rate);
+        least[i] = own.least;
     }
-    return TRIAD_BYTES / windows_best(seconds, windows);
+    MPI_Allreduce(MPI_IN_PLACE, least, windows, MPI_DOUBLE, MPI_SUM, limit->comm);
+    for (int i = 0; i < windows; i++)
+        longer[i] = 1 / least[i];
+    return (struct limit){ .rate = TRIAD_BYTES / windows_best(seconds, windows),
+                           .least = 1 / windows_best(longer, windows) };
 }
 
 void limit_triad_free(struct triad_limit *limit)

@@ -8,6 +8,7 @@ from assay.programs import minighost, minimd
 from assay.programs.application import (
     WrongAnswerError,
     check_in_caches,
+    check_limit,
     check_times,
     check_windows,
     steady_windows,
@@ -137,7 +138,6 @@ IN_CACHES = (
     [
         ((64, 4.0, 0.8, 0.075, 0.075), 'does 0.002, which is 0.00128'),
         ((256, 10.24, 0.8, 0.075, 0.075), 'ran 15360 times, its windows 30720'),
-        ((128, 5.12, 0.9, 0.075, 0.075), 'by their mean, and 0.075 s in all'),
         ((128, 5.12, 0.88, 0.0681818, 0.0681818), "0.0749 to 0.0751 s by the system's clock"),
         ((128, 5.12, 0.8, 0.075, 0.0751), '0.075 s, and 0.0751 s as well'),
     ],
@@ -147,6 +147,40 @@ def test_kernels_in_caches_of_another_work_or_time(printed, sentence):
     check_in_caches(IN_CACHES.format(128, 5.12, 0.8, 0.075, 0.075), works)
     with pytest.raises(WrongAnswerError, match=sentence):
         check_in_caches(IN_CACHES.format(*printed), works)
+
+
+@pytest.mark.parametrize(('share', 'fresh'), [(0.9, 1), (0.8, 0.5)])
+def test_windows_whose_mean_is_of_others(share, fresh):
+    line = (
+        'Windows of stencil: 18; best 4 GB/s of 0.5 s; whole of best {}; all 12.25 s, fresh {} s; '
+        '1 shorter, 1 equal\n'
+    )
+    assert window_figures(line.format(0.8, 1), 'stencil')
+    with pytest.raises(WrongAnswerError, match=r'by their mean, and 12\.25 s in all'):
+        window_figures(line.format(share, fresh), 'stencil')
+
+
+BOUTS = (
+    'Windows of stencil: 8; best 4 GB/s of 0.5 s; whole of best 0.8\n'
+    'Limit of stencil: triad 10 GB/s; achieved {} GB/s; fraction {}\n'
+    'Bouts of stencil: 5 in {}, 4.8 in 4, 0 in 0; between {} 8 8 9; no less than 9.9 7.9 7.9 8.9\n'
+)
+
+
+@pytest.mark.parametrize(
+    ('printed', 'sentence'),
+    [
+        ((5, 0.6, 4, 10), 'but the achieved is 4 by the rest'),
+        ((4, 0.7, 4, 10), r'but the fraction is 0\.6 by the rest'),
+        ((4, 0.6, 4, 9.95), r'but the limit is 9\.95 by the rest'),
+        ((4, 0.6, 5, 10), 'the bouts of stencil do not have its 8 windows'),
+        ((4, 0.6, 4, 5), 'a limit of stencil is less than what was done'),
+    ],
+)
+def test_limits_and_fractions_of_others(printed, sentence):
+    check_limit(BOUTS.format(4, 0.6, 4, 10), 'stencil', 2.0)
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check_limit(BOUTS.format(*printed), 'stencil', 2.0)
 
 
 def test_windows_that_begin_no_bout():

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assay.programs.application import WrongAnswerError, is_of_both_clocks
+from assay.programs.application import CLOCK_RATE, WrongAnswerError, is_of_both_clocks
 
 # Bytes of an element, as STREAM counts them.
 STREAM_BYTES = {'copy': 16, 'scale': 16, 'add': 24, 'triad': 24}
@@ -64,6 +64,11 @@ def check_pt2pt(report: Mapping[str, Any]) -> None:
         _check_sampled(what, result, parts)
         expected = _MESSAGES[pattern] * size / result['time']['best']
         _equal(f'bandwidth of {what}', result['bandwidth'], expected)
+    limits = report.get('limits', {})
+    for one in limits.get('measured', [{}])[0]:
+        name, _, figure = one.partition('_')
+        median = statistics.median(measured[one] for measured in limits['measured'])
+        _equal(f'{figure} of {name}', limits[name][figure], median)
 
 
 def check_ring(report: Mapping[str, Any]) -> None:
@@ -125,6 +130,14 @@ def check_collectives(report: Mapping[str, Any]) -> None:
     """
     for result in report['results']:
         _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
+    limit = report.get('limits', {}).get('ping_pong', {})
+    if 'small' in limit:  # collectives wrote none before
+        small, largest = limit['small'], limit['largest']
+        for what, sampled in (('8', small), (str(limit['size']), largest)):
+            _check_sampled(f'ping-pong of {what} bytes', sampled, 2)
+        _equal('latency of a ping-pong', limit['latency'], small['time']['best'])
+        expected = limit['size'] / largest['time']['best']
+        _equal('bandwidth of a ping-pong', limit['bandwidth'], expected)
     for one in report.get('guidelines', ()):
         what = f'{one["op"]} of {one["size"]} bytes and others that do the same'
         _check_sampled_clocks(what, one['clocks'], 1)
@@ -396,6 +409,9 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
         _equal('rate of the fastest rank', of['max'], max(ranks))
     if 'limits' in result:  # dgemm wrote one alone before
         _equal('limit of dgemm', result['limit'], statistics.median(result['limits']))
+    for limit, least in zip(result.get('limits', ()), result.get('least_limits', ()), strict=False):
+        if not limit >= least * (1 - CLOCK_RATE):
+            raise WrongAnswerError(f'a limit of dgemm is {limit:g}, but {least:g} was done')
     if 'last' in result:  # dgemm wrote none before
         last = 1 - result['products'] * _last_of_product(order)
         _equal('last element of the product', result['last'], last)

@@ -14,6 +14,8 @@ from assay.programs.application import (
     Application,
     Problem,
     WrongAnswerError,
+    check_limit,
+    check_times,
     is_of_both_clocks,
     is_ours,
     limit_figures,
@@ -92,6 +94,10 @@ _FINGERPRINT = re.compile(r'^Fingerprint: (?P<entries>.+)$', re.MULTILINE)
 _CLOCK = re.compile(
     r"^Clock(?: of (?P<phase>[a-z ]+))?: (?P<seconds>\S+) s; system's (?P<least>\S+) to "
     r'(?P<most>\S+) s$',
+    re.MULTILINE,
+)
+_WORK_OF = re.compile(
+    r'^Work of (?P<kernel>[a-z]+): (?P<operations>\S+) operations in (?P<seconds>\S+) s$',
     re.MULTILINE,
 )
 _PARTS = re.compile(r'^Phases: (?P<seconds>\S+) s$', re.MULTILINE)
@@ -189,6 +195,8 @@ class Hpl(Application):
         if ours:
             _check_fingerprints(output, problem)
             _check_clocks(output, runs)
+            _check_work(output, problem)
+            check_limit(output, 'HPL', 1e-9, 'factorisation')
 
         rates = [_positive(run['gflops'], 'rate') for run in runs]
         fastest = rates.index(max(rates))
@@ -322,6 +330,22 @@ def _check_clocks(output: str, runs: list[re.Match[str]]) -> None:
         # Five digits are printed.
         if not abs(_positive(run['gflops'], 'rate') - rate) <= 1e-4 * rate + 1e-9 / whole:
             raise WrongAnswerError(f'HPL printed {run["gflops"]} Gflop/s, which was {rate:g}')
+
+
+def _check_work(output: str, problem: Problem) -> None:
+    """That windows are those of the steps of the first half, with their operations and times."""
+    n, nb, runs = (problem.facts[key] for key in ('n', 'nb', 'runs'))
+    steps = [first for first in range(0, n, nb) if first == 0 or first + nb <= n // 2]
+    rests = [n - first - nb for first in steps]
+    expected = {
+        'factorisation': sum(2 / 3 * ((rest + nb) ** 3 - rest**3) for rest in rests),
+        'update': sum(2 * nb * rest**2 + nb**2 * rest for rest in rests),
+    }
+    for found in _WORK_OF.finditer(output):  # HPL printed none before
+        kernel = found['kernel']
+        operations = _number(found['operations'], 'operations')
+        _compare({kernel: operations}, {kernel: runs * expected[kernel]}, 1e-9)
+        check_times(output, {f'windows of {kernel}': _number(found['seconds'], 'time')})
 
 
 def _confirmed(what: str, clock: re.Match[str]) -> float:

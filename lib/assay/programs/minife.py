@@ -18,6 +18,7 @@ from assay.programs.application import (
     Problem,
     WrongAnswerError,
     check_in_caches,
+    check_limit,
     check_times,
     check_windows,
     is_ours,
@@ -54,6 +55,7 @@ _FINGERPRINT = re.compile(
     re.MULTILINE,
 )
 _OVERLAP_SAID = re.compile(r'^Overlap of directions: (\S+)$', re.MULTILINE)
+_LAST = re.compile(r'^Last residual: (\S+)$', re.MULTILINE)
 _FIRST = re.compile(r'^First residuals: (.+)$', re.MULTILINE)
 
 _INITIAL = re.compile(r'Initial Residual = (\S+)')
@@ -264,6 +266,9 @@ def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem)
         raise WrongAnswerError('miniFE printed no fingerprint') from None
     n = problem.facts['elements'][0]
     _hold('number of iterations', _number(report, 'CG solve', 'Iterations'), steps_made, 0)
+    final = _number(report, 'CG solve', 'Final Resid Norm')
+    if final and (last := _LAST.search(output)):  # miniFE printed none before
+        _hold('Final Resid Norm', final, float(last[1]), SIX_DIGITS)
     _hold('b.b', b_b, heat.residuals(n, 0)[0] ** 2, _OF_SUMS)
     # By how much the error's energy fell, 2 b x - x A x: each step adds its part, and that needs no
     # orthogonality to the steps long before, which rounding takes.
@@ -324,6 +329,20 @@ def _check_windows(output: str, report: Mapping[str, Any], ranks: int) -> None:
         seconds = _number(report, *_TIMES[name])
         least = 0 if solved else seconds - time_of(output, f'first {name}')
         check_windows(output, name, count, 1e-9 * work, least, ranks * seconds)
+    check_limit(output, 'MATVEC', 1e-9 * _traffic(report, ranks))
+    if 'iterations' in times:  # miniFE printed none before
+        whole, work = times['iterations'], sum(_operations_of_iteration(report).values())
+        check_windows(output, 'CG', count, 1e-9 * work, whole, ranks * whole)
+        check_times(output, {'iterations': whole})
+
+
+def _traffic(report: Mapping[str, Any], ranks: int) -> float:
+    """Bytes of a product of matrix and vector: both once, and the vector that comes out of it."""
+    rows = _number(report, 'Matrix attributes', 'Global Nrows')
+    nonzeros = _number(report, 'Matrix attributes', 'Global NNZ')
+    # Of a place that is sent its number is kept, and its value is copied.
+    ghosts = _number(report, 'Matrix attributes', 'Pll Memory Overhead (MB)') * 2**20 / 12
+    return 12 * nonzeros + 8 * (rows + ranks) + 8 * (2 * rows + ghosts)
 
 
 def _work_in_caches(ranks: int, threads: int) -> dict[str, float]:

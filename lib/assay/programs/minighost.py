@@ -14,6 +14,7 @@ from assay.programs.application import (
     Problem,
     WrongAnswerError,
     check_in_caches,
+    check_limit,
     check_times,
     check_windows,
     is_ours,
@@ -202,6 +203,7 @@ class MiniGhost(Application):
             )
             bytes_of_call = ranks * threads * _POINTS_IN_CACHES * _UPDATE_BYTES
             check_in_caches(output, {'stencil in caches': 1e-9 * bytes_of_call})
+            check_limit(output, 'stencil', 1e-9 * bytes_of_step)
         if not (total > 0 and stencil > 0):
             raise WrongAnswerError('miniGhost printed a time that is not above zero')
         operations = 27 * updates / total * 1e-9

@@ -80,17 +80,17 @@ static double operations(void)
     return 2.0 * (double)n * (double)n * (double)n;
 }
 
-static double limit_median(const double *limits)
+static double limit_median(const struct limit *limits)
 {
     double sorted[LIMITS];
     for (int i = 0; i < LIMITS; i++)
-        sorted[i] = limits[i];
+        sorted[i] = limits[i].rate;
     return stats_of(sorted, LIMITS).median;
 }
 
 /* Rank 0. `rates` are the medians of the ranks, `limits` are of all of them. */
-static void report(const struct run *run, const struct sample_result *result, const double *limits,
-                   const double *rates, double *sorted)
+static void report(const struct run *run, const struct sample_result *result,
+                   const struct limit *limits, const double *rates, double *sorted)
 {
     int slowest = 0, fastest = 0;
     for (int rank = 0; rank < bench.ranks; rank++) {
@@ -118,7 +118,11 @@ static void report(const struct run *run, const struct sample_result *result, co
     json_number(bench.json, "limit", limit);
     json_array(bench.json, "limits");
     for (int i = 0; i < LIMITS; i++)
-        json_number(bench.json, NULL, limits[i]);
+        json_number(bench.json, NULL, limits[i].rate);
+    json_end(bench.json);
+    json_array(bench.json, "least_limits");
+    for (int i = 0; i < LIMITS; i++)
+        json_number(bench.json, NULL, limits[i].least);
     json_end(bench.json);
     json_object(bench.json, "rank_rates");
     json_number(bench.json, "min", rates[slowest]);
@@ -177,7 +181,7 @@ int main(int argc, char **argv)
         printf("\nBLAS: %s\nThreads: %d a rank\n\nGflop/s:\n", blas_name(), omp_get_max_threads());
 
     watch_start();
-    double limits[LIMITS] = { limit_vector(MPI_COMM_WORLD, LIMIT_WINDOWS) };
+    struct limit limits[LIMITS] = { limit_vector(MPI_COMM_WORLD, LIMIT_WINDOWS) };
     json_array(bench.json, "results");
     struct sample *sample = sample_start(plan, SAMPLE_ROUNDS);
     for (int round = 0; round < SAMPLE_ROUNDS; round++) {

@@ -25,11 +25,11 @@ int main(int argc, char **argv)
     int level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
     int windows = argc > 1 ? atoi(argv[1]) : 1;
-    print_same(limit_vector(MPI_COMM_WORLD, windows));
+    print_same(limit_vector(MPI_COMM_WORLD, windows).rate);
     for (int i = 2; i < argc; i++) {
         struct triad_limit *limit = limit_triad_make(MPI_COMM_WORLD, atof(argv[i]));
-        print_same(limit_triad(limit, windows));
-        print_same(limit_triad(limit, windows));
+        print_same(limit_triad(limit, windows).rate);
+        print_same(limit_triad(limit, windows).rate);
         limit_triad_free(limit);
     }
     MPI_Finalize();
