@@ -21,7 +21,7 @@ from assay.files import explained
 from assay.machine.provenance import flag_kind, git, suite_commit
 from assay.machine.slurm import SCHEDULERS
 from assay.mpis import FAMILIES
-from assay.results.diff.causes import Fact
+from assay.results.diff.causes import FOLLOWING, Fact
 from assay.results.figure_series import FigureKey
 from assay.results.provenance import OF_SETTINGS, both_tell
 from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
@@ -40,8 +40,6 @@ _MPI, _MODULE, _FLAG, _SOURCES, _NODES = 4.0, 2.0, 2.0, 2.0, 1.5
 _OF_THE_FABRIC, _OF_ANOTHER, _OF_NOTHING = 3.0, 0.3, 0.1
 _TRANSPORTS = {'UCX_': 'ucx', 'FI_': 'ofi', 'OMPI_MCA_btl_tcp': 'tcp'}
 
-#: Facts that only follow from others.
-_FOLLOW = {'hash', 'by', 'spec'}
 #: Why nothing is tried, by the beginning of a fact's name.
 _NOT_TRIED = {
     f'{OF_SETTINGS}limit of ': 'limits are not switched',
@@ -183,7 +181,7 @@ def strange_facts(
     :returns: by name, what it was after, and what it is.
     """
     (before, _), (after, now) = (both_tell(side.facts, here) for side in (one.before, one.after))
-    follows = {*_FOLLOW, *(name for change in switched for name in _facts_of(change))}
+    follows = {*FOLLOWING, *(name for change in switched for name in _facts_of(change))}
     found = {}
     for name in (after.keys() | now.keys()) - follows:
         known = [side.get(name) or '-' for side in (before, after)]
@@ -216,7 +214,7 @@ def factors_of(
     switched: list[Factor] = []
     untried: list[Untried] = []
     for name, those in sorted(by_name.items()):
-        if name in _FOLLOW and len(by_name) > 1:
+        if name in FOLLOWING and len(by_name) > 1:
             continue
         if len({(one.before, one.after) for one in those}) > 1 or any(
             ' / ' in text for one in those for text in (one.before, one.after)
