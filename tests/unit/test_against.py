@@ -301,7 +301,7 @@ def test_a_budget_that_is_spent_ends_it(machine, monkeypatch):
     monkeypatch.setattr(against.time, 'monotonic', lambda: next(clock))
     found = held(machine, after, 120.0)
     assert 0 < found.rounds < FIRST_LOOK
-    assert found.stopped == 'the 2 min for measuring again are over'
+    assert found.stopped == 'the time for measuring again is over'
     machine.rounds = 0
     assert held(machine, after, 4.0).rounds == 0
 

@@ -2,7 +2,8 @@
 
 The old state is gone, so only sessions of the new one can be added: rounds, each of all suspects
 and some controls in turn. The first comparison only chooses the suspects. A case that was measured
-again counts by its rounds alone: it was chosen because its first values looked bad.
+again counts by its rounds alone, once they are as many as its first values, or three: it was chosen
+because its first values looked bad.
 
 **Why the promise holds.** At most 1% of upgrades that change nothing are called worse. Each look
 has a share of that rate, and all shares together are the rate: half for the first comparison, half
@@ -238,7 +239,7 @@ class Against:
             if self.runner.signals:
                 return f'stopped by {self.runner.signals[0].name}', False
             if left < took:
-                return f'the {budget / 60:.3g} min for measuring again are over', False
+                return 'the time for measuring again is over', False
             if problem := self._round(cases, environments, left):
                 return problem, not self.runner.signals
             took = self.took

@@ -29,7 +29,7 @@ from assay.machine.provenance import (
 )
 from assay.machine.slurm import SCHEDULERS
 from assay.mpis import FAMILIES
-from assay.results.diff.causes import Fact
+from assay.results.diff.causes import FOLLOWING, Fact
 from assay.results.figure_series import FigureKey
 from assay.results.provenance import OF_SETTINGS, both_tell
 from assay.running import runs
@@ -52,8 +52,6 @@ _TRANSPORTS = {'UCX_': 'ucx', 'FI_': 'ofi', 'OMPI_MCA_btl_tcp': 'tcp'}
 #: Commits whose sources stay unpacked.
 KEPT = 20
 
-#: Facts that only follow from others.
-_FOLLOW = {'hash', 'by', 'spec'}
 #: Why nothing is tried, by the beginning of a fact's name.
 _NOT_TRIED = {
     f'{OF_SETTINGS}limit of ': 'limits are not switched',
@@ -197,7 +195,7 @@ def strange_facts(
     :returns: by name, what it was after, and what it is.
     """
     (before, _), (after, now) = (both_tell(side.facts, here) for side in (one.before, one.after))
-    follows = {*_FOLLOW, *(name for change in switched for name in _facts_of(change))}
+    follows = {*FOLLOWING, *(name for change in switched for name in _facts_of(change))}
     found = {}
     for name in (after.keys() | now.keys()) - follows:
         known = [side.get(name) or '-' for side in (before, after)]
@@ -230,7 +228,7 @@ def factors_of(
     switched: list[Factor] = []
     untried: list[Untried] = []
     for name, those in sorted(by_name.items()):
-        if name in _FOLLOW and len(by_name) > 1:
+        if name in FOLLOWING and len(by_name) > 1:
             continue
         if len({(one.before, one.after) for one in those}) > 1 or any(
             ' / ' in text for one in those for text in (one.before, one.after)

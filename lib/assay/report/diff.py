@@ -134,7 +134,7 @@ def _at_most(loss: float) -> str:
     """What is known of figures of which it cannot be told whether they are the same."""
     if loss > FAR - 1:
         return 'of half of them it is not known how much worse they may be: run more often'
-    return f'half of them are worse by {percent(loss)} at most (95%)'
+    return f'half of them may have lost up to {percent(loss)} (95%)'
 
 
 def word_counts(found: Difference) -> str:
@@ -159,9 +159,8 @@ def show_against(held: AgainstResult, word: str, everything: bool = False) -> No
     show_all(held.difference, out, everything)
     if held.rounds:
         again = f'measured again: {many(held.rounds, "round")} in {in_minutes(held.seconds)}'
-        print_line(
-            out, f'{again}; of a case that was in them these count, and not its first values'
-        )
+        how = 'a case counts by its rounds alone once they are as many as its first values, or 3'
+        print_line(out, f'{again}; {how}')
     print_line(out, visible(conclusion_against(held, word)))
 
 
@@ -186,7 +185,10 @@ def _what_rounds_decide(held: AgainstResult) -> str:
         return f'{held.stopped}: give it more by --budget' if held.stopped else ''
     seconds = held.seconds / held.rounds
     if not (more := _fewest_runs(held.difference, rounds=True)):
-        return f'{held.stopped}, and no number of rounds would decide it: see --all'
+        return (
+            f'{held.stopped}, and no number of rounds would decide it; where the old state is '
+            'still there, `assay compare-settings` measures both in turn'
+        )
     # Of the runs and all rounds, as --budget has it.
     runs = sum((run.ended - run.begun).total_seconds() for run in held.difference.after)
     enough = math.ceil((runs + (more + 1) * seconds) / 60)

@@ -11,6 +11,9 @@ from assay.results.provenance import both_tell
 from assay.results.statistics.comparison import Word
 from assay.results.time_spent import TimeSpent
 
+#: Names of facts that only follow from others.
+FOLLOWING = frozenset({'hash', 'by', 'spec'})
+
 
 @dataclass(frozen=True, eq=False)
 class Fact:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from assay import AssayError
-from assay.results.diff.causes import Cause, Fact, causes_of, facts_of
+from assay.results.diff.causes import FOLLOWING, Cause, Fact, causes_of, facts_of
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.cores import on_alike_cores
 from assay.results.diff.endings import Failed, Gone, ends_of, fails_at_times, is_lost, unusable
@@ -123,7 +123,7 @@ class Difference:
     :param causes: those of what is worse first.
     :param families: of the figures, what is worse first, and of these what lost most in all.
     :param suspects: what looks worse by more than the margin and is not decided, worst first.
-    :param facts: what else differs, that of most figures first.
+    :param facts: what else differs, that of most figures first, and last what only follows from it.
     :param disturbances: what disturbed jobs whose values do not count, each with how many values.
     :param alike_disturbed: how many values of disturbed jobs count, as others took as much before.
     """
@@ -207,7 +207,7 @@ def difference(
     :param rate: of suites in which nothing changed, at most so many have anything that is called
         worse, and so many anything that is called better.
     :param remeasured: those of the runs after in which a part was measured again: of a case that
-        gave figures in them the other runs after do not count.
+        gave figures in enough of them the other runs after do not count.
     :raises AssayError: if they share a run, are of several systems, have nothing to compare, or the
         margin is none.
     """
@@ -287,7 +287,9 @@ def difference(
         causes=tuple(causes),
         families=findings(families, compared, facts),
         suspects=suspects(families, compared, margin),
-        facts=tuple(sorted(facts, key=lambda fact: (-len(fact.figures), fact.name))),
+        facts=tuple(
+            sorted(facts, key=lambda one: (one.name in FOLLOWING, -len(one.figures), one.name))
+        ),
         disturbances=_disturbances(counting),
         alike_disturbed=_total(_disturbances(latest)) - _total(_disturbances(undisturbed)),
     )

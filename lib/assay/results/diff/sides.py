@@ -27,6 +27,8 @@ CASE = ('system', 'partition', 'environment', 'case')
 JOB = (*CASE, 'run', 'repeat')
 #: Sessions of a side that nobody disturbed: of as many or more the others are left out.
 ENOUGH_CALM = 3
+#: Values of a case that was measured again without which its first values count as well.
+ENOUGH_AGAIN = 3
 #: What others took of the CPUs before and after is as much if it differs by less than this share.
 ALIKE = 0.05
 
@@ -104,16 +106,25 @@ def paired(
 def without_first_values(
     table: pl.DataFrame, again: Sequence[StoredRun], comparable: pl.DataFrame
 ) -> pl.DataFrame:
-    """A table of figures without what was measured again, in what it was before that.
+    """A table of figures without the first values of cases that were measured again.
 
-    A case that was disturbed each time it was measured again keeps its first values.
+    First values stay until there are as many others, or ``ENOUGH_AGAIN``: one value that is as bad
+    as three would leave less doubt than these.
 
-    :param again: the runs in which it was measured again, which are in the table as well.
+    :param again: the runs in which cases were measured again, which are in the table as well.
     :param comparable: the table, with what else keeps jobs from being compared.
     """
     is_again = pl.col('run').cast(pl.String).is_in([run.uuid for run in again])
-    counts = (pl.col('figure') != '-') & pl.col('disturbances').is_null()
-    cases = comparable.filter(is_again & counts).select(CASE).unique()
+    of_cases = (
+        comparable.filter((pl.col('figure') != '-') & pl.col('disturbances').is_null())
+        .group_by(CASE)
+        .agg(
+            pl.col('run').filter(only).n_unique().alias(name)
+            for name, only in (('then', ~is_again), ('now', is_again))
+        )
+    )
+    enough = pl.col('then').clip(1, ENOUGH_AGAIN)
+    cases = of_cases.filter(pl.col('now') >= enough)
     first = table.filter(~is_again).join(cases, on=CASE, how='anti', maintain_order='left')
     return pl.concat([first, table.filter(is_again)])
 
