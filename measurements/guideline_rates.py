@@ -5,11 +5,14 @@ r"""Guidelines of collectives: false alarms where nothing changed, and bad algor
     .venv/bin/python measurements/guideline_rates.py show RUNS.jsonl [MORE.jsonl...]
 
     ./assay cluster up                              # four nodes
-    .venv/bin/python measurements/guideline_rates.py measure RUNS.jsonl --ranks 4 --fabric tcp \
-        --start './assay cluster exec head srun -N 4 --mpi=pmix'
+    ./assay cluster fault delay n1 100              # and so on: links that are slower than the CPUs
+    .venv/bin/python measurements/guideline_rates.py measure RUNS.jsonl --mpi openmpi \
+        --ranks 4 --fabric tcp --where 'four nodes' \
+        --start './assay cluster exec head srun -N 4 -n 4 --mpi=pmix'
 
 `measure` runs `collectives --guidelines`, on one machine over shared memory: in each round the MPI
-as it is, UNCHANGED times, and once with each bad algorithm. It goes on until the time is over.
+as it is, UNCHANGED times, and once with each bad algorithm. It goes on until the time is over, and
+the next one with the same file goes on from there.
 `show` makes the tables. What more than half of the unchanged runs of an MPI violate is its own slow
 choice, and any other violation in them is a false alarm. A bad algorithm is found by a violation of
 its operation that is not the MPI's own.
@@ -26,18 +29,18 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from common import SURROUNDINGS, build, environment
+from common import build, environment
 
-from assay.config.environments import AS_ROOT
+from assay.config.environments import tcp_over
 from assay.machine.mpi import Mpi, find_mpis
 from assay.programs.guidelines import FACTOR, Guideline, guidelines
 
 #: Of the curves, by which an algorithm is known to be bad.
-CURVES = ('--max', '1M', '--budget', '0.004')
+CURVES = ('--budget', '0.004', '--until-all-end')
 UNCHANGED = 3
 #: From which a violation may be told.
 FACTORS = (1.5, 2.0, 3.0)
@@ -78,13 +81,30 @@ INJECTED: dict[str, dict[str, tuple[str, dict[str, str]]]] = {
         'linear allgather': ('allgather', {f'{TUNED}_allgather_algorithm': '1'}),
         'linear gather with synchronisation': ('gather', {f'{TUNED}_gather_algorithm': '3'}),
         'linear barrier': ('barrier', {f'{TUNED}_barrier_algorithm': '1'}),
-        'barrier by a ring twice': ('barrier', {f'{TUNED}_barrier_algorithm': '2'}),
+        'barrier by a ring, twice': ('barrier', {f'{TUNED}_barrier_algorithm': '2'}),
         'basic linear reduce_scatter': (
             'reduce_scatter',
             {f'{TUNED}_reduce_scatter_block_algorithm': '1'},
         ),
     },
     'mpich': {
+        'bcast pipelined in segments of 64 B': (
+            'bcast',
+            {
+                'MPIR_CVAR_BCAST_INTRA_ALGORITHM': 'pipelined_tree',
+                'MPIR_CVAR_BCAST_TREE_TYPE': 'kary',
+                'MPIR_CVAR_BCAST_TREE_KVAL': '1',
+                'MPIR_CVAR_BCAST_TREE_PIPELINE_CHUNK_SIZE': '64',
+            },
+        ),
+        'linear bcast': (
+            'bcast',
+            {
+                'MPIR_CVAR_BCAST_INTRA_ALGORITHM': 'tree',
+                'MPIR_CVAR_BCAST_TREE_TYPE': 'kary',
+                'MPIR_CVAR_BCAST_TREE_KVAL': '1000',
+            },
+        ),
         'bcast by scatter and ring': (
             'bcast',
             {'MPIR_CVAR_BCAST_INTRA_ALGORITHM': 'scatter_ring_allgather'},
@@ -109,25 +129,24 @@ def start_line(mpi: Mpi, ranks: int, asked: argparse.Namespace) -> tuple[list[st
     """What starts the ranks, and its variables."""
     env = environment(mpi, asked.fabric)
     if asked.start:
-        return asked.start.split(), {
-            name: value for name, value in env.items() if SURROUNDINGS.get(name) != value
-        } | dict(AS_ROOT)
+        return asked.start.split(), env | dict(tcp_over('eth0'))
     options, bound = mpi.kind.bind('packed' if ranks == 2 else 'default', ranks, 1)
     crowded = OVERSUBSCRIBED if ranks > len(os.sched_getaffinity(0)) else {}
     line = [str(mpi.launcher), '-n', str(ranks), *' '.join(options).split()]
     return line, {**env, **bound, **crowded}
 
 
-def measure(
-    program: Path, line: list[str], env: Mapping[str, str], more: Mapping[str, str]
-) -> dict[str, object]:
-    """A run: factors of guidelines and best times, by operation."""
+def measure(line: list[str], env: Mapping[str, str], folder: Path) -> dict[str, object]:
+    """A run: factors of guidelines and best times, by operation.
+
+    :param folder: that the nodes share.
+    """
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder, 'report.json')
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        report = Path(own, 'report.json')
         subprocess.run(
-            [*line, program, *CURVES, '--guidelines', '--json', report],
-            env={**env, **more},
+            [*line, *CURVES, '--guidelines', '--json', report],
+            env=dict(env),
             check=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -143,38 +162,51 @@ def measure(
     }
 
 
+def run_next(mpi: Mpi, ranks: int, asked: argparse.Namespace) -> None:
+    """The one of an MPI's runs that was made least often."""
+    about = f'{mpi.kind.name} {mpi.version}, {ranks} ranks, {asked.where}'
+    made = Counter(run['injected'] for run in runs_of([asked.runs]) if run['mpi'] == about)
+    bad = {} if asked.null else INJECTED.get(mpi.family or '', {})
+    name = min(['', *bad], key=lambda one: made[one] / (1 if one else UNCHANGED))
+    line, env = start_line(mpi, ranks, asked)
+    line += [str(asked.programs.resolve() / mpi.name / 'collectives'), '--max', asked.largest]
+    if name:
+        op, variables = bad[name]
+        env |= variables | (DYNAMIC if mpi.family == 'openmpi' else {})
+        line += ['--op', op]
+    try:
+        run = measure(line, env, asked.runs.resolve().parent)
+    except (subprocess.SubprocessError, OSError) as error:
+        print(f'{about}, {name}: {error}', file=sys.stderr)
+        run = {'failed': str(error)}
+    with asked.runs.open('a') as file:
+        kept = {'mpi': about, 'family': mpi.family, 'injected': name, **run}
+        file.write(json.dumps(kept) + '\n')
+
+
 def measure_all(asked: argparse.Namespace) -> None:
     ends = time.monotonic() + asked.seconds
     mpis = [one for one in find_mpis() if one.name in asked.mpi.split(',')]
     if not mpis:
         sys.exit(f'no such MPI: {asked.mpi}; `./assay run -l` names those that there are')
-    programs = {mpi.name: asked.programs / mpi.name for mpi in mpis}
     for mpi in mpis:
-        if not (programs[mpi.name] / 'collectives').exists():
-            build(mpi, programs[mpi.name], target='collectives')
-    while time.monotonic() < ends:
+        if not (asked.programs / mpi.name / 'collectives').exists():
+            build(mpi, asked.programs / mpi.name, target='collectives')
+    while True:
         for ranks in map(int, asked.ranks.split(',')):
             for mpi in mpis:
-                bad = INJECTED.get(mpi.family or '', {}) if not asked.null else {}
-                forced = DYNAMIC if mpi.family == 'openmpi' else {}
-                runs = [(name, {**forced, **env}) for name, (_, env) in bad.items()]
-                every = max(1, len(runs) // UNCHANGED)
-                for at in range(UNCHANGED):
-                    runs.insert(at * (every + 1), ('', {}))
-                for name, env in runs:
-                    if time.monotonic() > ends:
-                        return
-                    try:
-                        line, own = start_line(mpi, ranks, asked)
-                        run = measure(programs[mpi.name] / 'collectives', line, own, env)
-                    except (subprocess.SubprocessError, OSError) as error:
-                        print(f'{mpi.name}, {ranks} ranks, {name}: {error}', file=sys.stderr)
-                        continue
-                    where = f'{ranks} nodes' if asked.start else f'{ranks} ranks'
-                    about = f'{mpi.kind.name} {mpi.version}, {where}'
-                    kept = {'mpi': about, 'family': mpi.family, 'injected': name, **run}
-                    with asked.runs.open('a') as file:
-                        file.write(json.dumps(kept) + '\n')
+                if time.monotonic() > ends:
+                    return
+                run_next(mpi, ranks, asked)
+
+
+def runs_of(files: Iterable[Path]) -> list[dict[str, Any]]:
+    return [
+        json.loads(line)
+        for file in files
+        if file.exists()
+        for line in file.read_text().splitlines()
+    ]
 
 
 def violated(run: Mapping[str, Any], factor: float) -> set[tuple[str, str]]:
@@ -215,10 +247,10 @@ def rows(runs: list[dict[str, Any]], own: Mapping[float, set[tuple[str, str]]]) 
 
 
 def show(files: list[Path]) -> None:
-    runs = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     by_mpi = defaultdict(list)
-    for run in runs:
-        by_mpi[run['mpi']].append(run)
+    for run in runs_of(files):
+        if 'failed' not in run:
+            by_mpi[run['mpi']].append(run)
     print('| unchanged | runs | ' + ' | '.join(f'alarms at {one}' for one in FACTORS) + ' | s |')
     print('|---|---' + '|---' * len(FACTORS) + '|---|')
     known = {}
@@ -260,7 +292,9 @@ def main() -> None:
     runs.add_argument('runs', type=Path, help='runs are added to it, a line each')
     runs.add_argument('--mpi', default='openmpi,mpich', help='environments, with commas')
     runs.add_argument('--ranks', default='2')
-    runs.add_argument('--start', help='of a rank a node, in place of the launcher of the MPI')
+    runs.add_argument('--start', help='in place of the launcher of the MPI')
+    runs.add_argument('--where', default='one machine', help='in words')
+    runs.add_argument('--largest', default='1M', help='message')
     runs.add_argument('--fabric', default='shm')
     runs.add_argument('--seconds', type=float, default=600)
     runs.add_argument('--null', action='store_true', help='no bad algorithms')

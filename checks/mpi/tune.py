@@ -70,7 +70,7 @@ class Tune(MpiBenchmark):
     def start_all(self):
         self.starts = read_plan(Path(self.plan)) if self.plan else []
         largest = f'--max {largest_block(self.num_tasks)}'
-        self.arguments = [largest, '--ci 0.01', '--budget 0.003', '--algorithms']
+        self.arguments = [largest, '--ci 0.01', '--budget 0.003', '--algorithms', '--until-all-end']
         self.executable_opts = [*self.arguments, '--json', RESULT]
         self.executable = self.build.product(self.program)
         own = shlex.quote(self.executable)

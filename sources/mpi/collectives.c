@@ -68,6 +68,7 @@ static const struct bench_about about = {
 static unsigned chosen_ops = (1u << USUAL_OPS) - 1, chosen_hows = 1u << BLOCKING;
 static size_t smallest = 8, largest = (size_t)1 << 20;
 static bool with_limits = false, with_guidelines = false, with_algorithms = false;
+static bool until_all_end = false;
 static struct sample_plan plan = SAMPLE_DEFAULTS;
 static struct option_numbers focus;
 
@@ -91,6 +92,9 @@ static const struct option_spec options[] = {
       .help = "measure whether operations take longer than others that do the same" },
     { .name = "algorithms", .kind = OPTION_FLAG, .value = &with_algorithms,
       .help = "write the MPI's control variables of algorithms into the JSON report" },
+    { .name = "until-all-end", .kind = OPTION_FLAG, .value = &until_all_end,
+      .help = "time operations with a root, and scans, with a barrier of messages behind each: "
+              "without one, ranks that enter late find all there and take no time" },
     { .name = NULL },
 };
 /* clang-format on */
@@ -464,6 +468,8 @@ static double calls_after_barriers(struct point *point, long iterations)
         MPI_Barrier(MPI_COMM_WORLD);
         struct sample_mark start = sample_mark();
         call(point);
+        if (until_all_end)
+            guidelines_barrier();
         sample_parts_add(&calls, start);
     }
     return sample_parts_end(&calls);

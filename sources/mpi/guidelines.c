@@ -6,7 +6,12 @@
  * meets them alike, and the ratio of a turn is of neighbours in time. A barrier precedes each
  * call, and before it each rank writes anew what it will send, as an application does: a buffer
  * that nobody changes stays in the cache of the rank that reads it, and what is only read
- * then looks cheaper than it is. Each call has other values, so an old result is a wrong one. */
+ * then looks cheaper than it is. Each call has other values, so an old result is a wrong one.
+ *
+ * Ranks leave the barrier as much as a message apart. Where none can end before all have begun, the
+ * slowest rank is the one that began first, and the time is right. In an operation with a root
+ * others may find all there already, and take no time: so another barrier, of messages, is within
+ * the time of each way. */
 #include "guidelines.h"
 
 #include <math.h>
@@ -28,9 +33,10 @@ enum { GROWTH = 8 };
 enum { TURNS = 3 };
 static const double MOST_SECONDS = 4e-3;
 
-/* Of all visits of a round, which begins with the smallest messages. Where ranks wait for a core, or
- * the network is slow, it leaves the largest out. */
-static const double MOST_OF_ROUND = 0.5;
+/* Of all visits of a round. It goes to sizes that are far apart first, as most slow algorithms are
+ * slow at several; where ranks wait for a core, or the network is slow, others are left out. */
+static const double MOST_OF_ROUND = 1;
+enum { PASSES = 4 };
 
 /* Timed seconds of a turn: enough calls for the clock. */
 static const double TURN_SECONDS = 100e-6;
@@ -199,6 +205,11 @@ static void barrier_by_messages(const double *send, double *receive, int n)
     for (int far = 1; far < bench.ranks; far *= 2)
         MPI_Sendrecv(NULL, 0, MPI_BYTE, (bench.rank + far) % bench.ranks, TAG, NULL, 0, MPI_BYTE,
                      (bench.rank + bench.ranks - far) % bench.ranks, TAG, world, MPI_STATUS_IGNORE);
+}
+
+void guidelines_barrier(void)
+{
+    barrier_by_messages(NULL, NULL, 0);
 }
 
 /* A binomial tree: the lowest bit of a rank is its distance to who sends to it. */
@@ -455,6 +466,7 @@ static void check_part(const struct operation *operation, const struct way *way,
 struct point {
     const struct operation *operation;
     int n;
+    int pass; /* of a round, in which it is visited */
     int ways; /* of the operation that there are at this size */
     int iterations;
     double (*least)[SAMPLE_MOST_THINGS];
@@ -478,6 +490,8 @@ static double time_of_call(const struct operation *operation, const struct way *
     struct sample_mark start = sample_mark();
     for (int part = 0; part < way->parts; part++)
         way->run(to_send + (size_t)part * sent, to_receive + (size_t)part * received, of_part);
+    if (operation->from_root || operation->to_root)
+        guidelines_barrier();
     sample_operation();
     sample_parts_add(timed, start);
     if (is_checked)
@@ -511,24 +525,35 @@ static double take_turn(struct point *point, int first, int iterations, double b
     return since;
 }
 
+static void keep_least(const struct point *point, int round, const double *slowest)
+{
+    double *least = point->least[round];
+    for (int way = 1; way < point->ways; way++) {
+        double ratio = slowest[0] / slowest[way];
+        least[way] = least[way] > 0 ? fmin(least[way], ratio) : ratio;
+    }
+}
+
 /* Returns the seconds of the visit, on all ranks alike. */
 static double visit(struct point *point, int round)
 {
-    double slowest[SAMPLE_MOST_THINGS], whole = 0, since = 0, *least = point->least[round];
+    double slowest[SAMPLE_MOST_THINGS], whole = 0, since = 0;
     double began = clock_seconds();
+    int turn = 0;
     if (!point->iterations) {
         take_turn(point, 0, 1, began, slowest); /* finds its connections */
         since = take_turn(point, 0, 1, began, slowest);
         for (int way = 0; way < point->ways; way++)
             whole += slowest[way];
         point->iterations = (int)fmax(1, fmin(MOST_ITERATIONS, TURN_SECONDS / whole));
-    }
-    for (int turn = 0; turn == 0 || (turn < TURNS && since < MOST_SECONDS); turn++) {
-        since = take_turn(point, (round + turn) % point->ways, point->iterations, began, slowest);
-        for (int way = 1; way < point->ways; way++) {
-            double ratio = slowest[0] / slowest[way];
-            least[way] = turn == 0 ? ratio : fmin(least[way], ratio);
+        if (point->iterations == 1) {
+            keep_least(point, round, slowest);
+            turn++;
         }
+    }
+    for (; turn == 0 || (turn < TURNS && since < MOST_SECONDS); turn++) {
+        since = take_turn(point, (round + turn) % point->ways, point->iterations, began, slowest);
+        keep_least(point, round, slowest);
     }
     return since;
 }
@@ -546,14 +571,14 @@ size_t guidelines_bytes(size_t largest)
     return 3 * buffer_bytes(largest);
 }
 
-static void add_point(const struct operation *operation, int n)
+static void add_point(const struct operation *operation, int n, int pass)
 {
     int ways = 0;
     while (ways < SAMPLE_MOST_THINGS && operation->ways[ways].words &&
            operation->ways[ways].parts <= n)
         ways++;
     struct point *point = &points[point_count++];
-    *point = (struct point){ .operation = operation, .n = n, .ways = ways };
+    *point = (struct point){ .operation = operation, .n = n, .pass = pass, .ways = ways };
     point->least = memory_allocate((size_t)round_count * sizeof *point->least);
 }
 
@@ -568,22 +593,25 @@ void guidelines_start(size_t largest, int rounds)
     for (size_t size = sizeof(double); size <= largest; size *= GROWTH)
         sizes++;
     points = memory_allocate(OPERATIONS * sizes * sizeof *points);
-    for (size_t n = 1; n * sizeof(double) <= largest; n *= GROWTH)
+    int pass = 0;
+    for (size_t n = 1; n * sizeof(double) <= largest; n *= GROWTH, pass = (pass + 1) % PASSES)
         for (int i = 0; i < OPERATIONS; i++) {
             const struct operation *operation = &operations[i];
             bool has_blocks = operation->sent == ONE_EACH || operation->received == ONE_EACH;
             size_t blocks = has_blocks ? (size_t)bench.ranks : 1;
             bool is_new = n == 1 || operation->sent != NONE;
             if (is_new && n * blocks * sizeof(double) <= largest)
-                add_point(operation, (int)n);
+                add_point(operation, (int)n, pass);
         }
 }
 
 void guidelines_round(int round)
 {
     double spent = 0;
-    for (int i = 0; i < point_count && spent < MOST_OF_ROUND; i++)
-        spent += visit(&points[i], round);
+    for (int pass = 0; pass < PASSES; pass++)
+        for (int i = 0; i < point_count && spent < MOST_OF_ROUND; i++)
+            if (points[i].pass == pass)
+                spent += visit(&points[i], round);
 }
 
 static void report(const struct point *point, int way)

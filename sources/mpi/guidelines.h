@@ -11,6 +11,9 @@ size_t guidelines_bytes(size_t largest);
 void guidelines_start(size_t largest, int rounds);
 void guidelines_round(int round);
 
+/* Of messages alone, whatever algorithm the MPI has for its own. */
+void guidelines_barrier(void);
+
 /* Into the JSON report; and a table of those that took longer in each round. */
 void guidelines_end(void);
 

@@ -141,6 +141,18 @@ def test_guidelines(run, ranks):
 
 
 @on_one_mpi
+def test_a_rank_that_leaves_the_barrier_late_does_not_hide_the_time_of_others(run, fault):
+    """It would find the root's message there, and the root would not wait for it."""
+    arguments = ['--op', 'bcast', '--max', '16', '--budget', '0.002']
+    arguments += ['--until-all-end', '--guidelines']
+    done = run('collectives', *arguments, preload=fault('slow_barrier'), env={'LATE_RANK': '1'})
+    assert done.code == 0, done.err
+    assert done.report['results'][0]['time']['best'] >= 4e-3
+    own = {one['op']: one['clocks']['own'] for one in done.report['guidelines']}
+    assert own['bcast'] >= 4e-3 and own['scatter'] >= 4e-3
+
+
+@on_one_mpi
 def test_a_wrong_result_on_the_way_is_found(run, fault):
     done = run('collectives', *GUIDELINES, '--max', '64', preload=fault('flip_result'))
     assert done.code != 0
