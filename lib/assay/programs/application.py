@@ -207,9 +207,7 @@ def check_limit(output: str, kernel: str, work: float, windows: str = '') -> Non
     """
     of_kernel = [m for m in _BOUTS.finditer(output) if m['kernel'] == kernel]
     limit = next((m for m in _LIMIT.finditer(output) if m['kernel'] == kernel), None)
-    window = next(
-        (m for m in _WINDOWS.finditer(output) if m['kernel'] == (windows or kernel)), None
-    )
+    window = _windows(output).get(windows or kernel)
     if not (of_kernel and limit and window):  # as programs printed them before
         return
     bouts = [(float(rate), int(count)) for rate, count in _BOUT.findall(of_kernel[0]['bouts'])]

@@ -413,8 +413,8 @@ def _check_windows(output: str, problem: Problem, ranks: int) -> None:
         check_windows(
             output, kernel, count, problem.facts['atoms'], mean - without[kernel], ranks * mean
         )
-    if 'force of the slowest' in times:  # miniMD printed none before
-        count, mean = steady_windows(steps, timed['force']), times['force']
+    if 'Time of the force of the slowest:' in output:  # miniMD printed none before
+        count, mean = steady_windows(steps, timed['force']), time_of(output, 'force')
         check_windows(output, 'whole force', count, problem.facts['atoms'], mean, ranks * mean)
 
 
