@@ -1185,8 +1185,18 @@ def test_the_witness_comes_with_the_benchmarks(tmp_path, name):
         if name == 'HPL':
             check.build = SimpleNamespace(product='/hpl/{}'.format)
         check.setup(partition, environ)
-        check.preload_witness()
-    assert check.env_vars['LD_PRELOAD'] == '/benchmarks/libassay_witness.so'
+        found = []
+        for where, tool in (
+            (None, ''),
+            (environ._env_vars, '/system.so'),
+            (check.env_vars, '/mine.so'),
+        ):
+            if where is not None:
+                where['LD_PRELOAD'] = tool
+            check.preload_witness()
+            found.append(check.env_vars.pop('LD_PRELOAD'))
+    own = '/benchmarks/libassay_witness.so'
+    assert found == [own, f'/system.so:{own}', f'/mine.so:{own}']
 
 
 RING = ('mpi/ring', 'Ring', 'openmpi'), {}

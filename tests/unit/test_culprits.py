@@ -670,7 +670,10 @@ def test_the_variable_that_did_it_is_found(machine, capsys):
     show_culprits(found)
     text = capsys.readouterr().out
     assert text.startswith('FOUND: OMPI_MCA_c: - -> new did it, probability ')
-    assert "to reproduce: env -u OMPI_MCA_c ./assay run --system toy:node -n '^Ring" in text
+    assert (
+        "to reproduce, without it: env -u OMPI_MCA_c ./assay run --system toy:node -n '^Ring"
+        in text
+    )
     assert """-S 'env_vars={"OMPI_MCA_c": "new"}'""" in text
     assert 'to live without it: unset OMPI_MCA_c' in text
     told = json.loads(culprits_json(found))
@@ -703,8 +706,11 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
     assert all(machine.had[run].keys() == {'kernel'} for run in own)
     show_culprits(found)
     text = capsys.readouterr().out
-    assert f'commits: FOUND: commit {repository[4][:12]} (change 4): ' in text
-    assert f'to reproduce: env ASSAY_OTHER_SOURCES={commit.needs[1]["sources"]} ./assay run' in text
+    assert text.startswith(f'FOUND: commit {repository[4][:12]} (change 4): ')
+    assert (
+        f'to reproduce, with it: env ASSAY_OTHER_SOURCES={commit.needs[1]["sources"]} ./assay run'
+        in text
+    )
     told = json.loads(culprits_json(found))
     assert told['commits']['changes'][0]['after'] == repository[4][:12]
     changed = replace(sources, before=f'{repository[0]}-dirty')

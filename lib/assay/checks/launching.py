@@ -193,8 +193,11 @@ class IsStarted(RegressionTestPlugin):
 
     @run_before('run')
     def preload_witness(self) -> None:
-        # A library that the user preloads comes first: a tool of MPI calls then sees them.
-        libraries = [self.env_vars.get('LD_PRELOAD'), self.witness_library]
+        # What the user or the system's file preloads comes first: a tool of MPI calls then
+        # sees them.
+        places = self.current_partition.local_env, self.current_environ, self
+        asked = [one.env_vars['LD_PRELOAD'] for one in places if 'LD_PRELOAD' in one.env_vars]
+        libraries = [*asked[-1:], self.witness_library]
         self.env_vars['LD_PRELOAD'] = ':'.join(filter(None, libraries))
         self.env_vars['ASSAY_WITNESS'] = self.witness_sections
         self.env_vars['ASSAY_WITNESS_REPORT'] = WITNESS

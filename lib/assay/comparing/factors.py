@@ -183,7 +183,7 @@ def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | 
         kind = one.name.removeprefix(_FLAG_NAME)
         found = write_flags(_by_kind(facts['flags']).get(kind, {})) or '-'
         # A flag that is not to be there is undone by another.
-        own = {**_by_kind(wanted).get(kind, {}), **_by_kind(one.needs[is_made][FLAGS])[kind]}
+        own = {**_by_kind(wanted).get(kind, {}), **_by_kind(one.needs[is_made][FLAGS] or '')[kind]}
         return None if found in (wanted, write_flags(own)) else found
     return None
 

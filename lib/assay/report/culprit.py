@@ -23,9 +23,13 @@ MOST, LEAST = 8, 0.01
 def show_culprits(found: Culprits) -> None:
     """The answer first; then the evidence, what was not tried, and what to do."""
     out = console()
-    print_line(out, visible(culprit_conclusion(found)))
-    if commits := found.commits:
-        print_line(out, visible(f'commits: {culprit_conclusion(commits)}'))
+    commits = found.commits
+    # Which commit says more than that it was one.
+    named = commits if commits and commits.is_sure and commits.changes else found
+    print_line(out, visible(culprit_conclusion(named)))
+    if commits:
+        other, whose = (found, 'changes') if named is commits else (commits, 'commits')
+        print_line(out, visible(f'{whose}: {culprit_conclusion(other)}'))
         print_line(out, f'commits: {many(len(commits.pairs), "pair")}, {_tells(commits)}')
     elif found.no_commits:
         print_line(out, visible(f'no commit is searched: {found.no_commits}'))
@@ -47,10 +51,9 @@ def show_culprits(found: Culprits) -> None:
     if asked.left:
         more = many(asked.left, 'more figure')
         print_line(out, f'{more} got worse: -n and --figure choose which are explained')
-    named = commits if commits and commits.is_sure and commits.changes else found
     if named.changes and named.is_sure:
-        for command in reproducer(named):
-            print_line(out, visible(f'to reproduce: {command}'))
+        for which, command in zip(('without', 'with'), reproducer(named), strict=True):
+            print_line(out, visible(f'to reproduce, {which} it: {command}'))
         for told in remedies(named.changes):
             print_line(out, visible(f'to live without it: {told}'))
     if found.stopped or (commits and commits.stopped):
