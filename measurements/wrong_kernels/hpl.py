@@ -294,8 +294,9 @@ MUTANTS = [
         'hpl',
         'update timed behind itself',
         'hpl/solver.cpp',
-        'assay::Time took;\n',
-        'start = assay::Instant::now();\n        assay::Time took;\n',
+        'assay::Time took;\n        took.add(start, assay::Instant::now());\n        took.sub',
+        'assay::Time took;\n        took.add(assay::Instant::now(), assay::Instant::now());\n'
+        '        took.sub',
     ),
     Mutant(
         'hpl',

@@ -373,8 +373,8 @@ MUTANTS = [
         'minife',
         'scalar product in caches left out',
         'minife/main.cpp',
-        'ignored += own_dot(rows, copies[i].p, copies[i].q);',
-        'ignored += i;',
+        'wrong += own_dot(rows, copies[i].p, copies[i].x) != copies[i].times * square;',
+        'wrong += i < 0;',
     ),
     Mutant(
         'minife',

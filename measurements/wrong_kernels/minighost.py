@@ -240,8 +240,8 @@ MUTANTS = [
     _of(
         'exchange timed in part',
         'exchange.cpp',
-        '~Stopwatch() { place_.add(start_, assay::Instant::now()); }',
-        '~Stopwatch() { place_.add(start_, assay::Instant::now()); place_.seconds *= 0.99; }',
+        'place_.add(start_, assay::Instant::now());\n        assay::require',
+        'place_.add(start_, assay::Instant::now());\n        place_.seconds *= 0.99;\n        assay::require',
     ),
     _of(
         'wait of the fastest rank',

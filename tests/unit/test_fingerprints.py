@@ -161,7 +161,8 @@ def test_windows_whose_mean_is_of_others(share, fresh):
 
 
 BOUTS = (
-    'Windows of stencil: 8; best 4 GB/s of 0.5 s; whole of best 0.8\n'
+    'Windows of stencil: 8; best 4 GB/s of 0.5 s; whole of best 0.8; all 5 s, fresh 0 s; '
+    '0 shorter, 1 equal\n'
     'Limit of stencil: triad 10 GB/s; achieved {} GB/s; fraction {}\n'
     'Bouts of stencil: 5 in {}, 4.8 in 4, 0 in 0; between {} 8 8 9; no less than 9.9 7.9 7.9 8.9\n'
 )
