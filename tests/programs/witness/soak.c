@@ -389,7 +389,7 @@ static void complete(struct dice *dice, int count, MPI_Request requests[])
         break;
     default: /* a look before, and the same request twice */
         for (int i = 0; i < count; i++) {
-            MPI_Request_get_status(requests[i], &done, MPI_STATUS_IGNORE);
+            CALL(Request_get_status, 0, requests[i], &done, MPI_STATUS_IGNORE);
             CALL(Wait, 0, &requests[i], status);
             CALL(Wait, 0, &requests[i], MPI_STATUS_IGNORE);
         }
