@@ -765,7 +765,7 @@ def test_nights(reader):
 
 
 def test_a_campaign(nothing_left):
-    """One in a job and one on a node, of the same check; what is healthy may be disturbed here.
+    """One of a job and one of the partition, of one check; what is healthy may be disturbed here.
 
     Above are a run without a PMI and a job that is not started; test_asking.py has Slurm's reasons.
     """

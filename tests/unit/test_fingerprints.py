@@ -1,6 +1,7 @@
 """What the readers compute of a problem, against what the programs printed of it."""
 
 import math
+import re
 
 import pytest
 
@@ -176,12 +177,23 @@ BOUTS = (
         ((4, 0.6, 4, 9.95), r'but the limit is 9\.95 by the rest'),
         ((4, 0.6, 5, 10), 'the bouts of stencil do not have its 8 windows'),
         ((4, 0.6, 4, 5), 'a limit of stencil is less than what was done'),
+        ((4, 0.6, 4, 'ten'), 'the line of bouts is not whole'),
+        ((4, 0.6, 4, '10 8'), 'the line of bouts is not whole'),
+        ((4, 0.6, 4, 0), 'the line of bouts is not whole'),
     ],
 )
 def test_limits_and_fractions_of_others(printed, sentence):
     check_limit(BOUTS.format(4, 0.6, 4, 10), 'stencil', 2.0)
     with pytest.raises(WrongAnswerError, match=sentence):
         check_limit(BOUTS.format(*printed), 'stencil', 2.0)
+
+
+def test_bouts_or_fresh_windows_that_are_left_out():
+    told = BOUTS.format(4, 0.6, 4, 10)
+    with pytest.raises(WrongAnswerError, match='no bouts of stencil were printed'):
+        check_limit(re.sub('Bouts of .*', '', told), 'stencil', 2.0)
+    with pytest.raises(WrongAnswerError, match='how long fresh windows of stencil took'):
+        window_figures(told.replace(', fresh 0 s', ''), 'stencil')
 
 
 def test_windows_that_begin_no_bout():

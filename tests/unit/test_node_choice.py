@@ -122,6 +122,8 @@ FEATURES = [
         ('g', []),
         ('(gpu)&(big)', ['n1']),
         ('(gpu|big)&gpu', ['n1', 'n2']),
+        ('(gpu)', ['n1', 'n2']),
+        ('(gpu&big)|(big)', ['n1', 'n3']),
     ],
 )
 def test_the_nodes_that_satisfy_a_constraint(monkeypatch, constraint, nodes):
@@ -129,7 +131,9 @@ def test_the_nodes_that_satisfy_a_constraint(monkeypatch, constraint, nodes):
     assert sorted(nodes_with(constraint)) == nodes
 
 
-@pytest.mark.parametrize('constraint', ['gpu*2', '[a|b]', '(a&b)|c', 'a|b&c', 'a&', '!a'])
+@pytest.mark.parametrize(
+    'constraint', ['gpu*2', '[a|b]', '(a)&b|c', 'a|b&c', 'a&', '!a', '(a', 'a)']
+)
 def test_a_constraint_that_only_slurm_understands(constraint):
     with pytest.raises(ConstraintError, match='only Slurm can tell'):
         nodes_with(constraint)

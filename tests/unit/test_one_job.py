@@ -1025,8 +1025,20 @@ def test_a_partition_s_constraint_and_that_of_a_run(idle, monkeypatch):
         assert asked == ['--exclusive', '--nodes=3', f'--constraint={word}']
 
 
+def test_the_nodes_that_a_constraint_leaves_are_told(idle, monkeypatch, capsys):
+    able = [{'NodeName': name, 'AvailableFeatures': 'hdr'} for name in ('n1', 'n7', 'n8', 'n9')]
+    monkeypatch.setattr(slurm, 'records', lambda what: able)
+    allocation.request(site({}), [case(2)], ['constraint=hdr'], None)
+    assert 'Assay: 2 nodes can be used with hdr: n[1,7]' in capsys.readouterr().err
+
+
+def test_an_option_without_its_value(idle):
+    with pytest.raises(AssayError, match=r'options of jobs: .*expected one argument'):
+        allocation.request(site({}), [case(2)], ['constraint'], None)
+
+
 def test_a_constraint_that_only_slurm_understands(idle):
-    with pytest.raises(AssayError, match='only Slurm can tell: give the number as -J nodes=N'):
+    with pytest.raises(AssayError, match=r'only Slurm can tell .*: give the number as -J nodes=N'):
         allocation.request(site({}), [case(2)], ['constraint=[a|b]'], None)
 
 

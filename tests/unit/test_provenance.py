@@ -212,3 +212,11 @@ def test_a_copy_inside_another_repository_has_no_commit(repository, monkeypatch)
     (repository / 'copy').mkdir()
     monkeypatch.setattr(paths, 'ROOT', repository / 'copy')
     assert provenance.suite_commit() == ''
+
+
+@pytest.mark.parametrize(
+    'told', ['C: -O2; C++: -O3 -g', 'C: -O2;C++: -O3 -g', 'C++: -O3 -g; C: -O2']
+)
+def test_flags_by_language(told):
+    assert provenance.read_flags(told) == {'C': '-O2', 'C++': '-O3 -g'}
+    assert provenance.read_flags('-O2') == {'C': '-O2', 'C++': '-O2'}

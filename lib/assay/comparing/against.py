@@ -2,8 +2,8 @@
 
 The old state is gone, so only sessions of the new one can be added: rounds, each of all suspects
 and some controls in turn. The first comparison only chooses the suspects. A case that was measured
-again counts by its rounds alone, once they are as many as its first values, or three: it was chosen
-because its first values looked bad.
+again counts by its rounds alone, once they are three: it was chosen because its first values looked
+bad.
 
 **Why the promise holds.** At most 1% of upgrades that change nothing are called worse. Each look
 has a share of that rate, and all shares together are the rate: half for the first comparison, half

@@ -416,6 +416,10 @@ class CulpritSearch:
                 stopped = str(error)
             signals = self.runner.signals
         found = self.search.answers()
+        if found[0].changes:
+            changes = [self.factors[number] for number in found[0].changes]
+            for switched in ((), [one.name for one in changes]):
+                unpack(state(changes, switched).setting)  # for the commands that are told
         return Culprits(
             self._question(),
             tuple(found),

@@ -501,7 +501,7 @@ def unpack(setting: Setting) -> None:
         return
     with explained(folder, 'made'):
         if not sources.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
             # Unpacked elsewhere: what was interrupted is never taken for whole.
             with TemporaryDirectory(dir=folder.parent, prefix='.new-') as new:
                 packed = Path(new, 'packed.tar')
@@ -511,6 +511,7 @@ def unpack(setting: Setting) -> None:
                     raise AssayError(f'git archive {folder.name[:12]} failed: {said}')
                 with tarfile.open(packed) as archive:
                     archive.extractall(new, filter='data')
+                folder.mkdir(exist_ok=True)
                 if not sources.is_dir():  # another command may have been faster
                     Path(new, sources.name).rename(sources)
         os.utime(folder)

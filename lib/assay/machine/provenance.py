@@ -91,7 +91,7 @@ def read_flags(told: str) -> dict[str, str]:
     """Flags by language, as a build tells them; for C and for C++ if no language is named."""
     if not re.match(r'C(\+\+)?:', told):
         return dict.fromkeys(_LANGUAGES, told)
-    parts = (part.partition(':') for part in re.split(r'; (?=C\+\+:)', told))
+    parts = (part.partition(':') for part in re.split(r';\s*(?=C(?:\+\+)?:)', told))
     return {language: flags.strip() for language, _, flags in parts}
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from assay import AssayError
@@ -139,25 +139,50 @@ class ConstraintError(AssayError):
 def nodes_with(constraint: str) -> set[str]:
     """The nodes that satisfy a constraint.
 
-    :param constraint: one feature, or several with ``&`` or ``,`` between them, or with ``|``; or
-        two such, as ``(a|b)&(c)``.
-    :raises ConstraintError: if it has counts, brackets or both signs.
+    :param constraint: features with ``&`` or ``,`` between them, or with ``|``, and parentheses
+        where both are.
+    :raises ConstraintError: if it has counts, brackets, or both signs without parentheses.
     :raises AssayError: if Slurm does not answer.
     """
-    if both := re.fullmatch(r'\((.+)\)&\(?([^()]+)\)?', constraint):
-        return nodes_with(both[1]) & nodes_with(both[2])
-    is_any = '|' in constraint
-    wanted = set(re.split(r'[|]' if is_any else '[&,]', constraint))
-    if any(not one or re.search(r'[][()&,|*!]', one) for one in wanted):
+    tokens = re.findall(r'[\w.:+-]+|\S', constraint)
+    try:
+        _satisfied(unread := [*tokens], {})
+    except ValueError:
+        unread = tokens
+    if unread:
         raise ConstraintError(
-            f'which nodes satisfy the constraint {plain(constraint)} only Slurm can tell'
+            f'only Slurm can tell which nodes satisfy the constraint {plain(constraint)}'
         )
-    found = set()
+    with_feature: dict[str, set[str]] = {}
     for one in records('node'):
-        own = wanted & {*one.get('AvailableFeatures', '').split(',')}
-        if own if is_any else own == wanted:
-            found.add(one['NodeName'])
-    return found
+        for feature in one.get('AvailableFeatures', '').split(','):
+            with_feature.setdefault(feature, set()).add(one['NodeName'])
+    return _satisfied(tokens, with_feature)
+
+
+def _satisfied(tokens: list[str], with_feature: Mapping[str, set[str]]) -> set[str]:
+    """The nodes that satisfy a constraint up to its end, or to a parenthesis that ends it.
+
+    :param tokens: of it, those that were read are removed.
+    :raises ValueError: if it is not understood.
+    """
+    found, signs = None, set()
+    while True:
+        match tokens.pop(0) if tokens else '':
+            case '(':
+                own = _satisfied(tokens, with_feature)
+                if not tokens or tokens.pop(0) != ')':
+                    raise ValueError
+            case name if re.fullmatch(r'[\w.:+-]+', name):
+                own = with_feature.get(name, set())
+            case _:
+                raise ValueError
+        found = own if found is None else found | own if signs == {'|'} else found & own
+        if not tokens or tokens[0] == ')':
+            return found
+        signs.add({'&': '&', ',': '&', '|': '|'}.get(tokens.pop(0)))
+        if len(signs) > 1 or None in signs:
+            raise ValueError
 
 
 def reserved_nodes(reservations: str) -> set[str]:

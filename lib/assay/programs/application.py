@@ -40,6 +40,13 @@ _BOUTS = re.compile(
     re.MULTILINE,
 )
 _BOUT = re.compile(r'(\S+) in (\d+)')
+# Of programs before that nothing of this kind was printed, as some golden jobs are: a program that
+# prints any of it prints all.
+_TELLS_BOUTS = re.compile(
+    r'^(Bouts|Work) of |^Windows of .*, fresh |^Last residual: |'
+    r'^Time of the (iterations|force of the slowest): ',
+    re.MULTILINE,
+)
 
 # Written by print_time of the same file.
 _TIME = re.compile(
@@ -124,6 +131,11 @@ def is_ours(output: str) -> bool:
     return 'Implementation: assay' in output
 
 
+def tells_bouts(output: str) -> bool:
+    """Whether an application of ours tells what its windows and limits are made of."""
+    return bool(_TELLS_BOUTS.search(output))
+
+
 def limit_figures(output: str) -> dict[str, Figure]:
     """Fractions of the limits that an application of ours measured in the same job.
 
@@ -149,7 +161,8 @@ def window_figures(output: str, main: str) -> dict[str, Figure]:
     figures = {}
     for kernel, found in _windows(output).items():
         _check_best_window(found)
-        _check_mean(found)
+        if tells_bouts(output):
+            _check_mean(found)
         rate = Figure(_above_zero(found, 'rate'), found['unit'], 'higher')
         figures[f'{_name(kernel)}_rate'] = rate
         if _name(kernel) == main:
@@ -187,9 +200,9 @@ def _check_best_window(found: re.Match[str]) -> None:
 
 def _check_mean(found: re.Match[str]) -> None:
     """That the mean of the windows is theirs: with those that begin a bout they are all."""
-    if found['calls'] is None and found['fresh'] is None:  # as programs printed them before
-        return
-    whole, fresh = _above_zero(found, 'all'), float(found['fresh'] or 0)
+    if found['fresh'] is None:
+        raise WrongAnswerError(f'how long fresh windows of {found["kernel"]} took was not printed')
+    whole, fresh = _above_zero(found, 'all'), float(found['fresh'])
     steady = int(found['count']) * _above_zero(found, 'seconds') / _above_zero(found, 'share')
     if not abs(steady + fresh - whole) <= 3 * SIX_DIGITS * whole:
         raise WrongAnswerError(
@@ -205,21 +218,28 @@ def check_limit(output: str, kernel: str, work: float, windows: str = '') -> Non
     :param windows: the kernel whose windows they are, where it has another name.
     :raises WrongAnswerError: if not.
     """
-    of_kernel = [m for m in _BOUTS.finditer(output) if m['kernel'] == kernel]
     limit = next((m for m in _LIMIT.finditer(output) if m['kernel'] == kernel), None)
-    window = _windows(output).get(windows or kernel)
-    if not (of_kernel and limit and window):  # as programs printed them before
+    if limit is None or not tells_bouts(output):  # whoever asks for the fraction says so
         return
-    bouts = [(float(rate), int(count)) for rate, count in _BOUT.findall(of_kernel[0]['bouts'])]
-    slices, least = (
-        [float(word) for word in of_kernel[0][name].split()] for name in ('slices', 'least')
-    )
+    line = next((m for m in _BOUTS.finditer(output) if m['kernel'] == kernel), None)
+    window = _windows(output).get(windows or kernel)
+    if not (line and window):
+        raise WrongAnswerError(f'no bouts of {kernel} were printed, or no windows')
+    try:
+        bouts = [(float(rate), int(count)) for rate, count in _BOUT.findall(line['bouts'])]
+        slices, least = (
+            [float(word) for word in line[name].split()] for name in ('slices', 'least')
+        )
+    except ValueError:
+        raise WrongAnswerError(f'the line of bouts is not whole: {line[0]!r}') from None
+    if not len(bouts) + 1 == len(slices) == len(least) or not all(one > 0 for one in slices):
+        raise WrongAnswerError(f'the line of bouts is not whole: {line[0]!r}')
     # What was done in longer times than the limit's, by another clock.
     if any(
         not slice_ >= low * (1 - CLOCK_RATE - SIX_DIGITS)
         for slice_, low in zip(slices, least, strict=True)
     ):
-        raise WrongAnswerError(f'a limit of {kernel} is less than what was done: {of_kernel[0][0]}')
+        raise WrongAnswerError(f'a limit of {kernel} is less than what was done: {line[0]}')
     if sum(count for _, count in bouts) != int(window['count']):
         raise WrongAnswerError(f'the bouts of {kernel} do not have its {window["count"]} windows')
     fewest = max(min(max(count for _, count in bouts), _FEWEST_WINDOWS), 1)

@@ -19,6 +19,7 @@ from assay.programs.application import (
     is_of_both_clocks,
     is_ours,
     limit_figures,
+    tells_bouts,
     window_figures,
 )
 from assay.programs.figure import Figure, Quantity, figures_of
@@ -341,8 +342,12 @@ def _check_work(output: str, problem: Problem) -> None:
         'factorisation': sum(2 / 3 * ((rest + nb) ** 3 - rest**3) for rest in rests),
         'update': sum(2 * nb * rest**2 + nb**2 * rest for rest in rests),
     }
-    for found in _WORK_OF.finditer(output):  # HPL printed none before
-        kernel = found['kernel']
+    told = {found['kernel']: found for found in _WORK_OF.finditer(output)}
+    if tells_bouts(output) and told.keys() != expected.keys():
+        raise WrongAnswerError(
+            f'HPL printed the work of {" and ".join(told) or "no windows"} alone'
+        )
+    for kernel, found in told.items():
         operations = _number(found['operations'], 'operations')
         _compare({kernel: operations}, {kernel: runs * expected[kernel]}, 1e-9)
         check_times(output, {f'windows of {kernel}': _number(found['seconds'], 'time')})

@@ -21,6 +21,7 @@ from assay.programs.application import (
     is_ours,
     limit_figures,
     steady_windows,
+    tells_bouts,
     time_of,
     window_figures,
 )
@@ -413,8 +414,9 @@ def _check_windows(output: str, problem: Problem, ranks: int) -> None:
         check_windows(
             output, kernel, count, problem.facts['atoms'], mean - without[kernel], ranks * mean
         )
-    if 'Time of the force of the slowest:' in output:  # miniMD printed none before
-        count, mean = steady_windows(steps, timed['force']), time_of(output, 'force')
+    if tells_bouts(output):
+        count = steady_windows(steps, timed['force'])
+        mean = time_of(output, 'force') - with_sums['force']
         check_windows(output, 'whole force', count, problem.facts['atoms'], mean, ranks * mean)
 
 
@@ -477,7 +479,8 @@ def _figures_of_ours(output: str) -> dict[str, Figure]:
     if 'force_of_limit' not in figures or spread is None:
         raise WrongAnswerError('miniMD printed no limit: its output is not whole')
     mean, most = map(float, spread.groups())
-    if figures.pop('whole_force_rate', None):  # miniMD printed none before
+    if tells_bouts(output):
+        figures.pop('whole_force_rate', None)
         check_times(output, {'force': mean, 'force of the slowest': most})
         # Of all windows, over the best without what interrupted it.
         whole = window_figures(output, 'whole_force')

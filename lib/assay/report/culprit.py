@@ -19,6 +19,10 @@ from assay.text import many, visible
 #: Answers and figures that are shown, and how likely an answer is at least.
 MOST, LEAST = 8, 0.01
 
+#: Below this share of a change sessions here are as before, and above the rest of it as after: of a
+#: change that is hardly larger than what sessions vary by, one pair knows the share to some 0.4.
+_GONE = 0.25
+
 
 def show_culprits(found: Culprits) -> None:
     """The answer first; then the evidence, what was not tried, and what to do."""
@@ -92,8 +96,10 @@ def _whether_still_there(found: Culprits) -> str:
     share = found.share_here
     assert share is not None, 'no pair, no answer'
     told = f'sessions here have {share:.0%} of the change, whichever changes are made'
-    if share < 0.5:
+    if share < _GONE:
         return f'it is gone: {told}. It was undone meanwhile, or it comes and goes'
+    if share < 1 - _GONE:
+        return f'{told}: run the case again, which is neither as before nor as after'
     what = 'what is not tried below, and ' if found.question.untried else ''
     return f'it is still there: {told}. Look at {what}what no job tells, such as hardware'
 

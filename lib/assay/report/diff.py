@@ -134,7 +134,7 @@ def _at_most(loss: float) -> str:
     """What is known of figures of which it cannot be told whether they are the same."""
     if loss > FAR - 1:
         return 'of half of them it is not known how much worse they may be: run more often'
-    return f'half of them may have lost up to {percent(loss)} (95%)'
+    return f'half of them may be worse by up to {percent(loss)} (95%)'
 
 
 def word_counts(found: Difference) -> str:
@@ -159,7 +159,7 @@ def show_against(held: AgainstResult, word: str, everything: bool = False) -> No
     show_all(held.difference, out, everything)
     if held.rounds:
         again = f'measured again: {many(held.rounds, "round")} in {in_minutes(held.seconds)}'
-        how = 'a case counts by its rounds alone once they are as many as its first values, or 3'
+        how = 'a case counts by its rounds alone once they are 3'
         print_line(out, f'{again}; {how}')
     print_line(out, visible(conclusion_against(held, word)))
 
@@ -268,7 +268,7 @@ def _facts_of(found: Difference, one: Compared) -> list[Fact]:
     """What changed with a figure, with fewest others first."""
     number = next(n for n, other in enumerate(found.figures) if other is one)
     facts = (fact for fact in found.facts if number in fact.figures)
-    return sorted(facts, key=lambda fact: (len(fact.figures), fact.name))
+    return sorted(facts, key=lambda fact: (fact.follows, len(fact.figures), fact.name))
 
 
 def _suspects(found: Difference) -> Iterator[str]:

@@ -109,7 +109,7 @@ def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = (
     for one in site.get('systems/0/partitions'):
         words = options_of(one.get('access', []), jobs)
         if value_in(words, '-C', '--constraint'):
-            raise AssayError('which nodes satisfy a constraint only Slurm can tell.')
+            raise AssayError('whose turn it is is not known of nodes with a --constraint.')
         states = states_for(words).items()
         able |= {node: state for node, state in states if state.startswith(IN_USE)}
     if not able:

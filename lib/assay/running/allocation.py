@@ -12,7 +12,7 @@ import re
 import shlex
 import subprocess
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentError, ArgumentParser
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -195,13 +195,15 @@ def request(
     try:
         states = states_for(words)
     except ConstraintError as error:
-        if not asked:
+        if not asked and not nodes_in(words, '-w', '--nodelist'):
             raise AssayError(f'--one-job: {error}: give the number as -J nodes=N.') from None
         states = {}
-    if states and (constraint := value_in(words_of(jobs), '-C', '--constraint')):
-        say(f'{many(len(states), "node")} can be used with {constraint}: {fold_nodes([*states])}')
+    able = [*states.keys() - {*out_of_use(states)}]
+    if able and value_in(words_of(jobs), '-C', '--constraint'):
+        constraint = value_in(words, '-C', '--constraint')
+        say(f'{many(len(able), "node")} can be used with {constraint}: {fold_nodes(able)}')
     idle = [name for name, state in states.items() if is_free(state)]
-    usable = len(states) - len(out_of_use(states))
+    usable = len(able)
     needs = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
     possible = [count for count in needs if count <= usable] or needs
     # If nodes that are out are all that a case lacks, the job has the others, which shows it.
@@ -271,10 +273,21 @@ def nodes_in(words: Sequence[str], *names: str) -> set[str]:
 
 def value_in(words: Sequence[str], *names: str) -> str:
     """The value of an option of sbatch; empty if it is not there."""
-    parser = ArgumentParser(add_help=False, allow_abbrev=False)
+    return _taken(words, *names)[0]
+
+
+def _taken(words: Sequence[str], *names: str) -> tuple[str, list[str]]:
+    """The value of an option of sbatch, empty if it is not there, and the other words.
+
+    :raises AssayError: if it has no value.
+    """
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
     parser.add_argument(*names, dest='value', default='')
-    value: str = parser.parse_known_args(words)[0].value
-    return value
+    try:
+        known, others = parser.parse_known_args(words)
+    except ArgumentError as error:
+        raise AssayError(f'options of jobs: {error}') from None
+    return known.value, others
 
 
 def words_of(jobs: Iterable[str]) -> list[str]:
@@ -288,12 +301,9 @@ def options_of(access: Iterable[str], jobs: Iterable[str]) -> list[str]:
     :param access: of the partition.
     :param jobs: what ``-J`` says.
     """
-    parser = ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument('-C', '--constraint')
-    own, others = parser.parse_known_args(shlex.split(' '.join(access)))
-    asked, more = parser.parse_known_args(words_of(jobs))
-    both = [f'({one.constraint})' for one in (own, asked) if one.constraint]
-    word = '&'.join(both) if len(both) > 1 else own.constraint or asked.constraint
+    own, others = _taken(shlex.split(' '.join(access)), '-C', '--constraint')
+    asked, more = _taken(words_of(jobs), '-C', '--constraint')
+    word = f'({own})&({asked})' if own and asked else own or asked
     return [*others, *more, *([f'--constraint={word}'] if word else [])]
 
 

@@ -27,6 +27,11 @@ class Fact:
     after: str
     figures: frozenset[int]
 
+    @property
+    def follows(self) -> bool:
+        """Whether it only follows from others, which are told before it."""
+        return self.name in FOLLOWING
+
 
 @dataclass(frozen=True, eq=False)
 class Cause:
@@ -68,7 +73,9 @@ def facts_with(
     """
     found = [fact for fact in facts if fact.figures >= {*changed}]
     inside = {*of_it}
-    return tuple(sorted(found, key=lambda fact: (len(fact.figures - inside), fact.name)))
+    return tuple(
+        sorted(found, key=lambda fact: (fact.follows, len(fact.figures - inside), fact.name))
+    )
 
 
 def causes_of(word: Word, compared: Sequence[Compared], facts: Sequence[Fact]) -> Iterable[Cause]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from assay import AssayError
-from assay.results.diff.causes import FOLLOWING, Cause, Fact, causes_of, facts_of
+from assay.results.diff.causes import Cause, Fact, causes_of, facts_of
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.cores import on_alike_cores
 from assay.results.diff.endings import Failed, Gone, ends_of, fails_at_times, is_lost, unusable
@@ -287,9 +287,7 @@ def difference(
         causes=tuple(causes),
         families=findings(families, compared, facts),
         suspects=suspects(families, compared, margin),
-        facts=tuple(
-            sorted(facts, key=lambda one: (one.name in FOLLOWING, -len(one.figures), one.name))
-        ),
+        facts=tuple(sorted(facts, key=lambda one: (one.follows, -len(one.figures), one.name))),
         disturbances=_disturbances(counting),
         alike_disturbed=_total(_disturbances(latest)) - _total(_disturbances(undisturbed)),
     )

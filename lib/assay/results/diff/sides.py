@@ -108,8 +108,7 @@ def without_first_values(
 ) -> pl.DataFrame:
     """A table of figures without the first values of cases that were measured again.
 
-    First values stay until there are as many others, or ``ENOUGH_AGAIN``: one value that is as bad
-    as three would leave less doubt than these.
+    First values stay until there are ``ENOUGH_AGAIN`` others: fewer would leave less doubt.
 
     :param again: the runs in which cases were measured again, which are in the table as well.
     :param comparable: the table, with what else keeps jobs from being compared.
@@ -118,13 +117,9 @@ def without_first_values(
     of_cases = (
         comparable.filter((pl.col('figure') != '-') & pl.col('disturbances').is_null())
         .group_by(CASE)
-        .agg(
-            pl.col('run').filter(only).n_unique().alias(name)
-            for name, only in (('then', ~is_again), ('now', is_again))
-        )
+        .agg(pl.col('run').filter(is_again).n_unique().alias('rounds'))
     )
-    enough = pl.col('then').clip(1, ENOUGH_AGAIN)
-    cases = of_cases.filter(pl.col('now') >= enough)
+    cases = of_cases.filter(pl.col('rounds') >= ENOUGH_AGAIN)
     first = table.filter(~is_again).join(cases, on=CASE, how='anti', maintain_order='left')
     return pl.concat([first, table.filter(is_again)])
 
