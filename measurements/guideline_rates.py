@@ -153,9 +153,9 @@ def measure(line: list[str], env: Mapping[str, str], folder: Path) -> dict[str, 
             timeout=300,
         )
         found = json.loads(report.read_text())
-    held = guidelines(found['guidelines'])
+    held = guidelines(found['guidelines'], found['ranks'])
     return {
-        'guidelines': [(one.operation, one.other, one.size, one.factor) for one in held],
+        'guidelines': [(one.operation, one.other, one.size, one.factor, one.ranks) for one in held],
         'times': [(one['op'], one['size'], one['time']['best']) for one in found['results']],
         'unknown': sum(0 in one['factors'] for one in found['guidelines']),
         'seconds': time.monotonic() - began,
@@ -223,7 +223,11 @@ def of_others(run: Mapping[str, Any], factor: float) -> set[tuple[str, str]]:
 
 def slowdown(run: Mapping[str, Any], normal: Mapping[tuple[str, int], float], op: str) -> float:
     """By how many times an operation is slower at its worst size."""
-    return max(seconds / normal[of, size] for of, size, seconds in run['times'] if of == op)
+    return max(
+        seconds / normal[of, size]
+        for of, size, seconds in run['times']
+        if of == op and (of, size) in normal
+    )
 
 
 def rows(runs: list[dict[str, Any]], own: Mapping[float, set[tuple[str, str]]]) -> Iterator[str]:
@@ -247,10 +251,14 @@ def rows(runs: list[dict[str, Any]], own: Mapping[float, set[tuple[str, str]]]) 
 
 
 def show(files: list[Path]) -> None:
-    by_mpi = defaultdict(list)
+    by_mpi, failed = defaultdict(list), 0
     for run in runs_of(files):
-        if 'failed' not in run:
+        if 'failed' in run:
+            failed += 1
+        else:
             by_mpi[run['mpi']].append(run)
+    if failed:
+        print(f'{failed} runs failed, and are in no row', file=sys.stderr)
     print('| unchanged | runs | ' + ' | '.join(f'alarms at {one}' for one in FACTORS) + ' | s |')
     print('|---|---' + '|---' * len(FACTORS) + '|---|')
     known = {}

@@ -95,7 +95,7 @@ class Collectives(MpiBenchmark):
             'allreduce_whole_of_best': whole_of_best(small['allreduce']),
         }
         # Programs of before have none.
-        if held := guidelines(self.report.get('guidelines', ())):
+        if held := guidelines(self.report.get('guidelines', ()), self.num_tasks):
             values['worst_guideline'] = held[0].excess
             self.tell_violations(held)
         for op, time in small.items():

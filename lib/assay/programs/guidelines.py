@@ -7,6 +7,7 @@ Gropp and Thakur, Self-consistent MPI performance guidelines, IEEE TPDS 21, 2010
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,8 +23,9 @@ OF_OTHER_SIZES = frozenset(
         *('scatter and allgather', 'reduce_scatter and gather', 'reduce_scatter and allgather'),
     }
 )
-#: And against these, which go to all at once, in a single step where a good algorithm takes one for
-#: each power of two ranks: between four nodes Open MPI 5.0.9 as it is came to 2.7.
+#: These go to all at once, in a single step where a good algorithm takes log2(ranks): against them
+#: the factor is as many times FACTOR, up to FACTOR_OF_SIZES. Between four nodes Open MPI 5.0.9 as
+#: it is came to 2.6.
 IN_ONE_STEP = frozenset(
     {
         ('allgather', 'messages that do the same'),
@@ -44,12 +46,14 @@ class Guideline:
     :param other: what does the same, in words.
     :param size: bytes.
     :param factor: how many times as long it takes, at least, in each round.
+    :param ranks: of the job.
     """
 
     operation: str
     other: str
     size: int
     factor: float
+    ranks: int
 
     @property
     def excess(self) -> float:
@@ -59,11 +63,14 @@ class Guideline:
     @property
     def bound(self) -> float:
         """From which factor on it is violated."""
-        is_in_one_step = (self.operation, self.other) in IN_ONE_STEP
-        return FACTOR_OF_SIZES if is_in_one_step or self.other in OF_OTHER_SIZES else FACTOR
+        if self.other in OF_OTHER_SIZES:
+            return FACTOR_OF_SIZES
+        if (self.operation, self.other) in IN_ONE_STEP:
+            return min(FACTOR_OF_SIZES, FACTOR * max(1.0, math.log2(self.ranks)))
+        return FACTOR
 
 
-def guidelines(entries: Iterable[Mapping[str, Any]]) -> list[Guideline]:
+def guidelines(entries: Iterable[Mapping[str, Any]], ranks: int) -> list[Guideline]:
     """All guidelines that were measured, that which is violated most first.
 
     :param entries: ``guidelines`` of the report of ``collectives``. Each round's factor is the
@@ -73,7 +80,7 @@ def guidelines(entries: Iterable[Mapping[str, Any]]) -> list[Guideline]:
     for one in entries:
         known = [factor for factor in one['factors'] if factor]
         if len(known) >= FEWEST_ROUNDS:
-            found.append(Guideline(one['op'], one['other'], one['size'], min(known)))
+            found.append(Guideline(one['op'], one['other'], one['size'], min(known), ranks))
     return sorted(found, key=lambda guideline: -guideline.excess)
 
 
