@@ -10,6 +10,7 @@
     X(Pready) X(Pready_range) X(Pready_list) X(Parrived) \
     X(Start) X(Startall) X(Wait) X(Waitall) X(Waitany) X(Waitsome) \
     X(Test) X(Testall) X(Testany) X(Testsome) X(Request_get_status) \
+    X(Request_get_status_all) X(Request_get_status_any) X(Request_get_status_some) \
     X(Barrier) X(Bcast) X(Gather) X(Gatherv) X(Scatter) X(Scatterv) \
     X(Allgather) X(Allgatherv) X(Alltoall) X(Alltoallv) X(Alltoallw) \
     X(Reduce) X(Allreduce) X(Reduce_scatter) X(Reduce_scatter_block) X(Scan) X(Exscan) \

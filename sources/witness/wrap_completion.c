@@ -222,9 +222,17 @@ EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *done, int indice
     return code;
 }
 
-/* Completes nothing; programs wait by it all the same. */
+/* They complete nothing; programs wait by them all the same. */
 COUNTS(Request_get_status, , (request, flag, status), MPI_Request request, int *flag,
        MPI_Status *status)
+#ifdef HAS_PMPI_Request_get_status_all
+COUNTS(Request_get_status_all, , (count, requests, flag, statuses), int count,
+       REQUEST_LIST requests[], int *flag, MPI_Status statuses[])
+COUNTS(Request_get_status_any, , (count, requests, index, flag, status), int count,
+       REQUEST_LIST requests[], int *index, int *flag, MPI_Status *status)
+COUNTS(Request_get_status_some, , (count, requests, done, indices, statuses), int count,
+       REQUEST_LIST requests[], int *done, int indices[], MPI_Status statuses[])
+#endif
 
 FREES(Request_free, uncounted, MPI_Request, struct request, request_take, request_put_back,
       request_freed)

@@ -149,7 +149,7 @@ def test_a_rank_that_leaves_the_barrier_late_does_not_hide_the_time_of_others(ru
     assert done.code == 0, done.err
     assert done.report['results'][0]['time']['best'] >= 4e-3
     own = {one['op']: one['clocks']['own'] for one in done.report['guidelines']}
-    assert own['bcast'] >= 4e-3 and own['scatter'] >= 4e-3
+    assert own['scatter'] >= 4e-3  # of bcast one of the other ways waits for that rank anyway
 
 
 @on_one_mpi

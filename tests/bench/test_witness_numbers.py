@@ -56,7 +56,7 @@ LOCAL = re.compile(
     r'|get_amode|get_position.*|get_size|get_view|get_byte_offset|get_type_extent|get_atomicity'
     r'|set_atomicity|detach|sync|shared_query|iflush|iflush_buffer)|Comm_(compare|group|rank|size'
     r'|remote_group|remote_size|test_inter|get_parent|failure_.*|revoke|shrink|agree|iagree'
-    r'|ishrink|is_revoked|get_failed|ack_failed)|Request_(free|get_status_.*)|Test_cancelled|Cancel|Pcontrol|Pack.*'
+    r'|ishrink|is_revoked|get_failed|ack_failed)|Request_free|Test_cancelled|Cancel|Pcontrol|Pack.*'
     r'|Unpack.*|Address|Alloc_mem|Free_mem|Reduce_local|Abort|Init.*|Finalized?|Initialized'
     r'|Is_thread_main|Query_thread|Wtick|Wtime|Register_datarep.*|(Open|Close)_port|Aint_.*|[A-Z_]+|Abi_.*|.*fn'
     r'|(Comm|Win)_call_errhandler|.*_(copy|delete)_.*|File_get_.*|Remove_error_.*'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import ExitStack
 
 import pytest
 
@@ -35,9 +36,11 @@ def started(mpi, surroundings, build, compiled, tmp_path, launched, monkeypatch)
             monkeypatch.setenv(name, surroundings[name])
 
     def run(*words, report='r.json'):
-        line, unseen = launches.prepare([*map(str, words)], tmp_path / report, launched)
-        assert unseen is None
-        return run_command(line, surroundings, tmp_path, 120, cwd=tmp_path)
+        with ExitStack() as stack:
+            words = [*map(str, words)]
+            line, unseen = launches.prepare(words, tmp_path / report, launched, stack)
+            assert unseen is None
+            return run_command(line, surroundings, tmp_path, 120, cwd=tmp_path)
 
     return run
 
@@ -80,20 +83,23 @@ def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
 @on_one_mpi
 def test_a_launch_of_a_script(mpi, surroundings, started, compiled, tmp_path, launched):
     """What a launcher runs that a script starts, after the script's own program."""
-    launches.claim(launched, tmp_path / 'r.json', ['./job'])
+    launches.claim(launched, tmp_path / 'r.json', ['./job'], program.Program())
+    earlier = tmp_path / 'r.launch-2.json.lines'
+    earlier.touch()
     words = [mpi.launcher, '-n', '2', str(compiled('sites'))]
     made = launches.launch(words, tmp_path / 'r.json', launched)
     done = run_command(made, surroundings, tmp_path, 120, cwd=tmp_path)
     assert (done.code, done.out) == (0, ''), done.err
     assert not launches.problems_of_launches(launched)
-    (_, (path, told)) = launches.launches(launched)
+    ((_, _, is_linked), (path, told, is_linked_too)) = launches.launches(launched)
+    assert (is_linked, is_linked_too) == (False, True) and not earlier.exists()
     assert (
         path.name == 'r.launch-2.json' and told.endswith('/sites') and read_witness(path).ranks == 2
     )
 
 
 def test_another_tool_is_refused(mpi, started, compiled, tmp_path, launched, monkeypatch):
-    there = (tmp_path / 'r.json', launched)
+    there = (tmp_path / 'r.json', launched, ExitStack())
     tool = tmp_path / 'libtool.so'
     source = tmp_path / 'tool.c'
     source.write_text(
@@ -112,5 +118,5 @@ def test_a_static_program_is_only_run(tmp_path, launched):
     source.write_text('int main(void) { return 4; }\n')
     if subprocess.run(['cc', '-static', source, '-o', static], capture_output=True).returncode:
         pytest.skip('this compiler links nothing statically')
-    words, unseen = launches.prepare([str(static)], tmp_path / 'r.json', launched)
+    words, unseen = launches.prepare([str(static)], tmp_path / 'r.json', launched, ExitStack())
     assert words == [str(static)] and 'is linked statically' in unseen

@@ -221,6 +221,16 @@ def test_collectives_that_lose_count_against_it():
     assert both.gain.expected < alone.gain.expected and both.word != 'place'
 
 
+@pytest.mark.parametrize('name', ['MPI_Request_get_status', 'MPI_Request_get_status_any'])
+def test_to_look_at_a_request_is_to_wait_for_its_message(name):
+    """Not a collective, unless some were started that do not block."""
+    calls = {'MPI_Isend': witnessed.call(1000, 1.0, 8000), name: witnessed.call(5000, 4.0, 0)}
+    made = planned(ring(2, 4, dealt=True, calls=calls))
+    assert made.word == 'place' and made.gain.most == pytest.approx(0.5)
+    calls['MPI_Ibcast'] = witnessed.call(1, 0.0, 8)
+    assert planned(ring(2, 4, dealt=True, calls=calls)).gain.most == pytest.approx(0.1)
+
+
 def test_a_job_that_others_disturbed_is_no_evidence():
     entries = ring(2, 4, dealt=True)
     entries['hosts'][0]['disturbance'] = witnessed.disturbance(steal=0.3)

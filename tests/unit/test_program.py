@@ -10,6 +10,7 @@ import subprocess
 import sys
 import termios
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -119,7 +120,7 @@ def test_a_container_gets_nothing(folder, monkeypatch, line, told):
     (folder / name).write_text('#!/bin/sh\n')
     (folder / name).chmod(0o755)
     monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
-    words, unseen = launches.prepare(line.split(), folder / 'r.json', folder)
+    words, unseen = launches.prepare(line.split(), folder / 'r.json', folder, ExitStack())
     assert words == line.split() and told in unseen
 
 
@@ -127,8 +128,10 @@ def test_what_is_not_recorded_is_said_before_the_run(folder, monkeypatch, capfd)
     (folder / 'docker').write_text('#!/bin/sh\necho runs >&2\n')
     (folder / 'docker').chmod(0o755)
     monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
-    with pytest.raises(typer.Exit):
+    (folder / 'r.json').write_text("of somebody else: it is in nobody's way")
+    with pytest.raises(typer.Exit) as ended:
         witness.run(['docker', 'run', 'image'], folder / 'r.json')
+    assert ended.value.exit_code == 0 and not (folder / 'r.json.lines').exists()
     first, second = capfd.readouterr().err.splitlines()
     assert 'nothing will be recorded: docker starts it in a container' in first
     assert second == 'runs'
@@ -137,7 +140,7 @@ def test_what_is_not_recorded_is_said_before_the_run(folder, monkeypatch, capfd)
 def test_a_program_with_other_rights_gets_nothing(folder, monkeypatch):
     (folder / 'app').chmod(0o4755)
     monkeypatch.setattr(program.os, 'geteuid', lambda: os.stat(folder).st_uid + 1)
-    words, unseen = launches.prepare(['mpirun', './app'], folder / 'r.json', folder)
+    words, unseen = launches.prepare(['mpirun', './app'], folder / 'r.json', folder, ExitStack())
     assert words == ['mpirun', './app'] and 'with the rights of another' in unseen
 
 
@@ -338,9 +341,40 @@ def test_lines_at_one_time_have_a_report_each(tmp_path):
         assert own == asked
 
 
+def test_a_folder_that_the_program_removes_changes_nothing(tmp_path):
+    gone = tmp_path / 'scratch'
+    gone.mkdir()
+    with launches.reserved(gone / 'r.json'):
+        shutil.rmtree(gone)
+        gone.touch()
+    lost = tmp_path / 'lost'
+    assert launches.why_nothing(lost / 'r.json', True).startswith(f'{lost}: No such file')
+
+
 def test_a_program_without_an_mpi_is_told(folder):
-    told = launches.why_nothing(folder / 'r.json', 'mpirun -n 2 ./app')
-    assert 'no program of the line is linked with an MPI' in told
+    told = {is_linked: launches.why_nothing(folder / 'r.json', is_linked) for is_linked in (0, 1)}
+    assert 'linked with an MPI' in told[0] and 'linked with an MPI' not in told[1]
+    launches.claim(folder, folder / 'r.json', ['./app'], program.Program(folder / 'app'))
+    launches.claim(folder, folder / 'r.json', ['./app', 'in'], program.Program())
+    assert launches.launches(folder) == [
+        (folder / 'r.json', './app', True),
+        (folder / 'r.launch-2.json', './app in', False),
+    ]
+
+
+def test_a_report_that_is_being_removed_is_nobody_elses(folder, monkeypatch):
+    """Another command may look at any moment."""
+    (folder / 'r.json').write_text('{"schema": 2, "witness": "0.1"}')
+    (folder / 'r.json.lines').write_text('{}')
+    unlink, looks = Path.unlink, []
+
+    def unlink_and_look(file, **options):
+        unlink(file, **options)
+        looks.append(launches._assert_replaceable(folder / 'r.json'))
+
+    monkeypatch.setattr(Path, 'unlink', unlink_and_look)
+    launches.remove_earlier(folder / 'r.json')
+    assert looks
 
 
 def test_a_launch_that_cannot_be_seen_is_run_as_it_is(folder, monkeypatch):

@@ -286,6 +286,15 @@ def test_a_stopped_one_goes_on_where_it_was(tune, after):
     assert tune(Machine(ring_is_better, seed=3)).journal != done.journal, 'that one has its end'
 
 
+def test_times_of_another_way_are_left_alone(tune):
+    """Those of earlier releases were taken without a barrier behind each call."""
+    stopped = tune(Machine(ring_is_better, stop_after=3))
+    subject, *rounds = stopped.journal.read_text().splitlines()
+    earlier = {key: value for key, value in json.loads(subject).items() if key != 'timed'}
+    stopped.journal.write_text('\n'.join([json.dumps(earlier), *rounds, '']))
+    assert tune(Machine(ring_is_better, seed=2)).journal != stopped.journal
+
+
 def test_an_entry_that_was_cut_off_is_measured_again(tune):
     stopped = tune(Machine(ring_is_better, stop_after=3))
     with stopped.journal.open('a') as file:

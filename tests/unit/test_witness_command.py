@@ -173,6 +173,7 @@ def test_many_ranks_that_ended(tmp_path, assay):
     _, shown = assay(write(tmp_path / 'some.json', content, ended[:97]))
     assert 'as after SIGKILL, from ranks: 97-99' in shown
     _, shown = assay(write(tmp_path / 'none.json', content))
+    assert 'MPI_Finalize, or the disk was full;' in shown
     assert 'No rank left word of its end.' in shown
     (tmp_path / 'none.json.finalized').write_text('{"rank": 0, "finalize": 0.1}\n')
     _, shown = assay(tmp_path / 'none.json')
@@ -219,6 +220,16 @@ def test_two_jobs_side_by_side(tmp_path, assay):
     assert line(calls, 'MPI_Send') == 'MPI_Send 0 120 0.000000 0.100000 new 0 B 8 B'
     assert 'Placement (ranks that sat elsewhere: 1):' in shown
     assert line(shown, '1  n1') == '1 n1 1 0 -> n1 0 0'
+
+
+@pytest.mark.parametrize(('before', 'is_told'), [(0, False), (4, True)])
+def test_bytes_of_files_that_an_earlier_witness_did_not_know(tmp_path, assay, before, is_told):
+    jobs = halo(2), halo(2)
+    for job, bytes in zip(jobs, (before, 8), strict=True):
+        job['processes'][0]['calls']['MPI_File_write'] = call(1, 0.0, bytes)
+    paths = [write(tmp_path / f'{bytes}.json', job) for bytes, job in enumerate(jobs)]
+    _, shown = assay(*paths)
+    assert ('program changed: MPI_File_write' in shown) is is_told
 
 
 def test_settings_of_any_rank_are_compared(tmp_path, assay):

@@ -125,15 +125,14 @@ def run(
       assay witness run -o after.json -- srun -n 64 ./program
       assay witness before.json after.json
     """
-    from assay.running.launches import launches, prepare, problems_of_launches, reserved
+    from assay.running.launches import launches, prepare, problems_of_launches
     from assay.running.program import run_passing_signals
 
     with ExitStack() as stack:
         try:
             _assert_page(picture)
-            report = stack.enter_context(reserved(output.absolute()))
             with tempfile.TemporaryDirectory(prefix='assay-', ignore_cleanup_errors=True) as name:
-                words, unseen = prepare(line, report, Path(name))
+                words, unseen = prepare(line, output.absolute(), Path(name), stack)
                 if unseen:  # before it runs: that may take days
                     print(f'assay witness: nothing will be recorded: {unseen}', file=sys.stderr)
                 code, _ = run_passing_signals(words)
@@ -146,9 +145,9 @@ def run(
                 print(f'assay witness: not recorded: {problem}', file=sys.stderr)
             # Of a script's launches some start no MPI program.
             some = [one for one in started if one[0].exists()] or started[:1]
-            for path, words_of_it in some:
+            for path, words_of_it, is_linked in some:
                 own = picture and picture.with_stem(picture.stem + path.stem[len(output.stem) :])
-                _tell(path, words_of_it, len(some) > 1, own)
+                _tell(path, words_of_it, is_linked, len(some) > 1, own)
             if not (unseen or started or problems):
                 print(
                     'assay witness: nothing was recorded: no start of a program by mpirun, '
@@ -164,10 +163,13 @@ def run(
     raise typer.Exit(code)
 
 
-def _tell(report: Path, words: str, is_one_of_many: bool, picture: Path | None) -> None:
+def _tell(
+    report: Path, words: str, is_linked: bool, is_one_of_many: bool, picture: Path | None
+) -> None:
     """What the witness saw of a program that has ended; nothing changes its exit code any more.
 
     :param words: that started it.
+    :param is_linked: whether a program of it is linked with an MPI.
     """
     from assay.report.console import console, print_line
     from assay.report.witness import show_answer
@@ -188,7 +190,7 @@ def _tell(report: Path, words: str, is_one_of_many: bool, picture: Path | None) 
             print_line(out, f'picture: {picture}')
         print_line(out, f'report: {report} (assay witness shows all of it)')
     except WitnessError as error:
-        why = error if report.exists() else why_nothing(report, words)
+        why = error if report.exists() else why_nothing(report, is_linked)
         print_line(out, f'assay witness: nothing was recorded: {why}')
-    except AssayError as error:
+    except (AssayError, OSError) as error:
         print_line(out, f'assay witness: {error}')

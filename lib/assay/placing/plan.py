@@ -37,16 +37,18 @@ NODE = 2
 #: Calls that end when messages between two ranks have come and gone, which the matrix counts.
 _MESSAGES = re.compile(
     r'MPI_(I?[bsr]?send(recv)?(_\w+)?|I?m?recv|I?m?probe|[bsr]?send_init|(wait|test)(all|any|some)?'
-    r'|start(all)?|r?(put|get)|r?(get_)?accumulate|fetch_and_op|compare_and_swap|win_\w+'
+    r'|request_get_status(_all|_any|_some)?|start(all)?|r?(put|get)|r?(get_)?accumulate|fetch_and_op|compare_and_swap|win_\w+'
     r'|I?neighbor_\w+)',
     re.IGNORECASE,
 )
 
 #: Those that start requests, and those that wait for them.
 _STARTS = re.compile(r'MPI_I(?!m?probe)\w+')
-_WAITS = re.compile(r'MPI_(Wait|Test)')
+_WAITS = re.compile(r'MPI_(Wait|Test|Request_get_status)')
 #: Of those the ones that end several messages.
-_AT_ONCE = re.compile(r'MPI_((wait|test)(all|some|any)|win_\w+|I?neighbor_\w+)', re.IGNORECASE)
+_AT_ONCE = re.compile(
+    r'MPI_((wait|test|request_get_status_)(all|some|any)|win_\w+|I?neighbor_\w+)', re.IGNORECASE
+)
 
 #: Collectives without bytes.
 _BARRIERS = {'MPI_Barrier', 'MPI_Ibarrier'}

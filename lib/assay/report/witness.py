@@ -99,7 +99,8 @@ def places(report: Report) -> list[SiteSummary]:
 
 def in_words(site: SiteSummary, report: Report) -> str:
     """A place of the program with its share of the time, and whom it waits for."""
-    words = f'{site.call} in {site.where}: {percent(_share(site, report))} of the time'
+    share = _share(site, report.thread_time)
+    words = f'{site.call} in {site.where}: {percent(share)} of the time'
     if site.waiting > 0.05 * site.time:
         words += f', {percent(site.waiting / site.time)} of it waiting'
         if (whom := site.whom) is not None:
@@ -107,8 +108,8 @@ def in_words(site: SiteSummary, report: Report) -> str:
     return words
 
 
-def _share(site: SiteSummary, report: Report) -> float:
-    return site.time / report.thread_time if report.thread_time else 0.0
+def _share(site: SiteSummary, whole: float) -> float:
+    return site.time / whole if whole else 0.0
 
 
 def show_sites(report: Report, out: Console, few: bool = False) -> None:
@@ -118,6 +119,7 @@ def show_sites(report: Report, out: Console, few: bool = False) -> None:
     found = places(report)
     if not found:
         return
+    whole = report.thread_time  # a sum over all ranks: not once for each line
     print_table(
         out,
         'Lines that call MPI (those that took longest first)',
@@ -128,7 +130,7 @@ def show_sites(report: Report, out: Console, few: bool = False) -> None:
                 site.where,
                 site.count,
                 in_seconds(site.time),
-                percent(_share(site, report)),
+                percent(_share(site, whole)),
                 percent(site.waiting / site.time if site.time else 0.0),
                 '-' if site.whom is None else site.whom,
                 len(site.ranks),
@@ -166,6 +168,8 @@ def show_ended(report: Report, out: Console, which: str = '') -> None:
     from assay.text import as_list
 
     why = 'the job did not get to MPI_Finalize'
+    if not report.ended:
+        why += ', or the disk was full'
     if report.finalized:
         why = 'the report could not be written at its end (a full disk?)'
     print_line(out, f'INCOMPLETE{which}: {why}; its placement is known.')

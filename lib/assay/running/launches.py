@@ -23,6 +23,7 @@ from assay import AssayError, locks, paths
 from assay.running.program import (
     CONTAINERS,
     LAUNCHERS,
+    Program,
     for_report,
     look_at,
     output_of,
@@ -32,7 +33,7 @@ from assay.running.program import (
 from assay.witness.report import Report
 from assay.witness.sites import find_lines
 
-#: Bytes that no report is smaller than.
+#: Bytes of a disk below which a report may not fit.
 _LEAST_ROOM = 1 << 14
 
 
@@ -57,15 +58,19 @@ def reserved(report: Path) -> Iterator[Path]:
         try:
             yield own
         finally:
-            if not own.exists():
-                lines_of(own).unlink(missing_ok=True)
+            with suppress(OSError):  # its folder may be gone
+                if not own.exists():
+                    lines_of(own).unlink(missing_ok=True)
 
 
-def prepare(words: Sequence[str], report: Path, folder: Path) -> tuple[list[str], str | None]:
+def prepare(
+    words: Sequence[str], asked: Path, folder: Path, stack: ExitStack
+) -> tuple[list[str], str | None]:
     """What to run in place of a line, so that the witness sees its ranks.
 
-    :param report: where the witness is to leave its report.
+    :param asked: where the witness is to leave its report.
     :param folder: an empty one, for what is known of the launches of a line without a launcher.
+    :param stack: keeps the report reserved; of a program that will not be seen none is.
     :returns: the words; and why it will see nothing, if that is known: then they are those given.
     :raises AssayError: if the line cannot be run with the witness.
     """
@@ -77,13 +82,14 @@ def prepare(words: Sequence[str], report: Path, folder: Path) -> tuple[list[str]
     program = look_at(line)
     if program.unseen:
         return line.words, program.unseen
+    report = stack.enter_context(reserved(asked))
     remove_earlier(report)
     libraries: list[Path] = []
     variables: dict[str, str] = {}
     if line.launcher or program.mpi:
         libraries = to_preload(line, program)
         variables = for_report(report)
-        claim(folder, report, line.words)
+        claim(folder, report, line.words, program)
     if not line.launcher:
         try:
             libraries.append(build_launch_library())
@@ -152,8 +158,10 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
         if program.unseen:
             raise AssayError(program.unseen)
         libraries = to_preload(line, program)
-        own_report = claim(folder, report, words)
+        own_report = claim(folder, report, words, program)
         remove_earlier(own_report)
+        if own_report != report:  # which is the one that is reserved
+            lines_of(own_report).unlink(missing_ok=True)
         return line.preloading(libraries, for_report(own_report))
     except Exception as error:  # the user's script must not fail because of us
         problems = folder / 'problems'
@@ -162,12 +170,12 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
         return words
 
 
-def claim(folder: Path, report: Path, words: Sequence[str]) -> Path:
+def claim(folder: Path, report: Path, words: Sequence[str], program: Program) -> Path:
     """The report of another launch: each has its own, also of those at one time."""
     for number in itertools.count(1):
         own = _numbered(report, 'launch', number)
         with suppress(FileExistsError), (folder / f'{number}').open('x') as file:
-            file.write(json.dumps([str(own), shlex.join(words)]))
+            file.write(json.dumps([str(own), shlex.join(words), bool(program.file)]))
             return own
     raise AssertionError
 
@@ -176,12 +184,14 @@ def _numbered(report: Path, word: str, number: int) -> Path:
     return report.with_stem(f'{report.stem}.{word}-{number}') if number > 1 else report
 
 
-def launches(folder: Path) -> list[tuple[Path, str]]:
-    """The report of each launch, and its words, in their order."""
+def launches(folder: Path) -> list[tuple[Path, str, bool]]:
+    """Of each launch, in their order: its report, its words, and whether a program of it is linked
+    with an MPI.
+    """
     files = sorted(folder.glob('[0-9]*'), key=lambda file: int(file.name))
     # Of one that goes on in the background it may still be empty.
     found = [json.loads(text) for file in files if (text := file.read_text())]
-    return [(Path(report), words) for report, words in found]
+    return [(Path(report), words, is_linked) for report, words, is_linked in found]
 
 
 def alone(words: str, ranks: int) -> str | None:
@@ -191,7 +201,7 @@ def alone(words: str, ranks: int) -> str | None:
     """
     try:
         line = read_line(shlex.split(words))
-    except AssayError:  # a program that a script has removed since
+    except (AssayError, OSError):  # a program, or the folder, that a script has removed since
         return None
     options = line.words[: min(line.programs)]
     asked = 0
@@ -208,19 +218,23 @@ def alone(words: str, ranks: int) -> str | None:
     )
 
 
-def why_nothing(report: Path, words: str) -> str:
+def why_nothing(report: Path, is_linked: bool) -> str:
     """Why a launch most likely left no report, as a sentence without its end.
 
-    :param words: of the launch.
+    :param is_linked: whether a program of it is linked with an MPI.
     """
-    if shutil.disk_usage(report.parent).free < _LEAST_ROOM:
-        return f'the disk of {report.parent} is full'
-    with suppress(AssayError):
-        if not look_at(read_line(shlex.split(words))).file:
-            return (
-                'no program of the line is linked with an MPI (`ldd` shows that): its ranks ran '
-                'alone, or it is started by a script that sets LD_PRELOAD'
-            )
+    try:
+        if shutil.disk_usage(report.parent).free < _LEAST_ROOM:
+            return f'the disk of {report.parent} is full'
+    except OSError as error:  # the program may have removed it
+        return f'{report.parent}: {error.strerror}'
+    if not is_linked:
+        return (
+            'no program of the line is linked with an MPI (`ldd` shows that): either its ranks ran '
+            'alone, or a script or interpreter starts or loads what is: then no rank came out of '
+            'MPI_Init, LD_PRELOAD was set anew, or MPI is called where it cannot be seen '
+            '(docs/witness.md, "What it cannot see")'
+        )
     return (
         'no rank came out of MPI_Init, or the program calls MPI where it cannot be seen '
         '(docs/witness.md, "What it cannot see")'
@@ -244,10 +258,11 @@ def remove_earlier(report: Path) -> None:
     :raises AssayError: if another file is there, or the folder cannot be written.
     """
     _assert_replaceable(report)
+    # First, since lines without a report are another's; the file may be locked by this name.
+    with suppress(FileNotFoundError):
+        os.truncate(lines_of(report), 0)
     for name in ('', '.ranks', '.finalized'):
         report.with_name(report.name + name).unlink(missing_ok=True)
-    with suppress(FileNotFoundError):
-        os.truncate(lines_of(report), 0)  # which may be locked by this name
 
 
 def _assert_replaceable(report: Path) -> None:

@@ -12,6 +12,7 @@ POLLING = {
     for name in (
         *('Test', 'Testall', 'Testany', 'Testsome', 'Waitsome'),
         *('Iprobe', 'Improbe', 'Win_test', 'Request_get_status'),
+        *('Request_get_status_all', 'Request_get_status_any', 'Request_get_status_some'),
     )
 }
 
@@ -30,10 +31,17 @@ def program_changes(one: Report, other: Report) -> list[str]:
     if one.complete and other.complete:
         calls = {call.name: call for call in summarise_calls(one)}
         others = {call.name: call for call in summarise_calls(other)}
+        # Before 2026-11-28 the witness wrote none of MPI-IO: 0 of all such calls is not known.
+        knows_files = all(
+            any(call.bytes for name, call in its.items() if name.startswith('MPI_File_'))
+            for its in (calls, others)
+        )
         for name in sorted({*calls, *others} - POLLING):
             for what, unit in (('count', 'calls'), ('bytes', 'bytes')):
                 old = getattr(calls.get(name), what, 0)
                 new = getattr(others.get(name), what, 0)
+                if what == 'bytes' and name.startswith('MPI_File_') and not knows_files:
+                    continue
                 if old != new:
                     found.append(f'program changed: {name} {old} -> {new} {unit}')
     return found

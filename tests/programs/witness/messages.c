@@ -166,6 +166,16 @@ static void complete(void)
     MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
     tell("MPI_Request_get_status", calls);
     expect(in, 5, last, "MPI_Request_get_status");
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+    MPI_Request none[] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+    MPI_Request_get_status_all(2, none, &flag, MPI_STATUSES_IGNORE);
+    tell("MPI_Request_get_status_all", 1);
+    MPI_Request_get_status_any(2, none, &index, &flag, MPI_STATUS_IGNORE);
+    tell("MPI_Request_get_status_any", 1);
+    MPI_Request_get_status_some(2, none, &done, indices, MPI_STATUSES_IGNORE);
+    tell("MPI_Request_get_status_some", 1);
+#endif
 }
 
 /* Rank 0 takes what comes: 40 messages of each other rank, more than a call has room for. */
