@@ -39,6 +39,7 @@ class Machine:
     :param unordered: names of algorithms that do not keep the order of ranks.
     :param variables: of the MPI.
     :param most_starts: of a job; there is no time for more.
+    :param hosts: that the ranks are on.
     """
 
     def __init__(
@@ -51,7 +52,9 @@ class Machine:
         unordered=(),
         variables=VARIABLES,
         most_starts=None,
+        hosts=('n1',),
     ):
+        self.hosts = hosts
         self.factor, self.fails, self.unordered = factor, dict(fails), unordered
         self.variables, self.most_starts = variables, most_starts
         self.random, self.noise = random.Random(seed), noise
@@ -65,7 +68,7 @@ class Machine:
         for late in outcomes[self.most_starts :] if self.most_starts else ():
             outcomes[outcomes.index(late)] = Outcome(late.name, 'was not begun')
         own = self.good('', {})
-        return Job('Open MPI v4.1.4', 2, ('n1',), self.variables, '', (own, *outcomes))
+        return Job('Open MPI v4.1.4', 2, self.hosts, self.variables, '', (own, *outcomes))
 
     def outcome(self, tuning, trial, start):
         chosen = {one.operation: one.name for one in trial.algorithms}
@@ -287,12 +290,13 @@ def test_a_stopped_one_goes_on_where_it_was(tune, after):
 
 
 def test_times_of_another_way_are_left_alone(tune):
-    """Those of earlier releases were taken without a barrier behind each call."""
-    stopped = tune(Machine(ring_is_better, stop_after=3))
+    """Those of earlier releases between nodes were taken without a barrier behind each call."""
+    hosts = 'n1', 'n2'
+    stopped = tune(Machine(ring_is_better, stop_after=3, hosts=hosts))
     subject, *rounds = stopped.journal.read_text().splitlines()
     earlier = {key: value for key, value in json.loads(subject).items() if key != 'timed'}
     stopped.journal.write_text('\n'.join([json.dumps(earlier), *rounds, '']))
-    assert tune(Machine(ring_is_better, seed=2)).journal != stopped.journal
+    assert tune(Machine(ring_is_better, seed=2, hosts=hosts)).journal != stopped.journal
 
 
 def test_an_entry_that_was_cut_off_is_measured_again(tune):
