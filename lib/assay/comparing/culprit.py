@@ -417,13 +417,7 @@ class CulpritSearch:
                 stopped = str(error)
             signals = self.runner.signals
         found = self.search.answers()
-        if found[0].changes:
-            changes = [self.factors[number] for number in found[0].changes]
-            # For the commands that are told; without them the answer is right all the same.
-            with suppress(AssayError):
-                for switched in ((), [one.name for one in changes]):
-                    unpack(state(changes, switched).setting)
-        return Culprits(
+        answered = Culprits(
             self._question(),
             tuple(found),
             self.search.guilt(),
@@ -433,6 +427,11 @@ class CulpritSearch:
             stopped,
             signals[0] if signals else 0,
         )
+        # For the commands that are told; without them the answer is right all the same.
+        with suppress(AssayError):
+            for switched in ((), [one.name for one in answered.changes]):
+                unpack(state(answered.changes, switched).setting)
+        return answered
 
     def _question(self) -> Question:
         """Without the changes that turned out not to be switched."""

@@ -158,10 +158,10 @@ def window_figures(output: str, main: str) -> dict[str, Figure]:
     :param main: the kernel that has both.
     :raises WrongAnswerError: if the main one was not timed, or one is no number above zero.
     """
-    figures = {}
+    figures, has_bouts = {}, tells_bouts(output)
     for kernel, found in _windows(output).items():
         _check_best_window(found)
-        if tells_bouts(output):
+        if has_bouts:
             _check_mean(found)
         rate = Figure(_above_zero(found, 'rate'), found['unit'], 'higher')
         figures[f'{_name(kernel)}_rate'] = rate
