@@ -283,6 +283,24 @@ def test_nodes_that_are_excluded_have_no_turn(monkeypatch):
     assert node_turns.turns(suite, site, NOW.timestamp(), ['x=n4']).late == ('n1', 'n2', 'n3')
 
 
+@pytest.mark.parametrize(
+    ('jobs', 'late'),
+    [([], ('n1', 'n2', 'n3')), (['constraint=big'], ('n1', 'n3')), (['C=[gpu|big]'], None)],
+)
+def test_nodes_that_do_not_satisfy_a_constraint_have_no_turn(monkeypatch, jobs, late):
+    monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n1', 1)]))
+    states = dict.fromkeys(['n1', 'n2', 'n3', 'n4'], 'idle')
+    monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+    monkeypatch.setattr('assay.machine.slurm.records', lambda what: FEATURES)
+    access = {'name': 'a', 'scheduler': 'slurm', 'access': ['-p all', '-C gpu|big']}
+    suite, site = SimpleNamespace(system='made'), {'systems/0/partitions': [access]}
+    if late:
+        assert node_turns.turns(suite, site, NOW.timestamp(), jobs).late == late
+        return
+    with pytest.raises(ConstraintError):
+        node_turns.turns(suite, site, NOW.timestamp(), jobs)
+
+
 def test_nodes_of_a_reservation_have_their_turn_in_it(monkeypatch):
     monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n9', 1)]))
     states = {'n1': 'idle', 'n2': 'maint', 'n3': 'reserved', 'n4': 'allocated'}

@@ -12,7 +12,7 @@ from assay import AssayError, say
 from assay.machine.slurm import SCHEDULERS, is_free, switches
 from assay.results.history import History, load
 from assay.running import node_choice
-from assay.running.allocation import IN_USE, options_of, states_for, value_in
+from assay.running.allocation import IN_USE, options_of, states_for
 from assay.running.node_choice import NodeChoice, Way
 from assay.running.runs import RunFolder
 from assay.running.session import Suite
@@ -102,15 +102,12 @@ def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = (
     :param since: in seconds since 1970.
     :param jobs: what ``-J`` says: nodes that jobs cannot have by it do not count.
     :raises AssayError: if Slurm does not answer, is not the scheduler, or alone knows which nodes
-        jobs may have.
+        satisfy a constraint.
     """
     _assert_has_slurm(site)
     able: dict[str, str] = {}
     for one in site.get('systems/0/partitions'):
-        words = options_of(one.get('access', []), jobs)
-        if value_in(words, '-C', '--constraint'):
-            raise AssayError('whose turn it is is not known of nodes with a --constraint.')
-        states = states_for(words).items()
+        states = states_for(options_of(one.get('access', []), jobs)).items()
         able |= {node: state for node, state in states if state.startswith(IN_USE)}
     if not able:
         raise AssayError('Slurm has no node that jobs of this system can have.')
