@@ -94,8 +94,7 @@ class Collectives(MpiBenchmark):
             'allreduce_large_time': large['best'] * 1e6,
             'allreduce_whole_of_best': whole_of_best(small['allreduce']),
         }
-        # Programs of before have none.
-        if held := guidelines(self.report.get('guidelines', ()), self.num_tasks):
+        if held := guidelines(self.report['guidelines'], self.num_tasks):
             values['worst_guideline'] = held[0].excess
             self.tell_violations(held)
         for op, time in small.items():

@@ -34,6 +34,8 @@ class Clock(NodeBenchmark):
         loads = {load: self.select(load=load) for load in ('scalar', 'vector')}
         middle = {load: one['frequency']['median'] for load, one in loads.items()}
         lowest = {load: one['frequency']['min'] for load, one in loads.items()}
+        quanta = [rank['quantum'] for rank in loads['scalar']['ranks']]
+        longest = max(quantum['longest'] - quantum['shortest'] for quantum in quanta)
         figures = self.named(
             scalar_frequency=middle['scalar'] / 1e9,
             vector_frequency=middle['vector'] / 1e9,
@@ -42,9 +44,6 @@ class Clock(NodeBenchmark):
             vector_of_scalar=middle['vector'] / middle['scalar'],
             flops_per_cycle=loads['vector']['flops_per_cycle'],
             cycles_kept=1 - loads['scalar']['lost_share'],
+            longest_interruption=longest * 1e6,
         )
-        quanta = [rank['quantum'] for rank in loads['scalar']['ranks'] if 'quantum' in rank]
-        if quanta:  # clock wrote none before
-            longest = max(quantum['longest'] - quantum['shortest'] for quantum in quanta)
-            figures |= self.named(longest_interruption=longest * 1e6)
         return figures | self.disturbance_figures()

@@ -1,5 +1,6 @@
 """The system on which checks look at golden jobs: nothing is run on it."""
 
+from assay.config.environments import tcp_over
 from assay.config.fabrics import load_catalogue
 
 FABRICS = list(load_catalogue().fabrics)
@@ -17,6 +18,7 @@ site_configuration = {
                     'launcher': 'mpirun',
                     'environs': ['openmpi', 'mpich', 'intelmpi'],
                     'features': ['scale_1_node', *FABRICS],
+                    'env_vars': tcp_over('lo'),  # as where the jobs were run
                     'processor': {
                         'arch': 'zen3',
                         'num_cpus': 2,

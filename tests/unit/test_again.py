@@ -21,6 +21,7 @@ from assay.running import runs
 from assay.running.processes import Use
 from assay.witness.disturbance import MOVED
 from checks import check_on
+from golden_jobs import slow
 from witnessed import disturbance
 
 SUPPORT = Path(__file__).parents[1] / 'support'
@@ -145,13 +146,6 @@ def edit(name, change):
         (folder / name).write_text(json.dumps(report))
 
     return do
-
-
-def slow(report):
-    for entry in report['results']:
-        entry['time'] = {key: value * 1000 for key, value in entry['time'].items()}
-        entry['bouts'] = [value * 1000 for value in entry['bouts']]
-        entry['bandwidth'] /= 1000
 
 
 def witnessed(seen):

@@ -303,3 +303,12 @@ def test_unreadable_catalogue(tmp_path):
     broken.write_text('fabrics: [unclosed')
     with pytest.raises(CatalogueError, match='not valid YAML'):
         load_catalogue(broken)
+
+
+def test_a_key_that_stands_twice_is_an_error_with_its_line(tmp_path):
+    path = edited(tmp_path, lambda data: None)
+    text = path.read_text()
+    path.write_text(f'{text}fabrics: {{}}\n')
+    line = text.count('\n') + 1
+    with pytest.raises(CatalogueError, match=rf"line {line}: the key 'fabrics' stands twice"):
+        load_catalogue(path)

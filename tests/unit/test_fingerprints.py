@@ -1,5 +1,6 @@
 """What the readers compute of a problem, against what the programs printed of it."""
 
+import json
 import math
 import re
 
@@ -26,6 +27,7 @@ from assay.programs.benchmarks import (
     check_pt2pt,
     check_threads,
 )
+from golden_jobs import JOBS
 
 
 def test_start_of_minimd():
@@ -69,25 +71,39 @@ def test_times_by_two_clocks():
 
 
 def test_rate_of_another_matrix():
-    times = {'min': 1.0, 'best': 1.0, 'median': 2.0, 'p95': 3.0}
-    result = {'time': times, 'rate_best': 2e6, 'rate': 1e6}
-    check_dgemm({'ranks': 1, 'results': [result]}, 100)
-    with pytest.raises(WrongAnswerError, match='rate_best'):
-        check_dgemm({'ranks': 1, 'results': [{**result, 'rate_best': 2.001e6}]}, 100)
-    clocks = {'seconds': 0.9, 'least': 0.99, 'most': 1.0}
-    with pytest.raises(WrongAnswerError, match=r'0\.9 s, but by a second clock 0\.99 to 1\.0'):
-        check_dgemm({'ranks': 1, 'results': [{**result, 'clocks': clocks}]}, 100)
+    report = json.loads((JOBS / 'Dgemm/openmpi-shm/result.json').read_text())
+    order, (result,) = report['arguments']['n'], report['results']
+    check_dgemm(report, order)
+    clocks = result['clocks'] | {'seconds': 2 * result['clocks']['seconds']}
+    for change, sentence in (
+        ({'rate_best': 1.0005 * result['rate_best']}, 'rate_best'),
+        ({'clocks': clocks}, 'but by a second clock'),
+    ):
+        with pytest.raises(WrongAnswerError, match=sentence):
+            check_dgemm({**report, 'results': [{**result, **change}]}, order)
+
+
+def sampled(seconds, parts=1):
+    """What 10 samples tell that all took as long, of a time that is a part of what was timed."""
+    time = dict.fromkeys(('min', 'best', 'median', 'p95', 'mean'), seconds)
+    whole = 100 * parts * seconds
+    return {
+        'time': time | {'best_place': [0, 10], 'median_place': [0, 10]},
+        **{'samples': 10, 'iterations_per_sample': 10, 'kept': 100 * seconds},
+        'clocks': {'own': 100 * seconds, 'slowest': 100 * seconds, 'least': whole, 'most': whole},
+    }
 
 
 def ping_pong(**changes):
     """A report of one size: 10 samples of 100 round trips, 2 us one way."""
     times = {'min': 1e-6, 'best': 1e-6, 'median': 2e-6, 'p95': 3e-6, 'mean': 2e-6}
+    times |= {'best_place': [0, 1], 'median_place': [5, 5]}
     result = {
         **{'pattern': 'ping-pong', 'size': 8, 'bandwidth': 8e6, 'time': times, 'kept': 2e-3},
         **{'samples': 10, 'iterations_per_sample': 100},
         'clocks': {'own': 2.4e-3, 'slowest': 2.4e-3, 'least': 4.79e-3, 'most': 4.81e-3},
     }
-    return {'results': [result | changes]}
+    return {'arguments': {'limits': False}, 'results': [result | changes]}
 
 
 @pytest.mark.parametrize(
@@ -232,6 +248,7 @@ def pairs_report(**changes):
     time = {'best': 1e-3, 'median': 2e-3}
     rates = {'bandwidth': 2e6, 'best_bandwidth': 4e6, 'time': time}
     clocks = {'own': 0.1, 'slowest': 0.1, 'least': 0.0999, 'most': 0.1001}
+    patterns = {'ping-pong': {**clocks, 'least': 0.1999, 'most': 0.2001}, 'exchange': clocks}
     report = {
         **{'nodes': 2, 'ranks_per_node': 1, 'rounds': {'pairs': 1}},
         'pairs': [{'together': {'latency': 1e-6, **rates}}],
@@ -244,7 +261,7 @@ def pairs_report(**changes):
             },
             {'measure': 'bisection', 'size': 1000, 'window': 2, **rates},
         ],
-        'clocks': {'ping-pong': {**clocks, 'least': 0.1999, 'most': 0.2001}, 'exchange': clocks},
+        'clocks': {**patterns, 'one way': clocks},
     }
     for place, value in changes.items():
         *path, last = place.split('_')
@@ -280,6 +297,7 @@ RANK = {
     **{'chain': CHAIN, 'fma': CHAIN, 'counted': 3e9, 'rest': 0.5},
     'clocks': {'seconds': 2.5, 'least': 2.499, 'most': 2.501},
     'quantum': {'shortest': 19e-6, 'longest': 4e-3},
+    **{'slices': 9, 'frequency_place': [0, 1], 'flops_place': [0, 1]},
 }
 
 
@@ -349,10 +367,7 @@ RATES = ('triad', 'dgemm', 'frequency')
 def test_overlap_that_does_not_follow(change, sentence):
     def check(changes):
         times = {'communication': 2e-3, 'computation': 4e-3, 'total': 5e-3}
-        point = {
-            series: {'time': dict.fromkeys(('min', 'best', 'median', 'p95'), seconds)}
-            for series, seconds in times.items()
-        }
+        point = {series: sampled(seconds) for series, seconds in times.items()}
         point |= {'ratio': 1, 'overlap': 0.5, 'slowdown': 1.25, 'excess': 5 / 6}
         of_all = changes.get('of all ratios', 0.5)
         points = [point | changes]
@@ -361,9 +376,6 @@ def test_overlap_that_does_not_follow(change, sentence):
     check({})
     with pytest.raises(WrongAnswerError, match=sentence):
         check(change)
-
-
-MICROSECOND = {'time': dict.fromkeys(('min', 'best', 'median', 'p95'), 1e-6)}
 
 
 @pytest.mark.parametrize(
@@ -378,7 +390,7 @@ MICROSECOND = {'time': dict.fromkeys(('min', 'best', 'median', 'p95'), 1e-6)}
     ],
 )
 def test_one_sided_operations_that_do_not_follow(change, sentence):
-    put = {'op': 'put', 'sync': 'flush', 'size': 8, 'bandwidth': 8e6, **MICROSECOND}
+    put = {'op': 'put', 'sync': 'flush', 'size': 8, 'bandwidth': 8e6, **sampled(1e-6)}
     check_onesided({'results': [put]})
     with pytest.raises(WrongAnswerError, match=sentence):
         check_onesided({'results': [put | change]})
@@ -394,7 +406,7 @@ def test_one_sided_operations_that_do_not_follow(change, sentence):
 )
 def test_rates_of_threads_that_do_not_follow(change, sentence):
     def check(changes):
-        shared = {'measure': 'shared', 'threads': 3, 'rate': 2 * 3 * 64e6, **MICROSECOND}
+        shared = {'measure': 'shared', 'threads': 3, 'rate': 2 * 3 * 64e6, **sampled(1e-6)}
         check_threads(
             {'ranks': 4, 'arguments': {'window': 64}, 'results': [shared | changes]}, threads=3
         )
@@ -406,7 +418,7 @@ def test_rates_of_threads_that_do_not_follow(change, sentence):
 
 def test_a_burst_has_as_many_messages_of_each_sender():
     def check(messages):
-        incast = {'measure': 'incast', 'size': 8, 'messages': messages, **MICROSECOND}
+        incast = {'measure': 'incast', 'size': 8, 'messages': messages, **sampled(1e-6, messages)}
         check_matching({'ranks': 4, 'results': [incast]})
 
     check(63)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from assay import AssayError, paths
+from assay.config.yaml_file import read_yaml
 from assay.mpis.family import Entry, Expression, Variables, problems
 from assay.text import unknown
 
@@ -111,10 +111,7 @@ def load_faults(folder: Path = CATALOGUE) -> dict[str, Fault]:
     """
     found = {}
     for path in sorted(folder.glob('*.yaml')):
-        try:
-            entries = yaml.safe_load(path.read_text())
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise AssayError(f'{path}: {error}') from None
+        entries = read_yaml(path, AssayError)
         if not isinstance(entries, dict):
             raise AssayError(f'{path}: not a mapping of names to faults')
         for name, entry in entries.items():

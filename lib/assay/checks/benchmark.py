@@ -239,11 +239,16 @@ class MpiBenchmark(MpiCheck):
 
 @contextmanager
 def refusing(program: str) -> Iterator[None]:
-    """Turn a wrong answer into what ReFrame calls one."""
+    """Turn a wrong answer, and a report that lacks what it is held by, into what ReFrame calls one.
+
+    :raises SanityError: instead of either.
+    """
     try:
         yield
     except WrongAnswerError as error:
         raise SanityError(f'{program}: {error}') from None
+    except KeyError as error:
+        raise SanityError(f'{program}: its report has no {error}') from None
 
 
 def over_limit(bouts: Sequence[float], limits: Sequence[float]) -> float:

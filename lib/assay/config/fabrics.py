@@ -12,11 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
-import yaml
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from assay import AssayError, paths
-from assay.files import explained
+from assay.config.yaml_file import read_yaml
 from assay.mpis import FAMILIES, Family, Recipe
 from assay.mpis.family import Entry, matches, problems, search
 from assay.text import Piece
@@ -192,12 +191,7 @@ def read_entry(path: Path, kind: type[AnyEntry], fault: type[AssayError]) -> Any
     :raises fault: if the file cannot be read, is not YAML, or something in it is wrong.
     """
     try:
-        with explained(path, 'read', fault):
-            data = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise fault(f'{path}: not valid YAML: {error}') from None
-    try:
-        return kind.model_validate(data)
+        return kind.model_validate(read_yaml(path, fault))
     except ValidationError as error:
         raise fault(f'{path}: {problems(error)}') from None
 

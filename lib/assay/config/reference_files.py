@@ -11,9 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from assay import AssayError
+from assay.config.yaml_file import parse_yaml
 from assay.files import explained
 from assay.programs.figure import Figure
 from assay.text import unknown
@@ -110,21 +109,6 @@ class ReferencesError(AssayError):
     """Something is wrong in a file of references; the message says what and where."""
 
 
-class Loader(yaml.SafeLoader):
-    """Refuses duplicate keys: YAML would keep the last one."""
-
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
-        seen = set()
-        for key, _ in node.value:
-            if (key.tag, str(key.value)) in seen:
-                raise yaml.MarkedYAMLError(
-                    problem=f'the key {key.value!r} stands twice', problem_mark=key.start_mark
-                )
-            seen.add((key.tag, str(key.value)))
-        return node
-
-
 def read(path: Path) -> dict[str, Any]:
     """What a file says of each check class; nothing if there is no such file.
 
@@ -139,14 +123,10 @@ def read(path: Path) -> dict[str, Any]:
 
 @lru_cache
 def _read(path: Path, changed: tuple[int, int, int]) -> dict[str, Any]:
-    try:
-        text = path.read_text(encoding='utf-8')
-    except ValueError as error:
-        raise ReferencesError(f'{path}: not valid YAML: {error}') from None
-    return parse(text, path)
+    return parse(path.read_bytes(), path)
 
 
-def parse(text: str, path: Path) -> dict[str, Any]:
+def parse(text: str | bytes, path: Path) -> dict[str, Any]:
     """As :func:`read`, of the text of a file."""
     return {name: _in_form_of_reframe(entry) for name, entry in load(text, path).items()}
 
@@ -169,18 +149,12 @@ def _references(level: Any, depth: int) -> Any:
     }
 
 
-def load(text: str, path: Path) -> dict[str, Any]:
+def load(text: str | bytes, path: Path) -> dict[str, Any]:
     """What the text of a file says, as it stands there.
 
     :raises ReferencesError: if it is not a mapping.
     """
-    try:
-        entries = yaml.load(text, Loader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1
-        raise ReferencesError(f'{path}: not valid YAML: line {line}: {error.problem}') from None
-    except (yaml.YAMLError, ValueError) as error:
-        raise ReferencesError(f'{path}: not valid YAML: {str(error).splitlines()[0]}') from None
+    entries = parse_yaml(text, path, ReferencesError)
     if not isinstance(entries, dict | None):
         raise ReferencesError(f'{path}: there are no entries by check class')
     return entries or {}

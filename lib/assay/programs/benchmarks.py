@@ -38,7 +38,7 @@ def check_halo(report: Mapping[str, Any], mesh: tuple[int, int, int], steps: int
             f'rate of {method}', result['points_per_second'], steps * math.prod(mesh) / time['best']
         )
         _equal(f'median of {method}', result['iterations_per_second'], steps / time['median'])
-        if 'efficiency' in result:
+        if method != 'compute_only':
             expected = alone['time']['median'] / time['median']
             _equal(f'efficiency of {method}', result['efficiency'], expected)
         _of_both_clocks(method, result)
@@ -60,14 +60,24 @@ def check_pt2pt(report: Mapping[str, Any]) -> None:
         pattern, size = result['pattern'], result['size']
         what = f'{pattern} of {size} bytes'
         # Of a round trip half is the time, of a window the part of a message.
-        parts = 2 if pattern == 'ping-pong' else result.get('window', 1)
+        parts = 2 if pattern == 'ping-pong' else 1
+        if pattern == 'bidirectional':
+            parts = result['window']
         _check_sampled(what, result, parts)
         expected = _MESSAGES[pattern] * size / result['time']['best']
         _equal(f'bandwidth of {what}', result['bandwidth'], expected)
-    limits = report.get('limits', {})
-    for one in limits.get('measured', [{}])[0]:
-        name, _, figure = one.partition('_')
-        median = statistics.median(measured[one] for measured in limits['measured'])
+    if report['arguments']['limits']:
+        _check_limits(report)
+
+
+def _check_limits(report: Mapping[str, Any]) -> None:
+    """The machine's limits are the medians of what was measured before and after each round."""
+    limits = report['limits']
+    figures = [('memcpy', 'bandwidth'), ('socket', 'latency'), ('socket', 'bandwidth')]
+    if len(report['hosts']) == 1 or 'cacheline' in limits:
+        figures.append(('cacheline', 'latency'))
+    for name, figure in figures:
+        median = statistics.median(measured[f'{name}_{figure}'] for measured in limits['measured'])
         _equal(f'{figure} of {name}', limits[name][figure], median)
 
 
@@ -81,6 +91,8 @@ def check_ring(report: Mapping[str, Any]) -> None:
         _check_sampled(what, result, report['ranks'])
         expected = result['size'] / result['time']['best']
         _equal(f'bandwidth of a {what}', result['bandwidth'], expected)
+    if report['arguments']['limits']:
+        _check_limits(report)
 
 
 _SERIES = ('communication', 'computation', 'total')
@@ -103,8 +115,7 @@ def check_overlap(report: Mapping[str, Any]) -> None:
                 raise WrongAnswerError(
                     f'the overlap of {what} is {point["overlap"]}, but {share / shorter} follows'
                 )
-            if clocks := point['communication'].get('clocks'):
-                _check_sampled_clocks(what, clocks, 1)
+            _check_sampled_clocks(what, point['communication']['clocks'], 1)
         _check_hidden(result)
 
 
@@ -130,17 +141,18 @@ def check_collectives(report: Mapping[str, Any]) -> None:
     """
     for result in report['results']:
         _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
-    limit = report.get('limits', {}).get('ping_pong', {})
-    if 'small' in limit:  # collectives wrote none before
+    if report['arguments']['limits']:
+        limit = report['limits']['ping_pong']
         small, largest = limit['small'], limit['largest']
         for what, sampled in (('8', small), (str(limit['size']), largest)):
             _check_sampled(f'ping-pong of {what} bytes', sampled, 2)
         _equal('latency of a ping-pong', limit['latency'], small['time']['best'])
         expected = limit['size'] / largest['time']['best']
         _equal('bandwidth of a ping-pong', limit['bandwidth'], expected)
-    for one in report.get('guidelines', ()):
-        what = f'{one["op"]} of {one["size"]} bytes and others that do the same'
-        _check_sampled_clocks(what, one['clocks'], 1)
+    if report['arguments']['guidelines']:
+        for one in report['guidelines']:
+            what = f'{one["op"]} of {one["size"]} bytes and others that do the same'
+            _check_sampled_clocks(what, one['clocks'], 1)
 
 
 def check_matching(report: Mapping[str, Any]) -> None:
@@ -151,7 +163,7 @@ def check_matching(report: Mapping[str, Any]) -> None:
     for result in report['results']:
         measure, size = result['measure'], result['size']
         # Of a round trip half is the time, of a burst the part of a message.
-        parts = result.get('messages', 2)
+        parts = result['messages'] if measure == 'incast' else 2
         _check_sampled(f'{measure} of {size} bytes', result, parts)
         if measure == 'incast' and parts % (report['ranks'] - 1):
             raise WrongAnswerError(
@@ -209,11 +221,10 @@ def check_pairs(report: Mapping[str, Any]) -> None:
 
     :raises WrongAnswerError: if one of them is wrong.
     """
-    if 'clocks' not in report:  # of pairs before they read a second one
-        return
-    for pattern, clocks in report['clocks'].items():
-        _check_sampled_clocks(pattern, clocks, 2 if pattern == 'ping-pong' else 1)
     results = {result['measure']: result for result in report['results']}
+    for pattern in ('ping-pong', 'exchange', *(['one way'] if 'message_rate' in results else [])):
+        clocks = report['clocks'][pattern]
+        _check_sampled_clocks(pattern, clocks, 2 if pattern == 'ping-pong' else 1)
     partners = report['nodes'] // 2
     for result in report['results']:
         name = _RATES_OF_PAIRS.get(result['measure'])
@@ -262,7 +273,7 @@ def check_clock(report: Mapping[str, Any]) -> None:
     :raises WrongAnswerError: if one of them is wrong.
     """
     vector = report['vector']
-    if 'flops' in vector and vector['flops'] / (2 * vector['bits'] / 64) not in _CHAINS:
+    if vector['flops'] / (2 * vector['bits'] / 64) not in _CHAINS:
         raise WrongAnswerError(f'an iteration in {vector["name"]} has {vector["flops"]} operations')
     for result in report['results']:
         load, ranks = result['load'], result['ranks']
@@ -282,8 +293,6 @@ def check_clock(report: Mapping[str, Any]) -> None:
 
 
 def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
-    if 'clocks' not in rank:  # of clock before it read a second one
-        return
     what = f'{load} load of rank {rank["rank"]}'
     chain, fma = rank['chain'], rank['fma']
     _equal(f'number of additions, {what}', chain['made'], rank['counted'])
@@ -293,18 +302,14 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
     if not (rates[0] > 0 and rates == sorted(rates)):
         raise WrongAnswerError(f'slowest, best and fastest slice of the {what} are {rates}')
     for place in ('frequency_place', 'flops_place'):
-        if place in rank:  # clock wrote none before
-            _check_best_of_slices(
-                f'{place.partition("_")[0]}, {what}', rank['slices'], *rank[place]
-            )
-    if quantum := rank.get('quantum'):  # clock wrote none before
-        shortest, longest = quantum['shortest'], quantum['longest']
-        fastest = _CHAIN_ADDITIONS / rates[2]
-        if not shortest <= fastest * (1 + _DIGITS) <= longest * (1 + 2 * _DIGITS):
-            raise WrongAnswerError(
-                f'calls of the chain took {shortest} to {longest} s, but one of the fastest slice '
-                f'of the {what} {fastest} s'
-            )
+        _check_best_of_slices(f'{place.partition("_")[0]}, {what}', rank['slices'], *rank[place])
+    shortest, longest = rank['quantum']['shortest'], rank['quantum']['longest']
+    fastest = _CHAIN_ADDITIONS / rates[2]
+    if not shortest <= fastest * (1 + _DIGITS) <= longest * (1 + 2 * _DIGITS):
+        raise WrongAnswerError(
+            f'calls of the chain took {shortest} to {longest} s, but one of the fastest slice '
+            f'of the {what} {fastest} s'
+        )
     mean = (1 - rank['lost_share']) * rates[2]
     _equal(f'mean of the slices, {what}', mean, chain['made'] / chain['seconds'])
     seconds = chain['seconds'] + fma['seconds'] + rank['rest']
@@ -326,10 +331,7 @@ def check_nodes(report: Mapping[str, Any]) -> None:
     :raises WrongAnswerError: if one of them is wrong.
     """
     for node in report['results']:
-        account = node.get('account')
-        if account is None:  # of nodes before they wrote one
-            continue
-        name = node['node']
+        name, account = node['node'], node['account']
         _of_both_clocks(f'work of {name}', account)
         for measure in ('triad', 'dgemm', 'frequency'):
             of = account[measure]
@@ -346,9 +348,7 @@ def check_nodes(report: Mapping[str, Any]) -> None:
 def _check_sampled(what: str, result: Mapping[str, Any], parts: int) -> None:
     """:param parts: that a time by the clocks is divided into."""
     _times(result)
-    clocks = result.get('clocks')
-    if clocks is not None:  # of programs before they read a second one
-        _check_sampled_clocks(what, clocks, parts)
+    _check_sampled_clocks(what, result['clocks'], parts)
 
 
 def _check_sampled_clocks(what: str, clocks: Mapping[str, float], parts: int) -> None:
@@ -380,14 +380,12 @@ def check_stream(report: Mapping[str, Any]) -> None:
             _equal(f'{name} of {operation}', found, size * elements / time[name])
         _of_both_clocks(operation, together[operation])
     for one in report['results']:
-        if ranks := one.get('per_rank'):
-            what = f'rank in {one["operation"]}, {one["ranks"]}'
-            _equal(f'slowest {what}', one['slowest']['bandwidth'], min(ranks))
-            _equal(f'fastest {what}', one['fastest']['bandwidth'], max(ranks))
-    if 'last' in report:  # stream wrote none before
-        start = 1 + (report['elements_per_rank'] - 1) % 4093 / 4096
-        for array, found, factor in zip('abc', report['last'], _FACTORS, strict=True):
-            _equal(f'last element of {array}', found, factor * start)
+        what = f'rank in {one["operation"]}, {one["ranks"]}'
+        _equal(f'slowest {what}', one['slowest']['bandwidth'], min(one['per_rank']))
+        _equal(f'fastest {what}', one['fastest']['bandwidth'], max(one['per_rank']))
+    start = 1 + (report['elements_per_rank'] - 1) % 4093 / 4096
+    for array, found, factor in zip('abc', report['last'], _FACTORS, strict=True):
+        _equal(f'last element of {array}', found, factor * start)
 
 
 def check_dgemm(report: Mapping[str, Any], order: int) -> None:
@@ -401,23 +399,19 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
         _equal(name, result[name], operations / time[seconds])
     _of_both_clocks('dgemm', result)
-    if ranks := result.get('per_rank'):
-        of = result['rank_rates']
-        _equal('rate of the slowest rank', of['min'], min(ranks))
-        _equal('rate of the slowest rank', result['slowest']['rate'], min(ranks))
-        _equal('median rate of the ranks', of['median'], statistics.median(ranks))
-        _equal('rate of the fastest rank', of['max'], max(ranks))
-    if 'limits' in result:  # dgemm wrote one alone before
-        _equal('limit of dgemm', result['limit'], statistics.median(result['limits']))
-    if (least_limits := result.get('least_limits')) is not None:  # dgemm wrote none before
-        if len(least_limits) != len(result['limits']):
-            raise WrongAnswerError('of limits of dgemm it is not told what was done')
-        for limit, least in zip(result['limits'], least_limits, strict=True):
-            if not limit >= least * (1 - CLOCK_RATE):
-                raise WrongAnswerError(f'a limit of dgemm is {limit:g}, but {least:g} was done')
-    if 'last' in result:  # dgemm wrote none before
-        last = 1 - result['products'] * _last_of_product(order)
-        _equal('last element of the product', result['last'], last)
+    ranks, of = result['per_rank'], result['rank_rates']
+    _equal('rate of the slowest rank', of['min'], min(ranks))
+    _equal('rate of the slowest rank', result['slowest']['rate'], min(ranks))
+    _equal('median rate of the ranks', of['median'], statistics.median(ranks))
+    _equal('rate of the fastest rank', of['max'], max(ranks))
+    _equal('limit of dgemm', result['limit'], statistics.median(result['limits']))
+    if len(result['least_limits']) != len(result['limits']):
+        raise WrongAnswerError('of limits of dgemm it is not told what was done')
+    for limit, least in zip(result['limits'], result['least_limits'], strict=True):
+        if not limit >= least * (1 - CLOCK_RATE):
+            raise WrongAnswerError(f'a limit of dgemm is {limit:g}, but {least:g} was done')
+    last = 1 - result['products'] * _last_of_product(order)
+    _equal('last element of the product', result['last'], last)
 
 
 def _last_of_product(order: int) -> int:
@@ -430,9 +424,7 @@ def _last_of_product(order: int) -> int:
 
 def _of_both_clocks(what: str, result: Mapping[str, Any]) -> None:
     """One clock is read just before and just after the other: it holds on the busiest machine."""
-    clocks = result.get('clocks')
-    if clocks is None:  # of stream and dgemm before they read a second one
-        return
+    clocks = result['clocks']
     if not is_of_both_clocks(clocks['seconds'], clocks['least'], clocks['most'], _BETWEEN):
         raise WrongAnswerError(
             f'{what} is said to have taken {clocks["seconds"]} s, but by a second clock '
@@ -443,11 +435,9 @@ def _of_both_clocks(what: str, result: Mapping[str, Any]) -> None:
 def _times(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """The times of a result: of as many operations as took the seconds of its samples."""
     time: Mapping[str, Any] = _ordered(result['time'])
-    if 'kept' in result:  # of programs before they told it there is nothing to compare
-        operations = result['samples'] * result['iterations_per_sample']
-        _equal('mean of the samples', time['mean'], result['kept'] / operations)
-    if 'best_place' in time:  # programs wrote none before
-        _check_places(time, result['samples'])
+    operations = result['samples'] * result['iterations_per_sample']
+    _equal('mean of the samples', time['mean'], result['kept'] / operations)
+    _check_places(time, result['samples'])
     return time
 
 

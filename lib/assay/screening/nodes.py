@@ -325,7 +325,7 @@ def _against_their_past(
 def _before(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> Floats:
     """Places among their peers in earlier screenings: shape (nodes, screenings), NaN if not there.
 
-    Held against those of the kind that were there both times.
+    A node is compared with those of its kind that were there both times.
     """
     names = [now.nodes[number] for number in peers.numbers]
     columns = [np.empty((len(names), 0))]

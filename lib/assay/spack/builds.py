@@ -1,7 +1,7 @@
 """What Spack builds: each package on each MPI in an environment of Spack's of its own.
 
 Such an environment is under ``.assay/spack``, made from the ``spack.yaml`` of this checkout: what
-fails for one leaves the others alone. What is installed is found by its record.
+fails for one leaves the others alone. Installed packages are found by their records.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def rehearse(spack: Spack, system: str, package: str, mpi: str) -> str:
 
 
 class Environment:
-    """An environment of Spack, in its folder. What it holds is right, or is made again."""
+    """An environment of Spack, in its folder. Its contents are right, or are made again."""
 
     def __init__(self, spack: Spack, system: str, package: str, mpi: str) -> None:
         self.spack = spack
@@ -118,7 +118,7 @@ class Environment:
         self._ask('cannot fetch what it takes for', 'fetch', '--dependencies')
 
     def install(self) -> Build:
-        """Have it built and installed, and write down what came of it.
+        """Have it built and installed, and write down the result.
 
         :raises AssayError: if that fails.
         """
@@ -202,7 +202,7 @@ def install_for_checks(site: _SiteConfig, system: str, matching: Iterable[str] =
     """Have installed what Spack builds for each environment, as its features say.
 
     :param site: the system's configuration, loaded.
-    :param matching: expressions, one of which the environments' names match.
+    :param matching: expressions: the environments' names match one of them.
     :raises AssayError: if that cannot be.
     """
     install_on(site, system, _wanted(site, system, matching))

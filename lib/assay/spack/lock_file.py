@@ -65,8 +65,8 @@ def _variants(spec: Mapping[str, Any]) -> Iterator[str]:
 def compiled_with(prefix: Path, wanted: str) -> str:
     """The flags of the compilations of an installed package, for C and for C++.
 
-    Spack's compiler wrapper adds those of the target, and those that the spec asks for. What the
-    package's own build adds is known where it left CMake's list of commands, as ours does.
+    Spack's compiler wrapper adds those of the target, and those that the spec asks for. Flags
+    of the package's own build are known where it left CMake's list of commands, as ours does.
 
     :param wanted: the flags of the spec.
     """

@@ -69,7 +69,7 @@ class Spack:
     def own(self) -> Path:
         """A Spack of Assay's own: the programs of :attr:`root`, and none of its configuration.
 
-        Spack reads ``$SPACK_ROOT/etc/spack`` whatever it is told, since 1.1 with precedence over
+        Spack reads ``$SPACK_ROOT/etc/spack`` in any case, since 1.1 with precedence over
         what a user configures, and writes below ``$SPACK_ROOT``. So it is run from this folder, in
         which the programs are links.
         """

@@ -1,4 +1,4 @@
-"""Runs a command, of which nothing is left when the process that asked for it is gone.
+"""Runs a command, and leaves nothing of it when the process that asked for it is gone.
 
 ``watch.py HANDLE COMMAND...``: the end of a pipe that nobody else reads, and what to run. It must
 be the first process of its session: Spack gives builds process groups of their own, so that a

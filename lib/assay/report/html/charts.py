@@ -103,9 +103,7 @@ def _points_of_curve(
     for entry in results:
         if any(entry.get(name) != value for name, value in wanted.items()):
             continue
-        # What bandwidths are of; reports of earlier versions have the median alone, of both.
-        times = entry['time']
-        size, time = int(entry['size']), float(times.get('best', times['median'])) * 1e6
+        size, time = int(entry['size']), float(entry['time']['best']) * 1e6
         bandwidth = float(entry.get('bandwidth') or 0) / 1e6
         if size < 0 or not (math.isfinite(time) and math.isfinite(bandwidth)):
             raise ValueError('no size, or no number')

@@ -1,0 +1,45 @@
+"""YAML that people write: a key that stands twice is an error. YAML itself keeps the last one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from assay import AssayError
+from assay.files import explained
+
+
+class _Loader(yaml.SafeLoader):
+    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if (key.tag, str(key.value)) in seen:
+                raise yaml.MarkedYAMLError(
+                    problem=f'the key {key.value!r} stands twice', problem_mark=key.start_mark
+                )
+            seen.add((key.tag, str(key.value)))
+        return node
+
+
+def read_yaml(path: Path, fault: type[AssayError]) -> Any:
+    """What a file says.
+
+    :raises fault: if it cannot be read, or is not YAML; the message names the file and the line.
+    """
+    with explained(path, 'read', fault):
+        return parse_yaml(path.read_bytes(), path, fault)
+
+
+def parse_yaml(text: str | bytes, path: Path, fault: type[AssayError]) -> Any:
+    """As :func:`read_yaml`, of the text of the file."""
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f'line {mark.line + 1}: ' if mark else ''
+        raise fault(f'{path}: not valid YAML: {where}{error.problem}') from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise fault(f'{path}: not valid YAML: {str(error).splitlines()[0]}') from None
