@@ -158,7 +158,7 @@ def test_a_rank_that_leaves_the_barrier_late_does_not_hide_the_time_of_others(ru
 @on_one_mpi
 def test_guidelines_of_a_size_at_which_a_slow_way_begins(run, fault):
     """It is none of those that all operations have."""
-    arguments = ['--op', 'bcast', '--min', '16K', '--max', '128K', '--budget', '0.002']
+    arguments = ['--op', 'bcast', '--min', '32K', '--max', '64K', '--budget', '0.002']
     done = run('collectives', *arguments, '--guidelines', preload=fault('segmented_bcast'))
     assert done.code == 0, done.err
     sizes = [one['size'] for one in done.report['guidelines'] if one['op'] == 'bcast']
