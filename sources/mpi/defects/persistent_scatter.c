@@ -11,7 +11,8 @@ bool persistent_scatter(int rank, int ranks)
 #ifdef ASSAY_HAS_PERSISTENT_COLLECTIVES
     int *sent = calloc((size_t)ranks, sizeof *sent), got = -1;
     MPI_Request request;
-    MPI_Scatter_init(sent, 1, MPI_INT, &got, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
+    MPI_Scatter_init(sent, 1, MPI_INT, &got, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL,
+                     &request);
     for (int start = 1; start <= STARTS; start++) {
         for (int to = 0; to < ranks; to++)
             sent[to] = 100 * start + to;
