@@ -24,7 +24,9 @@ def build(mpi: Mpi, folder: Path, *options: str, target: str = 'all') -> Path:
     configure += ['-DCMAKE_C_FLAGS=-march=native', '-DCMAKE_CXX_FLAGS=-march=native']
     make = [cmake, '--build', folder, '--target', target, '--parallel', '2']
     for command in ([*configure, *options], make):
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            command, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **mpi.env}
+        )
     return folder
 
 

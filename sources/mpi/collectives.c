@@ -539,6 +539,31 @@ static struct point *list_points(int *count)
     return points;
 }
 
+/* Collective: of the operations' own guidelines, sizes between and above those which they have. A message
+ * that takes longer than a longer one, or more than four times as long as half of it, is one at which
+ * another algorithm may have begun. The first bouts of all tell it. */
+static void add_odd_sizes(const struct point *points, int count)
+{
+    double *best = memory_allocate((size_t)count * sizeof *best);
+    if (bench.rank == 0)
+        for (int i = 0; i < count; i++)
+            best[i] = sample_last_best(points[i].sample);
+    MPI_Bcast(best, count, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < count; i++) {
+        bool is_odd = false;
+        for (int j = 0; j < count; j++) {
+            bool is_same = points[j].op == points[i].op && points[j].how == points[i].how;
+            bool is_longer = points[j].size > points[i].size;
+            bool is_half = 2 * points[j].size == points[i].size;
+            if (is_same && ((is_longer && best[i] > best[j]) || (is_half && best[i] > 4 * best[j])))
+                is_odd = true;
+        }
+        if (is_odd && points[i].how == BLOCKING)
+            guidelines_add(op_names[points[i].op], points[i].size);
+    }
+    free(best);
+}
+
 static void measure(struct point *point, char *send, char *receive)
 {
     point->send = send;
@@ -655,6 +680,7 @@ static void report_limits(void)
 int main(int argc, char **argv)
 {
     bench_start(&argc, &argv, &about, options);
+    memory_keep_freed();
     if (smallest > largest)
         bench_refuse("--min %zu is greater than --max %zu", smallest, largest);
     if (smallest % 8 || largest % 8)
@@ -697,6 +723,8 @@ int main(int argc, char **argv)
         for (int i = 0; i < count; i++)
             if (sample_is_due(points[i].sample, round))
                 measure(&points[i], send, receive);
+        if (with_guidelines && round == 0)
+            add_odd_sizes(points, count);
         if (with_guidelines)
             guidelines_round(round);
     }

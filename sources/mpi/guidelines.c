@@ -130,6 +130,12 @@ static void barrier_by_allreduce(const double *send, double *receive, int n)
     allreduce(send, receive, 1);
 }
 
+static void three_barriers(const double *send, double *receive, int n)
+{
+    for (int i = 0; i < 3; i++)
+        barrier(send, receive, n);
+}
+
 static void bcast_by_scatter_and_allgather(const double *send, double *receive, int n)
 {
     scatter(send, scratch, part_of(n));
@@ -359,6 +365,9 @@ static const struct operation {
 } operations[] = {
     { "barrier", NONE, NONE, false, false, false,
       { BY("", barrier), BY_MESSAGES(barrier), BY("allreduce", barrier_by_allreduce) } },
+    /* The results of allreduce are checked below: there is none of barriers. */
+    { "allreduce", NONE, NONE, false, false, false,
+      { BY("", barrier_by_allreduce), BY("three barriers", three_barriers) } },
     { "bcast", ONE, ONE, true, false, false,
       { BY("", bcast), BY_MESSAGES(bcast),
         BY("scatter and allgather", bcast_by_scatter_and_allgather), ITSELF(bcast) } },
@@ -475,6 +484,7 @@ struct point {
 
 static struct point *points;
 static int point_count, round_count;
+static size_t most_bytes; /* of a message, of all blocks together */
 
 /* One call of a way; what it sent before, and what came, are not timed. */
 static double time_of_call(const struct operation *operation, const struct way *way, int n,
@@ -571,14 +581,31 @@ size_t guidelines_bytes(size_t largest)
     return 3 * buffer_bytes(largest);
 }
 
-static void add_point(const struct operation *operation, int n, int pass)
+static bool is_visited(const struct operation *operation, size_t n)
 {
+    for (int i = 0; i < point_count; i++)
+        if (points[i].operation == operation && points[i].n == (int)n)
+            return true;
+    return false;
+}
+
+static void add_point(const struct operation *operation, size_t n, int pass)
+{
+    bool has_blocks = operation->sent == ONE_EACH || operation->received == ONE_EACH;
+    size_t blocks = has_blocks ? (size_t)bench.ranks : 1;
+    bool has_size = operation->sent != NONE;
+    if ((!has_size && n > 1) || n * blocks * sizeof(double) > most_bytes ||
+        is_visited(operation, n))
+        return;
     int ways = 0;
     while (ways < SAMPLE_MOST_THINGS && operation->ways[ways].words &&
-           operation->ways[ways].parts <= n)
+           operation->ways[ways].parts <= (int)n)
         ways++;
+    points = realloc(points, (size_t)(point_count + 1) * sizeof *points);
+    if (!points)
+        bench_abort(EXIT_BROKEN, "no memory for %d points", point_count + 1);
     struct point *point = &points[point_count++];
-    *point = (struct point){ .operation = operation, .n = n, .pass = pass, .ways = ways };
+    *point = (struct point){ .operation = operation, .n = (int)n, .pass = pass, .ways = ways };
     point->least = memory_allocate((size_t)round_count * sizeof *point->least);
 }
 
@@ -589,20 +616,18 @@ void guidelines_start(size_t largest, int rounds)
     scratch = memory_allocate(buffer_bytes(largest));
     requests = memory_allocate(2 * (size_t)bench.ranks * sizeof(MPI_Request));
     round_count = rounds;
-    size_t sizes = 1;
-    for (size_t size = sizeof(double); size <= largest; size *= GROWTH)
-        sizes++;
-    points = memory_allocate(OPERATIONS * sizes * sizeof *points);
+    most_bytes = largest;
     int pass = 0;
     for (size_t n = 1; n * sizeof(double) <= largest; n *= GROWTH, pass = (pass + 1) % PASSES)
-        for (int i = 0; i < OPERATIONS; i++) {
-            const struct operation *operation = &operations[i];
-            bool has_blocks = operation->sent == ONE_EACH || operation->received == ONE_EACH;
-            size_t blocks = has_blocks ? (size_t)bench.ranks : 1;
-            bool is_new = n == 1 || operation->sent != NONE;
-            if (is_new && n * blocks * sizeof(double) <= largest)
-                add_point(operation, (int)n, pass);
-        }
+        for (int i = 0; i < OPERATIONS; i++)
+            add_point(&operations[i], n, pass);
+}
+
+void guidelines_add(const char *name, size_t size)
+{
+    for (int i = 0; i < OPERATIONS; i++)
+        if (operations[i].sent != NONE && strcmp(operations[i].name, name) == 0)
+            add_point(&operations[i], size / sizeof(double), 0);
 }
 
 void guidelines_round(int round)

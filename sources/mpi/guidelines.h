@@ -11,6 +11,10 @@ size_t guidelines_bytes(size_t largest);
 void guidelines_start(size_t largest, int rounds);
 void guidelines_round(int round);
 
+/* Before the first round: an operation's size that will be visited too, unless it is visited anyway or has
+ * blocks that are longer together than `largest`. */
+void guidelines_add(const char *operation, size_t size);
+
 /* Of messages alone, whatever algorithm the MPI has for its own. */
 void guidelines_barrier(void);
 

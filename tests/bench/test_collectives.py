@@ -2,6 +2,7 @@
 
 import pytest
 
+from assay.programs.guidelines import guidelines
 from families import dealt, on_one_mpi
 from measured import check_head, check_samples
 
@@ -136,8 +137,10 @@ def test_guidelines(run, ranks):
         'itself with twice the bytes',
         'itself twice with half the bytes',
     }
+    others = {one['other'] for one in found if (one['op'], one['size']) == ('allreduce', 0)}
+    assert others == {'three barriers'}
     sizes = {one['size'] for one in found if one['op'] == 'alltoall'}
-    assert sizes == {size for size in (8, 64, 512) if size * ranks <= 512}
+    assert sizes >= {size for size in (8, 64, 512) if size * ranks <= 512}
 
 
 @on_one_mpi
@@ -150,6 +153,30 @@ def test_a_rank_that_leaves_the_barrier_late_does_not_hide_the_time_of_others(ru
     assert done.report['results'][0]['time']['best'] >= 4e-3
     own = {one['op']: one['clocks']['own'] for one in done.report['guidelines']}
     assert own['scatter'] >= 4e-3  # of bcast one of the other ways waits for that rank anyway
+
+
+@on_one_mpi
+def test_guidelines_of_a_size_at_which_a_slow_way_begins(run, fault):
+    """It is none of those that all operations have."""
+    arguments = ['--op', 'bcast', '--min', '32K', '--max', '64K', '--budget', '0.002']
+    done = run('collectives', *arguments, '--guidelines', preload=fault('segmented_bcast'))
+    assert done.code == 0, done.err
+    sizes = [one['size'] for one in done.report['guidelines'] if one['op'] == 'bcast']
+    assert 64 << 10 in sizes
+    slow = [one for one in guidelines(done.report['guidelines'], 2) if one.excess >= 1]
+    assert ('bcast', 64 << 10) in {(one.operation, one.size) for one in slow}
+
+
+@on_one_mpi
+def test_memory_that_an_mpi_takes_for_each_call_stays(run, fault):
+    """The time of its pages' faults depends on what else lies in the heap."""
+    done = run(
+        'collectives',
+        *('--op', 'reduce', '--min', '8', '--max', '8', '--budget', '0.002'),
+        preload=fault('takes_memory'),
+        env={'FEWEST_FAULTS': '100'},
+    )
+    assert done.code == 0, done.err
 
 
 @on_one_mpi

@@ -1,5 +1,6 @@
 #include "memory.h"
 
+#include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,14 @@ void *memory_allocate(size_t bytes)
         bench_abort(EXIT_BROKEN, "cannot allocate %zu bytes; use smaller messages", bytes);
     memset(memory, 0, bytes);
     return memory;
+}
+
+void memory_keep_freed(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, -1); /* never */
+#endif
 }
 
 /* Large messages start on pages, as separate buffers would; small ones on cache lines. */

@@ -13,6 +13,11 @@ void memory_require(size_t bytes_on_this_rank, const char *remedy);
  * aborts with a sentence. free() it. bytes may be 0. */
 void *memory_allocate(size_t bytes);
 
+/* Local. From now on what is freed stays with the process, as of an MPI that takes memory for each
+ * call. Otherwise malloc may give it back to the kernel each time, as it happens to lie, and the
+ * next call has its pages made anew. */
+void memory_keep_freed(void);
+
 /* A pool of message buffers. Cache-on: one slot, used again and again. Cache-off: the pool is
  * larger than the last-level cache and the slots are visited in a scattered order, so that a slot
  * has left the caches when its turn comes again and no prefetcher guesses the next one. */

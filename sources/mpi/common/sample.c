@@ -288,6 +288,11 @@ void sample_bout(struct sample *sample, MPI_Comm comm, sample_batch *batch, void
     sample->bout++;
 }
 
+double sample_last_best(const struct sample *sample)
+{
+    return sample->result.bouts[sample->bout - 1];
+}
+
 struct sample_result sample_end(struct sample *sample)
 {
     struct sample_result result = sample->result;

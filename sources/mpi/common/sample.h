@@ -144,6 +144,9 @@ bool sample_is_due(const struct sample *sample, int round);
 /* Collective over `comm`: the next bout. */
 void sample_bout(struct sample *sample, MPI_Comm comm, sample_batch *batch, void *context);
 
+/* On rank 0 of its `comm` only: the best seconds of its last bout, as in struct stats. */
+double sample_last_best(const struct sample *sample);
+
 /* After the last bout; frees the sample. The result is valid on rank 0 of `comm` only. */
 struct sample_result sample_end(struct sample *sample);
 

@@ -23,13 +23,18 @@ static const struct {
     { "accumulate-offset", accumulate_offset },
     { "accumulate-pairs", accumulate_pairs },
     { "any-source", any_source },
+    { "create-window", create_window },
     { "graph-of-grid", graph_of_grid },
     { "group-of-grid", group_of_grid },
     { "incast", incast },
     { "neighbour-blocks", neighbour_blocks },
+    { "neighbour-types", neighbour_types },
+    { "persistent-gather", persistent_gather },
+    { "persistent-scatter", persistent_scatter },
     { "reduce-large-type", reduce_large_type },
     { "sub-grid", sub_grid },
     { "testall-statuses", testall_statuses },
+    { "unexpected-messages", unexpected_messages },
 };
 
 enum { COUNT = sizeof reproducers / sizeof reproducers[0] };

@@ -12,13 +12,18 @@
 bool accumulate_offset(int rank, int ranks);
 bool accumulate_pairs(int rank, int ranks);
 bool any_source(int rank, int ranks);
+bool create_window(int rank, int ranks);
 bool graph_of_grid(int rank, int ranks);
 bool group_of_grid(int rank, int ranks);
 bool incast(int rank, int ranks);
 bool neighbour_blocks(int rank, int ranks);
+bool neighbour_types(int rank, int ranks);
+bool persistent_gather(int rank, int ranks);
+bool persistent_scatter(int rank, int ranks);
 bool reduce_large_type(int rank, int ranks);
 bool sub_grid(int rank, int ranks);
 bool testall_statuses(int rank, int ranks);
+bool unexpected_messages(int rank, int ranks);
 
 /* A ring of all ranks: a periodic grid with one dimension. */
 static inline MPI_Comm ring_of(int ranks)
