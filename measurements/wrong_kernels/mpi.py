@@ -771,7 +771,7 @@ MUTANTS = [
         'mpi/files.c',
         'must_be_whole(&status, way_names[way]);\n    must(MPI_File_sync(file), "MPI_File_sync");',
         'must_be_whole(&status, way_names[way]);',
-        equivalent='what is written is synchronised after the time: only the help text is wrong',
+        why='what is written is synchronised after the time alone',
     ),
     Mutant(
         'files',

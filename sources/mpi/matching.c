@@ -187,7 +187,7 @@ static void check_source(const struct incast *incast, char *memory)
     MPI_Wait(&requests[0], &statuses[0]);
     int source = statuses[0].MPI_SOURCE;
     if (source != (incast->source == ANY ? 0 : 1))
-        bench_abort(EXIT_BROKEN, "a receive from %s took the message of rank %d",
+        bench_abort(EXIT_WRONG_PAYLOAD, "a receive from %s took the message of rank %d",
                     incast->source == ANY ? "any source" : "rank 1", source);
     MPI_Recv(other, WORD, MPI_BYTE, 1 - source, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Wait(&sent, MPI_STATUS_IGNORE);

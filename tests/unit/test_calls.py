@@ -100,6 +100,9 @@ def test_where_another_tool_takes_the_calls_it_is_told():
     report, _ = ring(1000)
     elsewhere = {'MPI_Comm_dup': Counted(1, 0)}
     assert 'it counted no MPI_Allreduce on rank 0' in check_calls(report, [elsewhere, elsewhere])
+    report, counted = recorded('Files/mpich-shm')
+    counted[0] = {name: call for name, call in counted[0].items() if '_File_' not in name}
+    assert 'it counted no MPI_File_open on rank 0' in check_calls(report, counted)
 
 
 def test_what_counts_no_calls_is_not_held():
