@@ -19,7 +19,7 @@ from assay.programs.benchmarks import (
     check_ring,
     check_threads,
 )
-from assay.programs.calls import check_calls
+from assay.programs.calls import check_calls, check_reproducer
 from assay.witness import read_witness
 from wrong_kernels import Built, Mutant
 
@@ -64,7 +64,27 @@ _CHECKS = {
 }
 
 
+#: Of two known defects, neither of which ends a job.
+_DEFECTS = ('sub-grid', 'group-of-grid')
+
+
+def _complaint_of_defects(built: Built) -> str:
+    for defect in _DEFECTS:
+        code, output = built.run('defects', [defect, '20'], 2)
+        if code:
+            return f'exit code {code}'
+        seen = read_witness(built.scratch / WITNESS)
+        try:
+            if 'does not show' in output:
+                check_reproducer(defect, [one.calls for one in seen.processes])
+        except WrongAnswerError as error:
+            return str(error)
+    return ''
+
+
 def complaint(built: Built, program: str) -> str:
+    if program == 'defects':
+        return _complaint_of_defects(built)
     runs = [(2, _ARGUMENTS[program]), (4, _ARGUMENTS[program])]
     if program in _MORE:
         runs.append((2, _MORE[program]))
@@ -149,7 +169,7 @@ MUTANTS = [
         'mpi/halo.c',
         '    update_inner(out, in);\n    end_part',
         '    update_inner(out, in);\n    update_rim(out, in);\n    end_part',
-        equivalent='the rim is computed once more when the messages are there',
+        why='the rim is computed once more when the messages are there: more work than is counted',
     ),
     Mutant(
         'halo',
@@ -1126,5 +1146,19 @@ MUTANTS = [
         'mpi/noncommutative.c',
         'MPI_Op_create(combine, 0, &op);',
         'MPI_Op_create(combine, 1, &op);',
+    ),
+    Mutant(
+        'defects',
+        'reproducer is not run',
+        'mpi/defects/defects.c',
+        'int mine = reproducers[found].shows(rank, ranks), any = 0;',
+        'int mine = 0, any = 0;',
+    ),
+    Mutant(
+        'defects',
+        'part of a grid is a copy',
+        'mpi/defects/sub_grid.c',
+        'MPI_Cart_sub(ring, &remains, &part);',
+        'MPI_Comm_dup(ring, &part);',
     ),
 ]

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from assay.config.defects import load_defects
 from assay.programs.application import WrongAnswerError
-from assay.programs.calls import check_calls
+from assay.programs.calls import REPRODUCED_BY, check_calls, check_reproducer
 from assay.witness import read_witness
 from golden_jobs import JOBS
 
@@ -103,6 +104,16 @@ def test_where_another_tool_takes_the_calls_it_is_told():
     report, counted = recorded('Files/mpich-shm')
     counted[0] = {name: call for name, call in counted[0].items() if '_File_' not in name}
     assert 'it counted no MPI_File_open on rank 0' in check_calls(report, counted)
+
+
+@pytest.mark.parametrize('defect', load_defects())
+def test_a_reproducer_that_did_nothing_proves_nothing(defect):
+    surely = {'MPI_Allreduce': Counted(1, 4)}
+    call = {f'MPI_{REPRODUCED_BY[defect]}': Counted(1, 0)}
+    check_reproducer(defect, [surely, {**surely, **call}])
+    check_reproducer(defect, [{}, {}])  # another tool took the calls
+    with pytest.raises(WrongAnswerError, match=f'{defect} is said not to show'):
+        check_reproducer(defect, [surely, surely])
 
 
 def test_what_counts_no_calls_is_not_held():

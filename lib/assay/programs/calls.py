@@ -90,6 +90,33 @@ def check_calls(report: Mapping[str, Any], counted: Sequence[Mapping[str, Counte
     return ''
 
 
+#: Of each reproducer in sources/mpi/defects, a call that it cannot do without.
+REPRODUCED_BY = {
+    'accumulate-offset': 'Accumulate',
+    'accumulate-pairs': 'Accumulate',
+    'any-source': 'Recv',
+    'graph-of-grid': 'Dist_graph_create_adjacent',
+    'group-of-grid': 'Comm_create_group',
+    'incast': 'Irecv',
+    'neighbour-blocks': 'Ineighbor_alltoall',
+    'reduce-large-type': 'Reduce',
+    'sub-grid': 'Cart_sub',
+    'testall-statuses': 'Testall',
+}
+
+
+def check_reproducer(defect: str, counted: Sequence[Mapping[str, Counted]]) -> None:
+    """Hold it against what the witness counted that a defect does not show.
+
+    :param counted: as of :func:`check_calls`.
+    :raises WrongAnswerError: if the call was not made in which the defect would show.
+    """
+    calls = {name for one in counted for name in one}
+    call = f'MPI_{REPRODUCED_BY[defect]}'
+    if call not in calls and f'MPI_{_OF_EACH_BATCH}' in calls:
+        raise WrongAnswerError(f'{defect} is said not to show, and there was no {call}')
+
+
 def _hold(what: str, counted: Counter[str], reported: Counter[str]) -> None:
     for call, least in reported.items():
         if counted[call] < least:
