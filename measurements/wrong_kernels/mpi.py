@@ -1013,6 +1013,13 @@ MUTANTS = [
     ),
     Mutant(
         'collectives',
+        'persistent ones are made anew',
+        'mpi/collectives.c',
+        'if (point->how == PERSISTENT) {',
+        'if (0) {',
+    ),
+    Mutant(
+        'collectives',
         'guideline: barrier is not run',
         'mpi/guidelines.c',
         'for (int part = 0; part < way->parts; part++)\n        way->run',

@@ -520,7 +520,12 @@ static double take_turn(struct point *point, int first, int iterations, double b
             own[way] += time_of_call(operation, &operation->ways[way], point->n, &timed,
                                      i == iterations - 1);
         }
-    double seconds = sample_parts_end(&timed);
+    double seconds = sample_parts_end(&timed), parts = 0;
+    for (int way = 0; way < point->ways; way++)
+        parts += own[way];
+    if (!(fabs(parts - seconds) <= 1e-9 * seconds))
+        bench_abort(EXIT_BROKEN, "the ways of %s took %g s, all of them %g s", operation->name,
+                    parts, seconds);
     sample_slowest(world, own, slowest, point->ways);
     since = clock_seconds() - began;
     sample_slowest(world, &since, &since, 1);
