@@ -59,11 +59,14 @@ class Workshop:
         self.sources = folder / 'sources'
         shutil.copytree(paths.SOURCES, self.sources)
         env = {**environment(mpi, 'shm'), **_SHARING}
-        self.built = Built(folder / 'build', mpi.launcher, env, folder / 'run')
+        build = folder / 'build'
+        witness = build / 'libassay_witness.so'
+        self.built = Built(build, mpi.launcher, env, folder / 'run', witness=witness)
         configure = [f'-DCMAKE_C_COMPILER={mpi.cc}', f'-DCMAKE_CXX_COMPILER={mpi.cxx}']
         # Wrong at any optimisation, and at this one the compiler is done sooner.
         configure += ['-DCMAKE_C_FLAGS=-O1', '-DCMAKE_CXX_FLAGS=-O1']
-        self._cmake('-S', str(self.sources), '-B', str(self.built.folder), *configure)
+        self._cmake('-S', str(self.sources), '-B', str(build), *configure)
+        self.make('assay_witness')
 
     def make(self, program: str) -> None:
         """Build a program from the sources as they are."""

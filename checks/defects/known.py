@@ -4,9 +4,11 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import PerformanceError, SanityError
 
+from assay.checks.benchmark import refusing
 from assay.checks.cases import offered
 from assay.checks.check import MpiCheck
 from assay.config.defects import load_defects
+from assay.programs.calls import check_reproducer
 from assay.programs.figure import Quantity
 
 DEFECTS = load_defects()
@@ -85,6 +87,9 @@ class KnownDefect(MpiCheck):
             # What goes wrong after that is not this defect.
             self.launch.assert_ended_well()
             self.launch.assert_as_asked()
+            with refusing(self.program):
+                ranks = self.launch.witnessed.processes
+                check_reproducer(self.defect, [one.calls for one in ranks])
             return None
         if not self.entry.ends:
             self.launch.assert_ended_well()

@@ -142,6 +142,7 @@ class Tune(MpiBenchmark):
         try:
             launch.assert_as_asked()
             report = read_report(launch.folder / RESULT, program, lambda: launch.reason)
+            self.hold_calls(report, launch)
             if start.is_of_order:
                 return Outcome(start.name, 'good')
             with refusing(self.program):

@@ -10,7 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from assay.job.launch import WITNESS
 from assay.programs.application import Application, Problem, WrongAnswerError
+
+#: Of the checks of benchmarks, without the table.
+_SECTIONS = 'placement,fabric,silent'
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ class Built:
     :param env: of launcher and ranks.
     :param scratch: an empty folder for every run.
     :param seconds: that a run may take: some wrong kernels never end.
+    :param witness: the library that counts calls, as in the checks' jobs.
     """
 
     folder: Path
@@ -58,6 +63,7 @@ class Built:
     env: Mapping[str, str]
     scratch: Path
     seconds: float = 60
+    witness: Path | None = None
 
     def run(
         self,
@@ -72,8 +78,11 @@ class Built:
         self.scratch.mkdir(parents=True)
         for name, content in (files or {}).items():
             (self.scratch / name).write_text(content)
-        command = [self.launcher, '-n', str(ranks), str(self.folder / program), *arguments]
+        preloaded = ['env', f'LD_PRELOAD={self.witness}'] if self.witness else []
+        started = [*preloaded, str(self.folder / program), *arguments]
+        command = [self.launcher, '-n', str(ranks), *started]
         env = {**self.env, 'OMP_NUM_THREADS': str(threads)}
+        env |= {'ASSAY_WITNESS': _SECTIONS, 'ASSAY_WITNESS_REPORT': str(self.scratch / WITNESS)}
         with subprocess.Popen(
             command,
             env=env,

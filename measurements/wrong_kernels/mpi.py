@@ -1,10 +1,11 @@
-"""Wrong kernels of the MPI benchmarks: each on 2 ranks and on 4."""
+"""Wrong kernels of the MPI benchmarks: each on 2 ranks and on 4, held as the checks hold them."""
 
 from __future__ import annotations
 
 import json
 from functools import partial
 
+from assay.job.launch import WITNESS
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import (
     check_collectives,
@@ -18,22 +19,38 @@ from assay.programs.benchmarks import (
     check_ring,
     check_threads,
 )
+from assay.programs.calls import check_calls, check_reproducer
+from assay.witness import read_witness
 from wrong_kernels import Built, Mutant
 
 _MESH, _STEPS = (16, 16, 8), 4
 _THREADS = 3
 _ARGUMENTS = {
     'halo': ['--n', ','.join(map(str, _MESH)), '--steps', str(_STEPS), '--budget', '0.02'],
-    'overlap': ['--min', '4K', '--max', '4K', '--ratios', '1', '--budget', '0.02'],
+    'overlap': [
+        '--min',
+        '4K',
+        '--max',
+        '4K',
+        '--ratios',
+        '1',
+        '--progress',
+        'test',
+        '--budget',
+        '0.02',
+    ],
     'pt2pt': ['--limits', '--max', '4K', '--min', '1K', '--budget', '0.01'],
     'ring': ['--max-words', '64', '--budget', '0.2'],
-    'collectives': ['--limits', '--min', '1K', '--max', '1K', '--budget', '0.01'],
+    'noncommutative': ['--max', '1K'],
+    'collectives': ['--limits', '--guidelines', '--min', '1K', '--max', '1K', '--budget', '0.01'],
     'pairs': ['--group', '1', '--large', '1K', '--budget', '0.01'],
     'matching': ['--large', '8K', '--lines', '16', '--budget', '0.01'],
     'onesided': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
     'files': ['--block', '1000', '--budget', '0.01'],
     'threads': ['--threads', str(_THREADS), '--thread-multiple', '--budget', '0.02'],
 }
+_CALLS = ['--op', 'bcast,allreduce', '--call', 'nonblocking,persistent']
+_MORE = {'collectives': [*_CALLS, '--min', '1K', '--max', '1K', '--budget', '0.01']}
 _CHECKS = {
     'pt2pt': check_pt2pt,
     'ring': check_ring,
@@ -47,10 +64,32 @@ _CHECKS = {
 }
 
 
+#: Of two known defects, neither of which ends a job.
+_DEFECTS = ('sub-grid', 'group-of-grid')
+
+
+def _complaint_of_defects(built: Built) -> str:
+    for defect in _DEFECTS:
+        code, output = built.run('defects', [defect, '20'], 2)
+        if code:
+            return f'exit code {code}'
+        seen = read_witness(built.scratch / WITNESS)
+        try:
+            if 'does not show' in output:
+                check_reproducer(defect, [one.calls for one in seen.processes])
+        except WrongAnswerError as error:
+            return str(error)
+    return ''
+
+
 def complaint(built: Built, program: str) -> str:
-    for ranks in (2, 4):
-        arguments = [*_ARGUMENTS[program], '--json', 'result.json']
-        code, _ = built.run(program, arguments, ranks)
+    if program == 'defects':
+        return _complaint_of_defects(built)
+    runs = [(2, _ARGUMENTS[program]), (4, _ARGUMENTS[program])]
+    if program in _MORE:
+        runs.append((2, _MORE[program]))
+    for ranks, arguments in runs:
+        code, _ = built.run(program, [*arguments, '--json', 'result.json'], ranks)
         if code:
             return f'exit code {code}'
         report = json.loads((built.scratch / 'result.json').read_text())
@@ -59,6 +98,10 @@ def complaint(built: Built, program: str) -> str:
                 check_halo(report, _MESH, _STEPS)
             elif program in _CHECKS:
                 _CHECKS[program](report)
+            if built.witness:
+                seen = read_witness(built.scratch / WITNESS)
+                if left := check_calls(report, [one.calls for one in seen.processes]):
+                    return left
         except WrongAnswerError as error:
             return str(error)
     return ''
@@ -68,6 +111,10 @@ _SECONDS = 'double seconds = last.seconds - start.seconds;'
 
 _COUNTED = '        sample_operation();\n    }\n    return sample_since(start);'
 _EXCHANGED = 'MPI_Waitall(2 * point->window, requests, MPI_STATUSES_IGNORE);\n' + _COUNTED
+_PING = (
+    '    double seconds =\n        ping_pong(player->pair, (int)ping->size, &player->send, '
+    '&player->receive, iterations);\n    check_line(player);\n'
+)
 _ONE_WAY = 'MPI_Send(NULL, 0, MPI_BYTE, point->peer, TAG, point->comm);\n' + _COUNTED
 
 MUTANTS = [
@@ -122,7 +169,7 @@ MUTANTS = [
         'mpi/halo.c',
         '    update_inner(out, in);\n    end_part',
         '    update_inner(out, in);\n    update_rim(out, in);\n    end_part',
-        equivalent='the rim is computed once more when the messages are there',
+        why='the rim is computed once more when the messages are there: more work than is counted',
     ),
     Mutant(
         'halo',
@@ -744,7 +791,7 @@ MUTANTS = [
         'mpi/files.c',
         'must_be_whole(&status, way_names[way]);\n    must(MPI_File_sync(file), "MPI_File_sync");',
         'must_be_whole(&status, way_names[way]);',
-        equivalent='what is written is synchronised after the time: only the help text is wrong',
+        why='what is written is synchronised after the time alone',
     ),
     Mutant(
         'files',
@@ -861,5 +908,264 @@ MUTANTS = [
         'mpi/pt2pt.c',
         'slots[w] = memory_pool_next(&receiving);',
         'slots[w] = w ? slots[0] : memory_pool_next(&receiving);',
+    ),
+    Mutant(
+        'onesided',
+        'put and get once for all',
+        'mpi/onesided.c',
+        'call(side, &fetched);\n        complete',
+        'if (i == 0 || side->point->op > GET) call(side, &fetched);\n        complete',
+    ),
+    Mutant(
+        'onesided',
+        'flush left out',
+        'mpi/onesided.c',
+        'MPI_Win_flush(TARGET, side->window);',
+        'if (side->point->op == FETCH_ADD) MPI_Win_flush(TARGET, side->window);',
+        hard=True,
+    ),
+    Mutant(
+        'onesided',
+        'every second get is short',
+        'mpi/onesided.c',
+        'MPI_Win window = side->window;\n    int bytes = (int)side->point->size,',
+        'MPI_Win window = side->window;\n    static unsigned turn;\n'
+        '    int bytes = (side->point->op == GET && turn++ % 2) ? 8 : (int)side->point->size,',
+    ),
+    Mutant(
+        'threads',
+        'shared is none',
+        'mpi/threads.c',
+        'task.measure == SHARED ? workers[0].own : worker->own',
+        'worker->own',
+        hard=True,
+    ),
+    Mutant(
+        'threads',
+        'all share one',
+        'mpi/threads.c',
+        'task.measure == SHARED ? workers[0].own : worker->own',
+        'workers[0].own',
+    ),
+    Mutant(
+        'threads',
+        'answer not waited for',
+        'mpi/threads.c',
+        'MPI_Recv(NULL, 0, MPI_BYTE, partner(), tag, comm, MPI_STATUS_IGNORE);',
+        'MPI_Request late;\n'
+        '    MPI_Irecv(NULL, 0, MPI_BYTE, partner(), tag, comm, &late);\n'
+        '    MPI_Request_free(&late);',
+        hard=True,
+    ),
+    Mutant(
+        'matching',
+        'receives in line are not posted',
+        'mpi/matching.c',
+        'static void ask_for_line(const struct player *player)\n{\n'
+        '    for (int i = 0; i < player->ping->waiting; i++)',
+        'static void ask_for_line(const struct player *player)\n{\n'
+        '    for (int i = 0; i < player->ping->waiting; i++)\n'
+        '        player->asked[i] = MPI_REQUEST_NULL,\n'
+        '        payload_fill(player->line_received + (size_t)i * WORD, WORD,\n'
+        '                     player->other_world, i);\n'
+        '    for (int i = 0; i < 0; i++)',
+        hard=True,
+    ),
+    Mutant(
+        'matching',
+        'receives in line are posted behind the ping-pong',
+        'mpi/matching.c',
+        f'    if (is_posted)\n        ask_for_line(player);\n    else\n        send_line(player);\n'
+        f'{_PING}    if (is_posted)\n',
+        f'    if (!is_posted)\n        send_line(player);\n{_PING}    if (is_posted)\n'
+        '        ask_for_line(player);\n    if (is_posted)\n',
+    ),
+    Mutant(
+        'matching',
+        'any source is named',
+        'mpi/matching.c',
+        'incast->source == ANY ? MPI_ANY_SOURCE : 1 + i % (bench.ranks - 1)',
+        '1 + i % (bench.ranks - 1)',
+        hard=True,
+    ),
+    Mutant(
+        'matching',
+        'named ones are any',
+        'mpi/matching.c',
+        'incast->source == ANY ? MPI_ANY_SOURCE : 1 + i % (bench.ranks - 1)',
+        'MPI_ANY_SOURCE',
+    ),
+    Mutant(
+        'overlap',
+        'requests not looked after',
+        'mpi/overlap.c',
+        '        if (!done)\n            MPI_Testall',
+        '        if (0)\n            MPI_Testall',
+        hard=True,
+    ),
+    Mutant(
+        'collectives',
+        'persistent ones are started every second time',
+        'mpi/collectives.c',
+        '        MPI_Start(&point->persistent);\n        MPI_Wait',
+        '        static long starts;\n        if (starts++ % 2 == 0)\n'
+        '            MPI_Start(&point->persistent);\n        MPI_Wait',
+    ),
+    Mutant(
+        'collectives',
+        'persistent ones are made anew',
+        'mpi/collectives.c',
+        'if (point->how == PERSISTENT) {',
+        'if (0) {',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: barrier is not run',
+        'mpi/guidelines.c',
+        'for (int part = 0; part < way->parts; part++)\n        way->run',
+        'for (int part = 0; part < way->parts; part++)\n        if (way->run != barrier) way->run',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: barrier by messages is not run',
+        'mpi/guidelines.c',
+        'for (int part = 0; part < way->parts; part++)\n        way->run',
+        'for (int part = 0; part < way->parts; part++)\n'
+        '        if (way->run != barrier_by_messages) way->run',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: twice the bytes are once',
+        'mpi/guidelines.c',
+        '{ "itself with twice the bytes", run, 1, 2 }',
+        '{ "itself with twice the bytes", run, 1, 1 }',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: two halves are one',
+        'mpi/guidelines.c',
+        '{ "itself twice with half the bytes", run, 2, 1 }',
+        '{ "itself twice with half the bytes", run, 1, 1 }',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: barrier by allreduce is none',
+        'mpi/guidelines.c',
+        'allreduce(send, receive, 1);',
+        'memcpy(receive, send, sizeof *send);',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: allgather by alltoall is allgather',
+        'mpi/guidelines.c',
+        'alltoall(scratch, receive, n);\n}',
+        'allgather(send, receive, n);\n}',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: reduce by allreduce is reduce',
+        'mpi/guidelines.c',
+        'BY_MESSAGES(reduce), BY("allreduce", allreduce),',
+        'BY_MESSAGES(reduce), BY("allreduce", reduce),',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: scatter by bcast is scatter',
+        'mpi/guidelines.c',
+        'BY("bcast", scatter_by_bcast)',
+        'BY("bcast", scatter)',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: messages that do the same are the operation',
+        'mpi/guidelines.c',
+        '#define BY_MESSAGES(name) BY("messages that do the same", name##_by_messages)',
+        '#define BY_MESSAGES(name) BY("messages that do the same", name)',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: no barrier before a call',
+        'mpi/guidelines.c',
+        'MPI_Barrier(world);\n    struct sample_mark',
+        'struct sample_mark',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: no barrier behind an operation with a root',
+        'mpi/guidelines.c',
+        'if (operation->from_root || operation->to_root)',
+        'if (0)',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: time of a way scaled',
+        'mpi/guidelines.c',
+        'own[way] += time_of_call',
+        'own[way] += (way ? 1 : 0.9) * time_of_call',
+    ),
+    Mutant(
+        'collectives',
+        'guideline: ratio turned over',
+        'mpi/guidelines.c',
+        'double ratio = slowest[0] / slowest[way];',
+        'double ratio = slowest[way] / slowest[0];',
+    ),
+    Mutant(
+        'noncommutative',
+        'sizes left out',
+        'mpi/noncommutative.c',
+        'size = sizes_next(size, largest)',
+        'size = largest',
+    ),
+    Mutant(
+        'noncommutative',
+        'one operation alone',
+        'mpi/noncommutative.c',
+        'if (!(chosen_ops & 1u << which))',
+        'if (which != REDUCE)',
+    ),
+    Mutant(
+        'noncommutative',
+        'half of the elements',
+        'mpi/noncommutative.c',
+        'size_t count = size / sizeof *send, first = 0;',
+        'size_t count = (size / sizeof *send + 1) / 2, first = 0;',
+    ),
+    Mutant(
+        'noncommutative',
+        'result computed without a reduction',
+        'mpi/noncommutative.c',
+        'MPI_Allreduce(send, receive, (int)count, type, op, MPI_COMM_WORLD);',
+        'for (size_t i = 0; i < count; i++) receive[i] = expected[i % PERIOD];',
+    ),
+    Mutant(
+        'noncommutative',
+        'elements of all ranks are the same',
+        'mpi/noncommutative.c',
+        '(index * 7 + (size_t)rank * 31 + 3) % (PRIME - 1)),\n'
+        '                         .b = (int)((index * 5 + (size_t)rank * 17 + 1) % PRIME) };',
+        '(index * 7 + 3 + 0 * (size_t)rank) % (PRIME - 1)),\n'
+        '                         .b = (int)((index * 5 + 1) % PRIME) };',
+    ),
+    Mutant(
+        'noncommutative',
+        'operation that commutes',
+        'mpi/noncommutative.c',
+        'MPI_Op_create(combine, 0, &op);',
+        'MPI_Op_create(combine, 1, &op);',
+    ),
+    Mutant(
+        'defects',
+        'reproducer is not run',
+        'mpi/defects/defects.c',
+        'int mine = reproducers[found].shows(rank, ranks), any = 0;',
+        'int mine = 0, any = 0;',
+    ),
+    Mutant(
+        'defects',
+        'part of a grid is a copy',
+        'mpi/defects/sub_grid.c',
+        'MPI_Cart_sub(ring, &remains, &part);',
+        'MPI_Comm_dup(ring, &part);',
     ),
 ]

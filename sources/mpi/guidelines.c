@@ -470,15 +470,20 @@ static void check_part(const struct operation *operation, const struct way *way,
 
 /* Measuring ------------------------------------------------------------------------------------- */
 
-/* An operation at a size: of each round the least of its time over that of each other way, 0 if it was
- * not visited; the calls of a turn, 0 before the first. */
+/* A time of an operation over that of another way, in one turn; 0 if there was none. */
+struct ratio {
+    double value, own, other; /* the times in seconds */
+};
+
+/* An operation at a size: of each round the least ratio to each other way; the calls of a turn, 0
+ * before the first. */
 struct point {
     const struct operation *operation;
     int n;
     int pass; /* of a round, in which it is visited */
     int ways; /* of the operation that there are at this size */
     int iterations;
-    double (*least)[SAMPLE_MOST_THINGS];
+    struct ratio (*least)[SAMPLE_MOST_THINGS];
     struct sample_clocks clocks;
 };
 
@@ -525,7 +530,12 @@ static double take_turn(struct point *point, int first, int iterations, double b
             own[way] += time_of_call(operation, &operation->ways[way], point->n, &timed,
                                      i == iterations - 1);
         }
-    double seconds = sample_parts_end(&timed);
+    double seconds = sample_parts_end(&timed), parts = 0;
+    for (int way = 0; way < point->ways; way++)
+        parts += own[way];
+    if (!(fabs(parts - seconds) <= 1e-9 * seconds))
+        bench_abort(EXIT_BROKEN, "the ways of %s took %g s, all of them %g s", operation->name,
+                    parts, seconds);
     sample_slowest(world, own, slowest, point->ways);
     since = clock_seconds() - began;
     sample_slowest(world, &since, &since, 1);
@@ -537,10 +547,11 @@ static double take_turn(struct point *point, int first, int iterations, double b
 
 static void keep_least(const struct point *point, int round, const double *slowest)
 {
-    double *least = point->least[round];
+    struct ratio *least = point->least[round];
     for (int way = 1; way < point->ways; way++) {
         double ratio = slowest[0] / slowest[way];
-        least[way] = least[way] > 0 ? fmin(least[way], ratio) : ratio;
+        if (least[way].value == 0 || ratio < least[way].value)
+            least[way] = (struct ratio){ ratio, slowest[0], slowest[way] };
     }
 }
 
@@ -643,9 +654,9 @@ static void report(const struct point *point, int way)
 {
     const char *words = point->operation->ways[way].words;
     size_t bytes = point->operation->sent == NONE ? 0 : (size_t)point->n * sizeof(double);
-    double least = point->least[0][way];
+    double least = point->least[0][way].value;
     for (int round = 1; round < round_count; round++)
-        least = fmin(least, point->least[round][way]);
+        least = fmin(least, point->least[round][way].value);
     if (least > 1)
         printf("%-18s %10zu %8.2f  %s\n", point->operation->name, bytes, least, words);
     json_object(bench.json, NULL);
@@ -654,7 +665,15 @@ static void report(const struct point *point, int way)
     json_string(bench.json, "other", words);
     json_array(bench.json, "factors");
     for (int round = 0; round < round_count; round++)
-        json_number(bench.json, NULL, point->least[round][way]);
+        json_number(bench.json, NULL, point->least[round][way].value);
+    json_end(bench.json);
+    json_array(bench.json, "seconds"); /* of the operation and of the other, for each factor */
+    for (int round = 0; round < round_count; round++) {
+        json_array(bench.json, NULL);
+        json_number(bench.json, NULL, point->least[round][way].own);
+        json_number(bench.json, NULL, point->least[round][way].other);
+        json_end(bench.json);
+    }
     json_end(bench.json);
     json_object(bench.json, "clocks");
     sample_clocks_json(bench.json, &point->clocks);

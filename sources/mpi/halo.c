@@ -693,6 +693,7 @@ static void report_method(enum method method, const struct sample_result *result
     json_number(bench.json, "seconds", by_mpi[method].seconds);
     json_number(bench.json, "least", by_mpi[method].least);
     json_number(bench.json, "most", by_mpi[method].most);
+    json_integer(bench.json, "operations", by_mpi[method].steps);
     json_end(bench.json);
     sample_json(bench.json, result);
     json_end(bench.json);

@@ -71,7 +71,7 @@ static const struct option_spec options[] = {
 
 /* Incast --------------------------------------------------------------------------------------- */
 
-enum { TAG = 1, WAITING_TAG = 2 };
+enum { TAG = 1, WAITING_TAG = 2, WORD = 8 };
 
 struct incast {
     enum source source;
@@ -168,6 +168,31 @@ static void check_burst(const struct incast *incast, char *memory)
     }
 }
 
+/* That the receives of a burst are what they are said to be, before any is timed: rank 0 posts the first
+ * one, sends itself a message, and only then lets rank 1 send one. By name the receive leaves the
+ * message of rank 0 to another; from any source it takes it, as it came first. */
+static void check_source(const struct incast *incast, char *memory)
+{
+    char own[WORD] = { 0 }, other[WORD];
+    if (bench.rank == 1) {
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, WAITING_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(own, WORD, MPI_BYTE, 0, TAG, MPI_COMM_WORLD);
+    }
+    if (bench.rank != 0)
+        return;
+    MPI_Request sent;
+    post(incast, memory, 0);
+    MPI_Isend(own, WORD, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, &sent);
+    MPI_Send(NULL, 0, MPI_BYTE, 1, WAITING_TAG, MPI_COMM_WORLD);
+    MPI_Wait(&requests[0], &statuses[0]);
+    int source = statuses[0].MPI_SOURCE;
+    if (source != (incast->source == ANY ? 0 : 1))
+        bench_abort(EXIT_WRONG_PAYLOAD, "a receive from %s took the message of rank %d",
+                    incast->source == ANY ? "any source" : "rank 1", source);
+    MPI_Recv(other, WORD, MPI_BYTE, 1 - source, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Wait(&sent, MPI_STATUS_IGNORE);
+}
+
 struct bursts {
     const struct incast *incast;
     char *memory;
@@ -202,6 +227,7 @@ static void measure_incast(struct incast *incast, char *memory)
     for (int i = 0; bench.rank != 0 && i < incast->burst; i++)
         payload_fill(memory + (size_t)i * incast->size, incast->size, bench.rank,
                      incast->message + i);
+    check_source(incast, memory);
     struct bursts bursts = { incast, memory };
     sample_bout(incast->sample, MPI_COMM_WORLD, incast_batch, &bursts);
     patience_end();
@@ -226,8 +252,6 @@ struct player {
     MPI_Request *sent, *asked;
 };
 
-enum { WORD = 8 };
-
 static void ask_for_line(const struct player *player)
 {
     for (int i = 0; i < player->ping->waiting; i++)
@@ -240,6 +264,17 @@ static void send_line(const struct player *player)
     for (int i = 0; i < player->ping->waiting; i++)
         MPI_Isend(player->line_sent + (size_t)i * WORD, WORD, MPI_BYTE, player->other, WAITING_TAG,
                   player->pair, &player->sent[i]);
+}
+
+/* What waited during a ping-pong: receives or messages, as it says. */
+static void check_line(const struct player *player)
+{
+    bool is_posted = player->ping->line == POSTED;
+    for (int i = 0; i < player->ping->waiting; i++)
+        if ((player->asked[i] != MPI_REQUEST_NULL) != is_posted ||
+            (player->sent[i] != MPI_REQUEST_NULL) == is_posted)
+            bench_abort(EXIT_BROKEN, "%s %d of %d was not in line during the ping-pong",
+                        is_posted ? "receive" : "message", i + 1, player->ping->waiting);
 }
 
 static void end_line(const struct player *player)
@@ -264,6 +299,7 @@ static double ping_batch(void *context, long iterations)
         send_line(player);
     double seconds =
         ping_pong(player->pair, (int)ping->size, &player->send, &player->receive, iterations);
+    check_line(player);
     if (is_posted)
         send_line(player);
     else
@@ -317,8 +353,10 @@ static void measure_pings(struct ping *pings, int count, int round)
         .sent = memory_allocate(most * sizeof(MPI_Request)),
         .asked = memory_allocate(most * sizeof(MPI_Request)),
     };
-    for (size_t i = 0; i < most; i++)
+    for (size_t i = 0; i < most; i++) {
         payload_fill(player.line_sent + i * WORD, WORD, bench.rank, (long)i);
+        player.sent[i] = player.asked[i] = MPI_REQUEST_NULL;
+    }
     for (int i = 0; i < count; i++)
         if (sample_is_due(pings[i].sample, round))
             measure_ping(&player, &pings[i]);

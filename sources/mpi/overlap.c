@@ -371,11 +371,15 @@ static void measure(struct point *point)
     fill(point);
     spoil(point);
 
-    double comm = sample_run(plan, point->comm, batch, point).time.median;
+    struct sample_result alone = sample_run(plan, point->comm, batch, point);
+    double comm = alone.time.median;
 
     struct hiding hiding = { 0 };
     json_object(bench.json, NULL);
     json_integer(bench.json, "size", point->size);
+    json_object(bench.json, "clocks"); /* of what set the length of the first computation */
+    sample_clocks_json(bench.json, &alone.clocks);
+    json_end(bench.json);
     json_array(bench.json, "points");
     for (int i = 0; i < ratios.count; i++) {
         MPI_Bcast(&comm, 1, MPI_DOUBLE, 0, point->comm);

@@ -5,7 +5,7 @@
  * program with one thread on each of as many ranks tells what processes reach instead.
  *
  * Payload: a message has a pattern of its sender, its thread and its place in the window. The last
- * window of each batch is checked whole, outside the time. */
+ * window of each batch is checked whole, outside the time, and so is which communicator it used. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +68,7 @@ struct worker {
     char *memory; /* of a window */
     MPI_Request *requests;
     long made; /* windows, since they were counted */
+    MPI_Comm used; /* by the last of them */
 };
 
 /* What the threads of this rank do next; written by the first of them while the others wait. */
@@ -95,8 +96,9 @@ static long message_number(const struct worker *worker, long place)
     return (long)worker->number * MOST_WINDOW + place;
 }
 
-static void send_window(const struct worker *worker, MPI_Comm comm, int tag)
+static void send_window(struct worker *worker, MPI_Comm comm, int tag)
 {
+    worker->used = comm;
     for (long i = 0; i < window; i++)
         MPI_Isend(worker->memory + (size_t)i * size, (int)size, MPI_BYTE, partner(), tag, comm,
                   &worker->requests[i]);
@@ -104,8 +106,9 @@ static void send_window(const struct worker *worker, MPI_Comm comm, int tag)
     MPI_Recv(NULL, 0, MPI_BYTE, partner(), tag, comm, MPI_STATUS_IGNORE);
 }
 
-static void receive_window(const struct worker *worker, MPI_Comm comm, int tag)
+static void receive_window(struct worker *worker, MPI_Comm comm, int tag)
 {
+    worker->used = comm;
     for (long i = 0; i < window; i++)
         MPI_Irecv(worker->memory + (size_t)i * size, (int)size, MPI_BYTE, partner(), tag, comm,
                   &worker->requests[i]);
@@ -167,6 +170,17 @@ static long working_threads(void)
     return task.measure == ONE ? 1 : thread_count;
 }
 
+/* Each thread's own one, or that of the first thread. */
+static void check_communicators(void)
+{
+    for (long i = 1; i < working_threads(); i++) {
+        bool is_shared = workers[i].used == workers[0].used;
+        if (is_shared != (task.measure == SHARED))
+            bench_abort(EXIT_BROKEN, "thread %ld %s the communicator of the first one in %s", i + 1,
+                        is_shared ? "used" : "did not use", measure_names[task.measure]);
+    }
+}
+
 /* An operation is a window of all threads: so many as the slowest has made. */
 static void count_windows(void)
 {
@@ -191,6 +205,7 @@ static double batch(void *context, long iterations)
     pthread_barrier_wait(&end);
     count_windows();
     double seconds = sample_since(start);
+    check_communicators();
     for (long i = 0; !is_sender() && i < working_threads(); i++)
         check(&workers[i]);
     return seconds;

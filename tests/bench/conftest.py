@@ -102,7 +102,7 @@ def changed(
 
 @pytest.fixture(scope='session')
 def accepted() -> set[str]:
-    """Applications of which the check accepted the right kernel, where it looks for wrong ones."""
+    """Programs of which the check accepted the right kernel, where it looks for wrong ones."""
     return set()
 
 
@@ -110,24 +110,27 @@ def accepted() -> set[str]:
 def complaint(
     mpi: Mpi,
     surroundings: dict[str, str],
+    build: Callable[..., Path],
     changed: Callable[..., Path],
     accepted: set[str],
     tmp_path: Path,
 ) -> Callable[[str, Mutant], str]:
-    """What the check says of a wrong kernel of an application; empty if it accepts it."""
+    """What the check says of a wrong kernel, by its file of them; empty if it accepts it."""
     env = {**surroundings, **YIELDING_COLLECTIVES}
 
-    def complaint_with(text: str, program: str, mutant: Mutant) -> str:
-        folder = changed(mutant.path, mutant.before, text, program=program).parent
-        kind = importlib.import_module(f'wrong_kernels.{program}')
-        built = Built(folder, mpi.launcher, env, tmp_path / 'run', seconds=600)
-        return str(kind.complaint(built, program))
+    def complaint_with(text: str, kind: str, mutant: Mutant) -> str:
+        folder = changed(mutant.path, mutant.before, text, program=mutant.program).parent
+        witness = build('assay_witness') / 'libassay_witness.so' if kind == 'mpi' else None
+        built = Built(folder, mpi.launcher, env, tmp_path / 'run', seconds=600, witness=witness)
+        return str(
+            importlib.import_module(f'wrong_kernels.{kind}').complaint(built, mutant.program)
+        )
 
-    def complaint(program: str, mutant: Mutant) -> str:
-        if program not in accepted:
-            assert complaint_with(mutant.before, program, mutant) == ''
-            accepted.add(program)
-        return complaint_with(mutant.after, program, mutant)
+    def complaint(kind: str, mutant: Mutant) -> str:
+        if mutant.program not in accepted:
+            assert complaint_with(mutant.before, kind, mutant) == ''
+            accepted.add(mutant.program)
+        return complaint_with(mutant.after, kind, mutant)
 
     return complaint
 

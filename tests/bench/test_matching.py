@@ -33,7 +33,7 @@ def test_report(run):
     ('wrong', 'words'),
     [
         ('order', 'message from rank 1 of 8 bytes arrived wrong'),
-        ('source', '0 messages came from rank 1, which sent 32'),
+        ('source', 'a receive from rank 1 took the message of rank 2'),
     ],
 )
 def test_what_matches_wrongly_is_found(run, fault, wrong, words):

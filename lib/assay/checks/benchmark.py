@@ -20,10 +20,11 @@ from assay.checks.check import MpiCheck
 from assay.config.environments import MEASURES_NODES, OURS, feature
 from assay.config.fabrics import load_catalogue
 from assay.files import strict_json
-from assay.job.launch import LaunchError, apart, single_cached_property, witnessed_in
+from assay.job.launch import Launch, LaunchError, apart, single_cached_property, witnessed_in
 from assay.layout.layouts import Placement
 from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError
+from assay.programs.calls import check_calls
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness.disturbance import sent_once
 from assay.witness.payload import payload_rate
@@ -125,7 +126,9 @@ class MpiBenchmark(MpiCheck):
             one = replace(one, layout=layout, is_forced=True)
             one.assert_ended_well()
             one.assert_as_asked()
-            return read_report(one.folder / RESULT, self.program, lambda: one.reason)
+            report = read_report(one.folder / RESULT, self.program, lambda: one.reason)
+            self.hold_calls(report, one)
+            return report
         except (LaunchError, SanityError) as error:
             raise SanityError(f'{folder}: {error}') from None
 
@@ -234,7 +237,19 @@ class MpiBenchmark(MpiCheck):
         return figures_of(OF_NETWORK, values)
 
     def verify_answers(self) -> None:
-        assert self.report, 'reading it says what is wrong with it'
+        self.hold_calls(self.report, self.launch)
+
+    def hold_calls(self, report: Mapping[str, Any], launch: Launch) -> None:
+        """Hold a report against the calls that the witness counted.
+
+        Without a whole report of the witness the proof of the fabric fails, and says so.
+
+        :raises SanityError: if there are fewer than were reported.
+        """
+        seen = launch.seen
+        if seen and seen.complete:
+            with refusing(self.program):
+                self.finding = check_calls(report, [one.calls for one in seen.processes])
 
 
 @contextmanager

@@ -153,6 +153,10 @@ def check_collectives(report: Mapping[str, Any]) -> None:
         for one in report['guidelines']:
             what = f'{one["op"]} of {one["size"]} bytes and others that do the same'
             _check_sampled_clocks(what, one['clocks'], 1)
+            if 'seconds' in one:  # collectives wrote none before
+                for factor, (own, other) in zip(one['factors'], one['seconds'], strict=True):
+                    if factor:
+                        _equal(f'factor of {what}', factor, own / other)
 
 
 def check_matching(report: Mapping[str, Any]) -> None:

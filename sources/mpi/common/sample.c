@@ -220,6 +220,8 @@ void sample_clocks_add(struct sample_clocks *clocks, long iterations, double own
     if (told.starts != told.ends)
         bench_abort(EXIT_BROKEN, "the clock was started %ld times and stopped %ld times",
                     told.starts, told.ends);
+    clocks->batches++;
+    clocks->operations += (double)iterations;
     if (!(told.most > 0))
         return;
     clocks->own += own;
@@ -359,4 +361,6 @@ void sample_clocks_json(struct json *json, const struct sample_clocks *clocks)
     json_number(json, "slowest", clocks->slowest);
     json_number(json, "least", clocks->least);
     json_number(json, "most", clocks->most);
+    json_integer(json, "batches", (long long)clocks->batches);
+    json_integer(json, "operations", (long long)clocks->operations);
 }

@@ -81,10 +81,12 @@ struct sample_parts sample_parts_start(void);
 void sample_parts_add(struct sample_parts *parts, struct sample_mark before);
 double sample_parts_end(struct sample_parts *parts);
 
-/* All batches of a point, warm-up included, on rank 0: seconds that they returned here and on the
- * slowest rank, and within which bounds those are that were timed here by MPI's clock. */
+/* All batches of a point, warm-up included, on rank 0: how many, and of how many operations; seconds
+ * that they returned here and on the slowest rank, and within which bounds those are that were timed
+ * here by MPI's clock. */
 struct sample_clocks {
     double own, slowest, least, most;
+    double batches, operations; /* lib/assay/programs/calls.py holds calls of MPI against them */
 };
 
 /* Collective: the greatest of the ranks' seconds, of each of `count` things. Aborts the job where
