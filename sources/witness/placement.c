@@ -267,6 +267,18 @@ void placement_write(struct json *json)
     free(threads.tids);
 }
 
+static void write_package(struct json *json, int package, const struct set *online)
+{
+    struct set cpus = { { 0 } };
+    for (int cpu = set_next(online, 0); cpu >= 0; cpu = set_next(online, cpu + 1))
+        if (home_of(cpu)->package == package)
+            set_add(&cpus, cpu);
+    json_object(json, NULL);
+    json_integer(json, "id", package);
+    set_write(json, "cpus", &cpus);
+    json_end(json);
+}
+
 void placement_write_host(struct json *json)
 {
     find_nodes();
@@ -286,5 +298,12 @@ void placement_write_host(struct json *json)
         set_write(json, "cpus", &cpus);
         json_end(json);
     }
+    json_end(json);
+    json_array(json, "packages");
+    struct set packages = { { 0 } };
+    for (int cpu = set_next(&online, 0); cpu >= 0; cpu = set_next(&online, cpu + 1))
+        set_add(&packages, home_of(cpu)->package);
+    for (int id = set_next(&packages, 0); id >= 0; id = set_next(&packages, id + 1))
+        write_package(json, id, &online);
     json_end(json);
 }

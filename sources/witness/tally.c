@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { PACE_NS = 4000, WINDOW = 1024, SAMPLE_EVERY = 64, UNSURE_PERCENT = 2 };
+#include "traffic.h"
+
+enum { PACE_NS = 4000, WAITED_NS = 100000, WINDOW = 1024, SAMPLE_EVERY = 64, UNSURE_PERCENT = 2 };
 
 _Thread_local struct thread *this_thread;
 struct thread *threads;
@@ -17,8 +19,8 @@ static int joined;
 static struct total ended[CALLS];
 static struct routes ended_routes;
 /* Ticks: at the first call; between two calls of a burst, at most; until a call must have been seen
- * by the ticker. */
-static int64_t started, pace, longest_unseen;
+ * by the ticker; and that a call takes at least for which data may have been on the way. */
+static int64_t started, pace, longest_unseen, waited;
 
 static void leave(void *record);
 
@@ -27,6 +29,7 @@ static void start(void)
     started = ticks();
     pace = (int64_t)(1e-9 * PACE_NS / ticks_to_seconds(1));
     longest_unseen = (int64_t)(1e-9 * 2 * TICKER_NS / ticks_to_seconds(1));
+    waited = (int64_t)(1e-9 * WAITED_NS / ticks_to_seconds(1));
     has_key = pthread_key_create(&key, leave) == 0;
 }
 
@@ -139,6 +142,8 @@ static void time_tally(struct timing *timing)
     }
     tally->time += own;
     tally->last_end = timing->end;
+    if (took > waited)
+        traffic_look();
     tally->timed++;
     tally->untimed = 0;
     if (tally->sampled) {

@@ -8,9 +8,11 @@
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h> /* not netinet/tcp.h: the struct tcp_info there ends before the bytes */
+#include <math.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +24,7 @@
 
 #include "ports.h"
 #include "system.h"
+#include "ticks.h"
 
 struct device {
     char name[96];
@@ -377,6 +380,65 @@ static bool read_socket(int fd, struct end *local, struct end *remote, struct tc
            size >= offsetof(struct tcp_info, tcpi_bytes_retrans) + sizeof info->tcpi_bytes_retrans;
 }
 
+enum {
+    LOOKED_AT = 256, /* file descriptors: more sockets than a rank needs for all ports to show */
+    LOOK_NS = 5000000, /* between two looks */
+    IDLE_NS = 50000000, /* if no socket was sending, as over fabrics without TCP */
+    LOOK_SHARE = 100, /* of the time at most one part in so many is for looking */
+    FLOWING = 1 << 18, /* bytes since the last look: then messages are on the way */
+};
+
+/* How fast data arrived when a socket was looked at while it sent. A rate is of a few packets, so that
+ * only many of them say what the way gives: their geometric mean, as some are of a pause and some of
+ * a burst. */
+static struct pace {
+    uint64_t sent;
+    double logarithms; /* sum of those of bytes/s */
+    unsigned looks;
+} paces[LOOKED_AT];
+
+static const struct pace *pace_of(int fd, const struct tcp_info *info)
+{
+    if (fd >= LOOKED_AT || !paces[fd].looks || paces[fd].sent > info->tcpi_bytes_sent)
+        return NULL;
+    return &paces[fd];
+}
+
+/* A rate at which the program held data back is kept by the kernel only if it is above the last
+ * (tcp_rate_gen in Linux' net/ipv4/tcp_rate.c), and so it counts as well. */
+static bool look_at(int fd)
+{
+    struct pace *pace = &paces[fd];
+    struct tcp_info info;
+    socklen_t size = sizeof info;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0 ||
+        size < offsetof(struct tcp_info, tcpi_bytes_retrans))
+        return false;
+    if (info.tcpi_bytes_sent < pace->sent) /* another socket */
+        *pace = (struct pace){ .sent = 0 };
+    if (info.tcpi_bytes_sent - pace->sent < FLOWING)
+        return false;
+    pace->sent = info.tcpi_bytes_sent;
+    if (info.tcpi_delivery_rate) {
+        pace->logarithms += log((double)info.tcpi_delivery_rate);
+        pace->looks++;
+    }
+    return true;
+}
+
+void traffic_look(void)
+{
+    static _Atomic int64_t next;
+    int64_t now = monotonic_ns(), due = next;
+    if (now < due || !atomic_compare_exchange_strong(&next, &due, INT64_MAX))
+        return;
+    bool any = false;
+    for (int fd = 0; fd < LOOKED_AT; fd++)
+        any |= look_at(fd);
+    int64_t end = monotonic_ns(), pause = LOOK_SHARE * (end - now), least = any ? LOOK_NS : IDLE_NS;
+    next = end + (pause > least ? pause : least);
+}
+
 static void write_socket(struct json *json, int fd, const struct ifaddrs *interfaces)
 {
     struct end local, remote;
@@ -401,6 +463,11 @@ static void write_socket(struct json *json, int fd, const struct ifaddrs *interf
     if (info.tcpi_delivery_rate > 0 && !info.tcpi_delivery_rate_app_limited &&
         info.tcpi_rwnd_limited <= info.tcpi_busy_time / 100)
         json_number(json, "rate", (double)info.tcpi_delivery_rate);
+    const struct pace *pace = pace_of(fd, &info);
+    if (pace) {
+        json_number(json, "pace", exp(pace->logarithms / pace->looks));
+        json_integer(json, "looks", pace->looks);
+    }
     json_end(json);
 }
 

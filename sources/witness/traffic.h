@@ -13,11 +13,16 @@
 
 void traffic_start(void); /* end of MPI_Init, on the first rank of each host: reads the counters */
 
+/* After a call that may have waited for data: see how fast sockets send, at most every 5 ms, and
+ * every 50 ms if none does. */
+void traffic_look(void);
+
 /* Member sockets: the connected TCP sockets. `device` is the interface with the local address, but
  * loopback when the remote address is this host's own as well; "" when no interface has it.
  * `segments` with payload were sent, `resent` of them again; `round_trip` is the shortest that the
  * kernel has seen in the last 5 minutes (net.ipv4.tcp_min_rtt_wlen), and `rate` (bytes/s) what
- * arrived last, if nothing but the way held it back. */
+ * arrived last, if nothing but the way held it back. `pace` (bytes/s) is the geometric mean of what
+ * arrived at `looks` looks at a socket that was sending. */
 void traffic_write_sockets(struct json *json);
 
 /* Member devices: change since traffic_start. Devices that appeared or were reset since then are

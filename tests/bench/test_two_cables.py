@@ -8,7 +8,7 @@ from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.witness.rails import verify_rails
 from families import MPIS
-from namespaces import needs_namespaces, two_hosts
+from namespaces import inside, needs_namespaces, two_hosts
 from running import run_command
 
 RAILS = {'rail0': ('198.18.7.1', '198.18.7.2'), 'rail1': ('198.18.8.1', '198.18.8.2')}
@@ -40,14 +40,14 @@ def hosts():
 
 @pytest.fixture
 def verdict(mpi, surroundings, build, compiled, tmp_path, hosts):
-    """What is said of two ranks on each host that send 16 MiB to one of the other."""
+    """What is said of two ranks on each host that send 32 MiB to one of the other."""
     agent = tmp_path / 'agent'
     names, pids = RAILS['rail0'], [host.pid for host in hosts]
     text = AGENT.replace('{1#-}', '{{1#-}}')
     agent.write_text(text.format(names=names, pids=pids))
     agent.chmod(0o755)
 
-    def verdict(over):
+    def verdict(over, rate=10.0):
         env = load_catalogue().recipe('tcp', 'openmpi').env | {
             'OMPI_MCA_btl_tcp_if_include': ','.join(over),
             # The launcher's own, of Open MPI 5 and 4.
@@ -62,14 +62,21 @@ def verdict(mpi, surroundings, build, compiled, tmp_path, hosts):
         command += ['--host', ','.join(f'{name}:2' for name in names), '--map-by', 'node']
         command += ['env', f'LD_PRELOAD={library}', f'ASSAY_WITNESS_REPORT={report}']
         command += ['OMP_NUM_THREADS=1']
-        command += [str(compiled('exchange', '-fopenmp'))]
+        command += [str(compiled('exchange', '-fopenmp')), '1', '32']
         done = run_command(command, surroundings | env, tmp_path, 120, cwd=tmp_path)
         assert done.code == 0, done.out + done.err
         found = witness.read_witness(report)
         assert len(found.hosts) == 2
-        return verify_rails(found, 'sockets', dict.fromkeys(RAILS, 0.001))
+        return verify_rails(found, 'sockets', dict.fromkeys(RAILS, rate) if rate else {})
 
     return verdict
+
+
+def slow_down(hosts, rate):
+    """Let the second cable carry no more."""
+    for host in hosts:
+        limit = ('rate', rate, 'burst', '256kb', 'latency', '20ms')
+        inside(host, 'tc', 'qdisc', 'add', 'dev', 'rail1', 'root', 'tbf', *limit)
 
 
 def test_both_carry_their_part(verdict):
@@ -82,3 +89,18 @@ def test_one_that_is_left_out(verdict):
     assert first.startswith('198.18.7.1: rail1 carried ')
     assert first.endswith('MB; ranks 0 and 2 sit beside it')
     assert second.endswith('MB; ranks 1 and 3 sit beside it')
+
+
+@pytest.mark.parametrize(
+    ('rate', 'limit'),
+    [
+        (10.0, '1gbit'),
+        (25.0, '2500mbit'),
+        (None, '1gbit'),  # the partition names no ports
+    ],
+)
+def test_one_at_a_tenth(verdict, hosts, rate, limit):
+    slow_down(hosts, limit)
+    said = verdict(RAILS, rate)
+    assert 'connections over rail1 sent ' in said
+    assert ' in a second, and those over rail0 ' in said

@@ -34,14 +34,18 @@ def device(name, kind, sent):
     return {'name': name, 'kind': kind, 'sent': sent, 'received': 0}
 
 
-def host(name='n1', domains=CORES_OF_N1, smt=1, allowed=None):
-    """A host with these cores in each NUMA domain.
+def host(name='n1', domains=CORES_OF_N1, smt=1, allowed=None, per_package=1):
+    """A host with these cores in each NUMA domain, so many of which are a package.
 
     With ``smt`` 2 core c has the CPUs c and c + the number of cores. ``allowed``: cores that the
     cpuset leaves.
     """
     cores = [core for domain in domains for core in domain]
     left = cores if allowed is None else allowed
+    packages = [
+        [core for domain in domains[first : first + per_package] for core in domain]
+        for first in range(0, len(domains), per_package)
+    ]
     return {
         'name': name,
         'cpus': witness.as_list(cpus_of(cores, len(cores), smt)),
@@ -50,6 +54,10 @@ def host(name='n1', domains=CORES_OF_N1, smt=1, allowed=None):
         'numa': [
             {'id': number, 'cpus': witness.as_list(cpus_of(domain, len(cores), smt))}
             for number, domain in enumerate(domains)
+        ],
+        'packages': [
+            {'id': number, 'cpus': witness.as_list(cpus_of(of_it, len(cores), smt))}
+            for number, of_it in enumerate(packages)
         ],
         'devices': [],
         'clock': {'offset': 0.0, 'error': 0.0},

@@ -1,6 +1,5 @@
 """HPL's input, and what its output says: upstream's recorded output by the parser of ours."""
 
-import math
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import yaml
 
 from assay import paths
 from assay.programs.application import Problem, WrongAnswerError
-from assay.programs.hpl import Hpl, choose
+from assay.programs.hpl import Hpl, operations
 from assay.programs.linear_system import norms, solution
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'hpl'
@@ -188,12 +187,13 @@ def test_problem(ranks, grid):
     assert [int(lines[i].split()[0]) for i in (7, 10, 11)] == [facts['nb'], *grid]
 
 
-def test_choose():
-    gib = 2**30
-    choice = choose(256 * gib, 32)
-    assert choice.n == pytest.approx(math.sqrt(0.8 * 256 * gib / 8), rel=0.002)
-    assert choice.n % choice.nb == 0
-    assert (choice.p, choice.q) == (4, 8)
+@pytest.mark.parametrize(('nodes', 'in_all'), [(1, True), (8, True), (64, False), (1000, False)])
+def test_the_largest_takes_no_longer_at_scale(nodes, in_all):
+    """Nodes of 128 cores, 4 Gflop/s each at least, and 256 GB."""
+    size = nodes * 0.8 * 256e9
+    n = HPL.problem(size, 128 * nodes, 1).facts['n']
+    assert operations(n) / (nodes * 128 * 4e9) < 5.01 * 3600
+    assert (8 * n**2 > 0.99 * size) is in_all
 
 
 def test_too_small():

@@ -191,8 +191,6 @@ BOUND = {
 def test_a_binding_that_the_launcher_gives(given, declared):
     """Each is right unless another is declared; here a socket is a domain."""
     found = sat(SHAPES['two domains'], *BOUND[given])
-    for number, one in enumerate(found.processes):
-        found.processes[number] = one.model_copy(update={'packages': frozenset([number // 2])})
     asked = Placement(4, 1, declared=declared)
     said = LAYOUTS['default'].verify(found, asked)
     if given == 'none' or declared in ('', given) or (declared, given) == ('socket', 'numa'):
@@ -213,6 +211,25 @@ def test_what_is_wrong_whatever_binds_and_what_is_unusual():
     free = sat(domains, range(8), range(8))
     assert default.verify(free, asked) is None
     assert unusual(free) == 'ranks 0 and 1 on n1 are not bound to any of its cores'
+
+
+def test_domains_and_sockets_are_told_apart():
+    """Two sockets of four domains each."""
+    default, domains = LAYOUTS['default'], [[core] for core in range(8)]
+
+    def of(*cores):
+        ranks = [process(number, its) for number, its in enumerate(cores)]
+        return report(ranks, [host(domains=domains, per_package=4)])
+
+    in_one = of((0,), (1,), (2,), (3,))
+    assert unusual(in_one) == 'ranks 0-3 on n1 are all in socket 0 of 2'
+    assert unusual(of((0,), (4,))) is None
+    asked = Placement(2, 1, declared='socket')
+    assert default.verify(of((0, 1, 2, 3), (4, 5, 6, 7)), asked) is None
+    assert default.verify(of((0,), (4,)), asked) == (
+        'rank 0 on n1 may use core 0 (and 1 more wrongly), and the system declares that its '
+        'launcher binds each rank to a socket'
+    )
 
 
 def test_ranks_that_differ():

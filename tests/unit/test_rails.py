@@ -379,3 +379,37 @@ def test_connections_far_below_the_rate_of_their_port(rate, words):
     ports = [interface('eth0', 8 * GB)]
     said = verify_rails(job(ports, sockets=over('eth0', rate=rate)), 'sockets', {'eth0': 25})
     assert said.startswith(words) if words else said is None
+
+
+@pytest.mark.parametrize(
+    ('paces', 'ports', 'words'),
+    [
+        ((1.1e9, 1.2e9), {'eth0': 10, 'eth1': 10}, None),
+        (
+            (0.13e9, 0.9e9),
+            {'eth0': 10, 'eth1': 10},
+            'n1: connections over eth0 sent 130.0 MB in a second, and those over eth1 900.0 MB; ',
+        ),
+        ((0.3e9, 2.9e9), {'eth0': 25, 'eth1': 25}, 'n1: connections over eth0 sent 300.0 MB in a'),
+        # Nobody names them; a burst of the other is above what any port of theirs gives.
+        ((0.13e9, 0.9e9), {}, 'n1: connections over eth0 sent 130.0 MB in a second, and those'),
+        ((3e9, 14e9), {'eth0': 25, 'eth1': 25}, None),
+        # Of different rates, or without the other.
+        ((0.13e9, 0.9e9), {'eth0': 2.5, 'eth1': 25}, None),
+        ((0.13e9, None), {'eth0': 10, 'eth1': 10}, None),
+    ],
+)
+def test_a_port_far_behind_its_sister(paces, ports, words):
+    sockets = {}
+    for name, pace in zip(('eth0', 'eth1'), paces, strict=True):
+        for rank, (one,) in over(name).items():
+            number = name[-1]  # another end
+            ends = {key: f'{one[key]}{number}' for key in ('local', 'remote')}
+            looks = {'pace': pace, 'looks': 0 if pace is None else 9}
+            sockets.setdefault(rank, []).append(one | ends | looks)
+    both = [interface('eth0', 8 * GB), interface('eth1', 8 * GB)]
+    for one in both:
+        if ports:
+            one['speed'] = int(ports[one['name']] * GB / 8)
+    said = verify_rails(job(both, sockets=sockets), 'sockets', ports)
+    assert said.startswith(words) if words else said is None

@@ -457,7 +457,7 @@ class AsGiven(Layout):
 def unusual(report: Report) -> str | None:
     """What of a binding that a launcher gives is no fault, and worth a sentence."""
     hosts = hosts_of(report, ())
-    found = (_of_hosts(find, hosts) for find in (_not_bound, _all_in_one_domain))
+    found = (_of_hosts(find, hosts) for find in (_not_bound, _all_in_one_part))
     return '; '.join(filter(None, found)) or None
 
 
@@ -502,10 +502,8 @@ def _is_bound_to(declared: str, rank: Rank, host: PlacedHost) -> bool:
             return len(rank.cores) == 1
         case 'numa':
             return rank.cores in host.domains.values()
-        case 'socket':  # the report has no cores of it
-            touched = [cores for cores in host.domains.values() if cores & rank.cores]
-            is_whole = rank.cores == frozenset().union(*touched)
-            return is_whole and len(rank.process.packages) == 1
+        case 'socket':
+            return rank.cores in host.packages.values()
     return rank.cores == host.cores
 
 
@@ -517,14 +515,14 @@ def _not_bound(host: PlacedHost) -> str | None:
     return f'{ranks_in_words(free)} on {host.name} {are} not bound to any of its cores'
 
 
-def _all_in_one_domain(host: PlacedHost) -> str | None:
-    seats = {id for id, cores in host.domains.items() if cores & host.used}
-    if len(host.domains) < 2 or len(host.ranks) < 2 or len(seats) > 1:
-        return None
-    return (
-        f'{ranks_in_words(host.ranks)} on {host.name} are all in NUMA domain {min(seats)} '
-        f'of {len(host.domains)}'
-    )
+def _all_in_one_part(host: PlacedHost) -> str | None:
+    """That all ranks are in one NUMA domain or socket, of several."""
+    for kind, parts in (('NUMA domain', host.domains), ('socket', host.packages)):
+        seats = {id for id, cores in parts.items() if cores & host.used}
+        if len(parts) > 1 and len(host.ranks) > 1 and len(seats) == 1:
+            where = f'{kind} {min(seats)} of {len(parts)}'
+            return f'{ranks_in_words(host.ranks)} on {host.name} are all in {where}'
+    return None
 
 
 def _wrong_counts(hosts: list[PlacedHost], placement: Placement) -> str | None:

@@ -32,8 +32,10 @@ _BYTES = 8  # of an element
 _WORK = 7.5e10
 _MOST_RUNS = 20  # upstream's HPL reads so many sizes
 
-# Share of the memory for the matrix; the rest is for MPI, the system and what solving it needs.
-_SHARE_OF_MEMORY = 0.8
+# Operations per second of a core that is slow, and seconds that a job may take on such cores. Work
+# grows with the memory to the power of 1.5, so that all memory of 1,000 nodes would take a day. The
+# check's limit is 6 hours, in which the system is generated and verified as well.
+_SLOW_CORE, _LONGEST = 4e9, 5 * 3600
 
 # Block sizes by the least order they are worth it for: wide ones make DGEMM fast, narrow ones keep
 # the panels short beside it.
@@ -134,11 +136,6 @@ class HplChoice:
     q: int
 
 
-def choose(memory_bytes: float, ranks: int) -> HplChoice:
-    """The largest problem for a machine: 80% of the memory that the ranks have together."""
-    return _largest(_SHARE_OF_MEMORY * memory_bytes, ranks)
-
-
 def _largest(matrix_bytes: float, ranks: int) -> HplChoice:
     order = math.isqrt(max(int(matrix_bytes / _BYTES), 0))
     nb = next((block for least, block in _BLOCKS if order >= least), _BLOCKS[-1][1])
@@ -172,7 +169,8 @@ class Hpl(Application):
     }
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
-        choice = _largest(size, ranks)
+        in_time = _BYTES * (1.5 * _SLOW_CORE * ranks * threads * _LONGEST) ** (2 / 3)
+        choice = _largest(min(size, in_time), ranks)
         runs = min(max(int(_WORK / operations(choice.n)), 1), _MOST_RUNS)
         sizes = ' '.join([str(choice.n)] * runs)
         content = _TEMPLATE.format(

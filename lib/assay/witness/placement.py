@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from assay.text import as_list, many
-from assay.witness.report import Process, Report, Thread
+from assay.witness.report import Domain, Host, Process, Report, Thread
 
 # A thread that used less CPU time than this took nothing from the others: of the rank's wall time,
 # and in seconds.
@@ -37,12 +37,13 @@ class Rank:
 
 @dataclass(frozen=True)
 class PlacedHost:
-    """A host with its ranks, the cores that the job may use, and those of each NUMA domain."""
+    """A host with its ranks, the cores that the job may use, and those of domains and packages."""
 
     name: str
     ranks: list[Rank]
     cores: frozenset[int]
     domains: dict[int, frozenset[int]]
+    packages: dict[int, frozenset[int]]
     is_limited: bool
 
     @cached_property
@@ -77,7 +78,6 @@ def hosts_of(report: Report, cores: Sequence[int]) -> list[PlacedHost]:
     by_host = report.by_host()
     hosts = []
     for host in report.hosts:
-        domains = {domain.id: domain.cpus & host.cores for domain in host.numa}
         ranks = []
         for place, process in enumerate(by_host[host.name]):
             parts: list[Process | Thread] = [process]
@@ -91,10 +91,17 @@ def hosts_of(report: Report, cores: Sequence[int]) -> list[PlacedHost]:
                 ]
             own = frozenset().union(*(part.cores for part in parts))
             ranks.append(Rank(process, own, _omp_threads(report.environment_of(process))))
-        usable = {id: its for id, its in domains.items() if its} or {0: host.cores}
+        usable = _usable(host, host.numa)
+        packages = _usable(host, host.packages)
         is_limited = host.allowed < host.cpus
-        hosts.append(PlacedHost(host.name, ranks, host.cores, usable, is_limited))
+        hosts.append(PlacedHost(host.name, ranks, host.cores, usable, packages, is_limited))
     return hosts
+
+
+def _usable(host: Host, parts: Iterable[Domain]) -> dict[int, frozenset[int]]:
+    """The cores of each part that the job may use; all are of one part if it is unknown."""
+    cores = {part.id: part.cpus & host.cores for part in parts}
+    return {id: its for id, its in cores.items() if its} or {0: host.cores}
 
 
 def is_busy(process: Process, thread: Thread) -> bool:

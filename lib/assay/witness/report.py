@@ -52,7 +52,7 @@ class Library(_Record):
 
 
 class Domain(_Record):
-    """A NUMA domain with the CPUs it has, allowed or not."""
+    """A NUMA domain or package with the CPUs it has, allowed or not."""
 
     id: int
     cpus: Cpus
@@ -174,6 +174,7 @@ class Host(_Record):
     allowed: Cpus
     cores: Cpus
     numa: list[Domain]
+    packages: list[Domain] = []
     devices: list[Device] = []
     clock: Clock | None = None
     disturbance: Disturbance | None = None
@@ -203,8 +204,8 @@ class Socket(_Record):
     """A TCP socket, its bytes of payload, and what the kernel knows of the way to the other end.
 
     Of ``segments`` ``resent`` were sent again. ``round_trip`` is the shortest; ``rate``, in bytes
-    per second, is how fast data arrived last, if nothing but the way held it back. None if nothing
-    was measured.
+    per second, is how fast data arrived last, if nothing but the way held it back, and ``pace`` the
+    geometric mean of that rate at ``looks`` looks while it sent. None if nothing was measured.
     """
 
     local: str
@@ -216,6 +217,8 @@ class Socket(_Record):
     resent: int = 0
     round_trip: float | None = None
     rate: float | None = None
+    pace: float | None = None
+    looks: int = 0
 
 
 class Differs(_Record):

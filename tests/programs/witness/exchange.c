@@ -1,6 +1,6 @@
 /* Ranks pass 16 MiB to the next, after each of their threads had 0.2 s of CPU time.
  *
- *     exchange [THREADS]     more than OMP_NUM_THREADS says */
+ *     exchange [THREADS [MIB]]     more threads than OMP_NUM_THREADS says, and another size */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
 #include <omp.h>
@@ -17,7 +17,8 @@ static double used(void)
 
 int main(int argc, char **argv)
 {
-    enum { BYTES = 1 << 20, TIMES = 16 };
+    enum { BYTES = 1 << 20 };
+    const int times = argc > 2 ? atoi(argv[2]) : 16;
     int rank, ranks, level;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -28,7 +29,7 @@ int main(int argc, char **argv)
 #pragma omp parallel
     for (double start = used(); used() - start < 0.2;)
         ;
-    for (int i = 0; i < TIMES; i++)
+    for (int i = 0; i < times; i++)
         MPI_Sendrecv(out, BYTES, MPI_CHAR, (rank + 1) % ranks, 0, in, BYTES, MPI_CHAR,
                      (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     free(out);
