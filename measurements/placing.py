@@ -11,8 +11,8 @@
 `optimum` holds plans of 10 ranks against all ways to seat them, on machines whose nodes are evenly
 and unevenly filled. `large` times plans of 10,000 ranks, and `command` all that the command does
 for one. `cluster` runs random programs (placing_load.c) on the virtual cluster, whose two switches
-are far apart: what messages cost is measured by pt2pt first, each program is run A B B A as it is and as planned, under the witness, and
-its gain is held against the plan of its first report.
+are far apart: what messages cost is measured by pt2pt first, each program is run A B B A as it is
+and as planned, under the witness, and its gain is held against the plan of its first report.
 """
 
 from __future__ import annotations
