@@ -2,16 +2,17 @@
 
     .venv/bin/python measurements/placing.py optimum
     .venv/bin/python measurements/placing.py large
+    .venv/bin/python measurements/placing.py command
     ./assay cluster up --size 4 --cpus 2 --switches 2
     ./assay cluster fault delay s1 10000
     ./assay cluster exec head salloc -N 4 --ntasks-per-node=2 --overcommit \\
         .venv/bin/python measurements/placing.py cluster --programs 0-99
 
 `optimum` holds plans of 10 ranks against all ways to seat them, on machines whose nodes are evenly
-and unevenly filled. `large` times plans of 10,000 ranks. `cluster` runs random programs
-(placing_load.c) on the virtual cluster, whose two switches are far apart: what messages cost is
-measured by pt2pt first, each program is run A B B A as it is and as planned, under the witness, and
-its gain is held against the plan of its first report.
+and unevenly filled. `large` times plans of 10,000 ranks, and `command` all that the command does
+for one. `cluster` runs random programs (placing_load.c) on the virtual cluster, whose two switches
+are far apart: what messages cost is measured by pt2pt first, each program is run A B B A as it is
+and as planned, under the witness, and its gain is held against the plan of its first report.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ from assay.placing.problem import Problem
 from assay.text import parse_cpus
 from assay.witness.reading import read_witness
 from assay.witness.report import Report
+
+sys.path.append(str(paths.ROOT / 'tests' / 'support'))
+import witnessed
 
 Edges = list[tuple[int, int, float]]
 
@@ -183,6 +187,41 @@ def large() -> None:
             took = time.process_time() - began
             ratio = one.cost(seat) / one.cost(np.arange(n))
             print(f'| {name} | {machine} | {ratio:.3f} | {took:.1f} |', flush=True)
+
+
+def command() -> None:
+    """All of `assay place`, with reading the report: a grid of 100 x 100 ranks on 100 nodes."""
+    n, on_a_node = 10_000, 100
+    ranks = np.arange(n)
+    grid = ranks.reshape(100, 100)
+    partners = np.stack([np.roll(grid, k, axis).ravel() for axis in (0, 1) for k in (1, -1)], 1)
+    seat = np.random.default_rng(39).permutation(n)
+    nodes = [
+        witnessed.host(f'n{k:03}', [[*range(50)], [*range(50, 100)]]) for k in range(n // on_a_node)
+    ]
+    processes = [
+        witnessed.process(
+            rank,
+            cores=(int(seat[rank]) % on_a_node,),
+            on=f'n{seat[rank] // on_a_node:03}',
+            wall=10.0,
+            mpi_time=4.0,
+            calls={'MPI_Sendrecv': witnessed.call(4000, 4.0, 32_000_000)},
+            waits={'MPI_Sendrecv': witnessed.wait(4.0, late_sender=1.0)},
+            partners=[witnessed.partner(int(one), 1000, 8_000_000) for one in partners[rank]],
+        )
+        for rank in ranks.tolist()
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / 'witness.json'
+        witnessed.write(file, witnessed.entries(processes, nodes))
+        began, before = time.monotonic(), os.times()
+        subprocess.run([paths.ROOT / 'assay', 'place', file], check=True)
+        after = os.times()
+    used = (
+        after.children_user + after.children_system - before.children_user - before.children_system
+    )
+    print(f'{time.monotonic() - began:.1f} s, {used:.1f} s of CPU time')
 
 
 # The virtual cluster ------------------------------------------------------------------------------
@@ -358,14 +397,14 @@ def cluster(numbers: list[int], output: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('what', choices=('optimum', 'large', 'cluster'))
+    parser.add_argument('what', choices=('optimum', 'large', 'command', 'cluster'))
     parser.add_argument('--programs', metavar='NUMBERS', default='0-99')
     parser.add_argument('--output', type=Path, default=paths.STATE / 'placing.jsonl')
     arguments = parser.parse_args()
     if arguments.what == 'cluster':
         cluster(sorted(parse_cpus(arguments.programs)), arguments.output)
     else:
-        {'optimum': optimum, 'large': large}[arguments.what]()
+        {'optimum': optimum, 'large': large, 'command': command}[arguments.what]()
 
 
 if __name__ == '__main__':

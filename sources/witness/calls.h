@@ -44,7 +44,7 @@
     X(File_write_at_all) X(File_iwrite) X(File_iwrite_all) X(File_iwrite_shared) \
     X(File_iwrite_at) X(File_iwrite_at_all) X(File_write_all_begin) X(File_write_all_end) \
     X(File_write_at_all_begin) X(File_write_at_all_end) X(File_write_ordered_begin) \
-    X(File_write_ordered_end)
+    X(File_write_ordered_end) X(Finalize)
 /* clang-format on */
 
 enum call {

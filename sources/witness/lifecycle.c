@@ -1,4 +1,5 @@
 /* MPI_Init, MPI_Finalize and MPI_Abort: when the witness starts and ends. */
+#include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,32 +28,6 @@ struct witness witness;
 
 static char report_path[4096];
 static int64_t started;
-
-static bool built_for_this_mpi(void)
-{
-    enum { LONGEST_OF_ALL = 8192 }; /* MPICH's MPI_MAX_LIBRARY_VERSION_STRING */
-    char library[LONGEST_OF_ALL] = "";
-    int length;
-    PMPI_Get_library_version(library, &length);
-    int abi = bound_abi();
-#if defined OPEN_MPI
-    bool right = strncmp(library, "Open MPI", 8) == 0 && abi < 0;
-    const char *own = "Open MPI";
-#elif defined MPICH_VERSION || !defined MPI_ABI_VERSION
-    bool right = strncmp(library, "Open MPI", 8) != 0 && abi < 0;
-    const char *own = "MPICH or Intel MPI";
-#else /* the standard's ABI, whose header is the same in every MPI */
-    bool right = abi == MPI_ABI_VERSION;
-    const char *own = "MPI's standard ABI (libmpi_abi)";
-#endif
-    library[strcspn(library, "\n")] = '\0';
-    if (!right)
-        fprintf(stderr,
-                "assay witness: built for %s, but this program runs on %s%s: it records "
-                "nothing\n",
-                own, library, abi < 0 ? "" : ", through MPI's standard ABI");
-    return right;
-}
 
 /* Takes this library from LD_PRELOAD; false where it is not in there. */
 static bool preload_no_longer(void)
@@ -192,7 +167,9 @@ static void start(int thread_level)
         traffic_start();
     started = ticks();
     witness.active = true;
-    thread_join();
+    struct thread *thread = thread_join();
+    if (thread && witness.profile)
+        thread->left = started;
     communicator_of(MPI_COMM_WORLD);
 }
 
@@ -313,11 +290,34 @@ EXPORT int MPI_Finalize(void)
 {
     if (!witness.active)
         return PMPI_Finalize();
+    call_last(CALL_Finalize);
     stop();
     startup_enter_finalize();
     int code = PMPI_Finalize();
     startup_leave_finalize();
     return code;
+}
+
+/* Nobody has seen its MPI_Init: the program may have found it in a library that it opened so that what
+ * is preloaded does not count there (RTLD_DEEPBIND). Rank 0 says so, where the launcher tells ranks. */
+__attribute__((destructor)) static void tell_of_unseen(void)
+{
+    static const char *const ranks[] = { "PMIX_RANK", "PMI_RANK", "SLURM_PROCID" };
+    int begun = 0;
+    Dl_info where;
+    if (report_path[0] || !bind_mpi())
+        return;
+    /* The library may have been closed. */
+    if (!dladdr((const void *)(uintptr_t)PMPI_Initialized, &where) || !where.dli_sname ||
+        !strstr(where.dli_sname, "MPI_Initialized"))
+        return;
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+        if (getenv(ranks[i]) && atoi(getenv(ranks[i])) > 0)
+            return;
+    PMPI_Initialized(&begun);
+    if (begun && built_for_this_mpi())
+        fprintf(stderr, "assay witness: the program called MPI_Init where it is not seen "
+                        "(docs/witness.md): nothing is recorded\n");
 }
 
 EXPORT int MPI_Abort(MPI_Comm comm, int code)

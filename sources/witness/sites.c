@@ -209,8 +209,9 @@ void sites_move(struct sites *from, const double scales[CALLS])
         to->timed += site->timed;
         to->bytes += site->bytes;
         to->time += (int64_t)(scales[site->call] * (double)site->time);
+        to->computed += site->computed;
         site->count = site->timed = site->bytes = 0;
-        site->time = 0;
+        site->time = site->computed = 0;
     }
     pthread_mutex_unlock(&lock);
 }
@@ -306,7 +307,8 @@ static int by_address(const void *left, const void *right)
 static int by_time(const void *left, const void *right)
 {
     const struct site *a = *(struct site *const *)left, *b = *(struct site *const *)right;
-    return (a->time < b->time) - (a->time > b->time);
+    int64_t left_time = a->time + a->computed, right_time = b->time + b->computed;
+    return (left_time < right_time) - (left_time > right_time);
 }
 
 static void write_waits(struct json *json, const struct site_waits *waits)
@@ -335,6 +337,7 @@ static void write_site(struct json *json, const struct site *site, uintptr_t bas
         json_integer(json, "phase", phases[site->phase].level);
     json_integer(json, "count", (long long)site->count);
     json_number(json, "time", ticks_to_seconds(site->time));
+    json_number(json, "computed", ticks_to_seconds(site->computed));
     json_integer(json, "bytes", (long long)site->bytes);
     if (waits && waits->waits.analysed > 0) {
         json_object(json, "waits");

@@ -4,7 +4,10 @@
  * MPI_Pcontrol. The report gives it as an object file's build id and an offset: no symbol is looked up
  * in the job. Where a call comes through a library of Fortran bindings, the site is where that
  * library's caller called it: such a library has frames of constant size, so the place of its return
- * address is looked for once, by unwinding, and then only read. */
+ * address is looked for once, by unwinding, and then only read.
+ *
+ * To a site also belongs what the program computed before the call: what it spent outside MPI is then
+ * told by lines, too. After the last call it is that of MPI_Finalize, which has a site and no tally. */
 #ifndef ASSAY_SITES_H
 #define ASSAY_SITES_H
 
@@ -29,6 +32,7 @@ struct site {
     uint32_t beyond, frame;
     uint64_t count, timed, bytes;
     int64_t time; /* ticks, as that of a tally */
+    int64_t computed; /* ticks, from the thread's last return from MPI to the call */
 };
 
 /* Those of a thread. */

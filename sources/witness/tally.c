@@ -85,6 +85,11 @@ static uint32_t next_random(uint32_t *state)
     return *state;
 }
 
+static int64_t ticks_of_ticker(uint32_t passed)
+{
+    return (int64_t)(1e-9 * TICKER_NS * passed / ticks_to_seconds(1));
+}
+
 /* Goes by the average of a window of calls, as there are slow ones in every burst. */
 static void look_for_burst(const struct thread *thread, struct tally *tally, int64_t now)
 {
@@ -120,16 +125,15 @@ static int64_t time_in_pause(const struct tally *tally, int64_t pause)
     return (int64_t)((double)pause * (share < 1 ? share : 1));
 }
 
-static void time_tally(struct timing *timing)
+/* `since`: the timed call before it, without what is known to be the program's. */
+static void time_tally(struct timing *timing, int64_t since)
 {
-    timing->end = ticks();
     struct tally *tally = &timing->thread->tallies[timing->call];
     int64_t took = timing->end - timing->begin;
     /* An attribute's callback may call MPI from within a call: those count by themselves. */
     int64_t own = took - (timing->thread->within - timing->within);
     timing->thread->within = timing->within + took;
-    int64_t since = timing->begin > tally->last_end ? timing->begin - tally->last_end : 0;
-    if (tally->sampled && since + took > pace * (tally->untimed + 1)) {
+    if (tally->sampled && timing->thread->computed + since + took > pace * (tally->untimed + 1)) {
         /* Beyond that it was the program's. */
         int64_t pause = since < longest_unseen ? since : longest_unseen;
         tally->time += time_in_pause(tally, pause);
@@ -152,14 +156,38 @@ static void time_tally(struct timing *timing)
     }
 }
 
-/* What a sample stands for was, on the average, called from where it was. */
+int64_t tally_pause(const struct thread *thread)
+{
+    if (thread->left)
+        return ticks() - thread->left;
+    return thread->ticker ? ticks_of_ticker(ticker_now() - thread->ticker) : 0;
+}
+
+void tally_paused(struct thread *thread, struct tally *tally)
+{
+    tally->untimed -= tally->skip;
+    tally->skip = 0;
+    thread->due++;
+    thread->computed = tally_pause(thread);
+}
+
+/* What a sample stands for was, on the average, called from where it was, behind as much computation. */
 void tally_timed(struct timing *timing)
 {
+    timing->end = ticks();
     struct tally *tally = &timing->thread->tallies[timing->call];
-    int64_t before = tally->time;
-    time_tally(timing);
+    int64_t before = tally->time, untimed = tally->untimed;
+    int64_t computed = timing->thread->computed;
+    int64_t since = timing->begin - tally->last_end - computed;
+    since = since > 0 ? since : 0;
+    if (tally->sampled)
+        timing->thread->due--;
+    time_tally(timing, since);
+    timing->thread->computed = 0;
     if (timing->site) {
+        int64_t others = computed * untimed;
         timing->site->time += tally->time - before;
+        timing->site->computed += computed + (others < since ? others : since);
         timing->site->timed++;
     }
 }
@@ -170,7 +198,9 @@ void tally_ticked(const struct timing *timing, uint32_t ticks_passed)
     struct tally *tally = &timing->thread->tallies[timing->call];
     if (ticks_passed < 2 || !tally->sampled)
         return;
-    int64_t passed = (int64_t)(1e-9 * TICKER_NS * ticks_passed / ticks_to_seconds(1));
+    if (tally->skip == 0)
+        timing->thread->due--;
+    int64_t passed = ticks_of_ticker(ticks_passed);
     tally->time += passed;
     if (timing->site)
         timing->site->time += passed;
@@ -208,6 +238,8 @@ static void move_to_ended(struct thread *thread)
     sites_move(&thread->sites, scales);
     routes_move(&thread->routes, &ended_routes);
     thread->unsure = 0;
+    thread->left = 0;
+    thread->due = 0;
     thread->last_type = MPI_DATATYPE_NULL;
     thread->inside = CALLS;
 }

@@ -9,7 +9,11 @@
  * 64, until a sample shows a slower pace. All calls are counted. A call left untimed that waits for
  * 10 ms or more is seen by a ticker. What a shorter pause at the end of a burst was, a call that
  * waited or the program, cannot be told: it is shared out as the burst was; and there are no samples
- * while such pauses make up more than 2% of the time. */
+ * while such pauses make up more than 2% of the time.
+ *
+ * The program's time before a call is sampled with the call: the calls since its predecessor of the
+ * same kind that could be the one before it are stamped when they return. A pause of 10 ms or more in
+ * the program ends the burst at the call behind it. */
 #ifndef ASSAY_TALLY_H
 #define ASSAY_TALLY_H
 
@@ -45,6 +49,10 @@ struct thread {
     struct sites sites;
     enum call inside; /* CALLS: in the program */
     int64_t entered;  /* ticks, of the call that it is inside; 0 where that is not timed */
+    int64_t computed; /* ticks, in the program before that call; 0 where that is not known */
+    int64_t left;     /* ticks, when the last call returned; 0 where that is not known */
+    uint32_t ticker;  /* then */
+    int due; /* kinds in a burst whose next call is timed: until then returns are stamped */
     uint32_t random;
     int64_t unsure; /* ticks, of pauses at the end of bursts */
     int64_t within; /* ticks, of timed calls, each once: also those from within another call */
@@ -57,12 +65,12 @@ struct thread {
 
 struct timing {
     struct thread *thread; /* NULL: nothing is recorded */
-    enum call call;
     struct site *site; /* NULL without memory */
     struct communicator *communicator; /* what was known of the call's one before it; or NULL */
     int64_t begin, end; /* ticks; begin is 0 where the call is not timed */
-    uint32_t ticker;    /* at the begin of a call that is not timed */
     int64_t within; /* the thread's at the begin: what is added are calls from within this one */
+    enum call call;
+    uint32_t ticker; /* at the begin */
     unsigned types_freed; /* at the begin */
 };
 
@@ -79,6 +87,10 @@ extern atomic_bool one_thread;
 struct thread *thread_join(void);
 extern _Thread_local struct thread *this_thread __attribute__((tls_model("initial-exec")));
 
+/* Ticks since the thread's last return from MPI, as well as they are known. */
+int64_t tally_pause(const struct thread *thread);
+/* A call in a burst, behind a pause in the program: it will be timed. */
+void tally_paused(struct thread *thread, struct tally *tally);
 void tally_timed(struct timing *timing);
 /* An untimed call during which the ticker ticked. */
 void tally_ticked(const struct timing *timing, uint32_t ticks_passed);
@@ -86,10 +98,12 @@ void tally_ticked(const struct timing *timing, uint32_t ticks_passed);
 /* A part of the wrapper, whose caller it looks at: so are those that call it. */
 #define PART_OF_WRAPPER static inline __attribute__((always_inline))
 
-PART_OF_WRAPPER struct timing call_begin(enum call call)
+/* For calls with a communicator: what is known of it. */
+PART_OF_WRAPPER struct timing call_begin_with(enum call call, struct communicator *communicator)
 {
     struct timing timing = {
         .thread = this_thread,
+        .communicator = communicator,
         .call = call,
         .types_freed = atomic_load_explicit(&types_freed, memory_order_relaxed),
     };
@@ -100,16 +114,26 @@ PART_OF_WRAPPER struct timing call_begin(enum call call)
     timing.site = site_here(&timing.thread->sites, call);
     if (timing.site)
         timing.site->count++;
+    timing.ticker = ticker_now();
+    if (tally->skip && timing.ticker - timing.thread->ticker >= 2 && timing.thread->ticker)
+        tally_paused(timing.thread, tally);
     if (tally->skip) {
-        tally->skip--;
-        timing.ticker = ticker_now();
+        if (--tally->skip == 0)
+            timing.thread->due++;
     } else {
         timing.begin = ticks();
         timing.within = timing.thread->within;
+        if (timing.thread->left && timing.thread->inside == CALLS)
+            timing.thread->computed = timing.begin - timing.thread->left;
     }
     timing.thread->inside = call;
     timing.thread->entered = timing.begin;
     return timing;
+}
+
+PART_OF_WRAPPER struct timing call_begin(enum call call)
+{
+    return call_begin_with(call, NULL);
 }
 
 /* What a call that is not counted needs. */
@@ -126,10 +150,7 @@ static inline struct timing begin_uncounted(MPI_Comm comm)
 /* For calls with a communicator. */
 PART_OF_WRAPPER struct timing call_begin_in(enum call call, MPI_Comm comm)
 {
-    struct communicator *communicator = begin_uncounted(comm).communicator;
-    struct timing timing = call_begin(call);
-    timing.communicator = communicator;
-    return timing;
+    return call_begin_with(call, begin_uncounted(comm).communicator);
 }
 
 /* The same for calls of which every one is timed, however often they come. */
@@ -144,11 +165,28 @@ static inline void call_end(struct timing *timing)
 {
     if (!timing->thread)
         return;
-    if (timing->begin)
+    struct thread *thread = timing->thread;
+    thread->ticker = ticker_now();
+    if (timing->begin) {
         tally_timed(timing);
-    else if (ticker_now() != timing->ticker)
-        tally_ticked(timing, ticker_now() - timing->ticker);
-    timing->thread->inside = CALLS;
+        thread->left = timing->end;
+    } else {
+        if (thread->ticker != timing->ticker)
+            tally_ticked(timing, thread->ticker - timing->ticker);
+        thread->left = thread->due ? ticks() : 0;
+    }
+    thread->inside = CALLS;
+}
+
+/* MPI_Finalize: what was computed before it. The call itself counts as none. */
+PART_OF_WRAPPER void call_last(enum call call)
+{
+    struct thread *thread = this_thread ? this_thread : thread_join();
+    struct site *site = thread ? site_here(&thread->sites, call) : NULL;
+    if (site) {
+        site->count++;
+        site->computed += tally_pause(thread);
+    }
 }
 
 static inline void add_bytes(const struct timing *timing, int64_t bytes)

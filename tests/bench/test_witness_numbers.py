@@ -725,6 +725,10 @@ def test_bursts_with_pauses(bursts, who):
     if who == 'one':
         assert seconds_in_library(run)[1] > pauses
     assert all(process['wall'] > pauses for process in run.report['processes'])
+    # The pauses are those before the sends that begin the bursts.
+    (part,) = run.report['processes'][0]['sites']
+    computed = {site['call']: site['computed'] for site in part['calls']}
+    assert computed['MPI_Send'] > 0.9 * pauses and computed['MPI_Recv'] < 0.5 * pauses
 
 
 # Beside Open MPI's own component

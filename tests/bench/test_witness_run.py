@@ -59,7 +59,11 @@ def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
         ('MPI_Send', 'second', 26): 3,
         ('MPI_Recv', 'second', 28): 3,
         ('MPI_Barrier', 'main', 46): 2,
+        ('MPI_Finalize', 'main', 47): 2,
     }
+    # Each rank sleeps before one of them.
+    assert lines['MPI_Send', 'second', 26].computed > 3 * LATE
+    assert lines['MPI_Barrier', 'main', 46].computed > LATE
     late = lines['MPI_Recv', 'second', 28]
     # On a busy machine the receiver is late too.
     assert late.waiting > LATE / 2 and late.whom == 0
@@ -68,6 +72,7 @@ def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
     assert phases[2].wall > 3 * LATE and phases[2].waiting > 0
     show_answer(seen, console(errors=True))
     told = capsys.readouterr().err
+    assert 'Most computation: before MPI_Send in second (sites.c:26)' in told
     assert 'Most time in MPI: MPI_' in told and 'second (sites.c:28)' in told
     assert not [line for line in told.splitlines() if len(line) > 160]
 
@@ -77,7 +82,7 @@ def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
     told = capsys.readouterr().out
     assert 'program, MPI and settings: the same' in told
     lines = told.partition('Lines that call MPI')[2]
-    assert lines.count('(sites.c:') == 5 and ' new ' not in lines
+    assert lines.count('(sites.c:') == 6 and ' new ' not in lines
 
 
 @on_one_mpi

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -500,6 +501,17 @@ def test_the_command(tmp_path, monkeypatch):
     ):
         with pytest.raises(AssayError, match=why):
             call('place', path, *words)
+
+
+def test_blas_starts_no_threads_that_only_spin():
+    """What a command starts has the environment of the user."""
+    code = (
+        'import os, assay.placing.mapping\n'
+        'print(len(os.listdir("/proc/self/task")), os.environ.get("OPENBLAS_NUM_THREADS"))'
+    )
+    env = {name: value for name, value in os.environ.items() if name != 'OPENBLAS_NUM_THREADS'}
+    done = subprocess.run([sys.executable, '-c', code], env=env, capture_output=True, text=True)
+    assert done.stdout.split() == ['1', 'None'], done.stderr
 
 
 # What comes true ----------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ from assay.witness.reading import read_witness
 from witnessed import halo, validated, write
 
 
-def site(offset, call='MPI_Recv', time=1.0, count=10, waits=None, phase=0):
+def site(offset, call='MPI_Recv', time=1.0, count=10, waits=None, phase=0, computed=None):
     found = {'offset': offset, 'call': call, 'count': count, 'time': time, 'bytes': 80}
+    found |= {} if computed is None else {'computed': computed}
     found |= {'phase': phase} if phase else {}
     return found | ({'waits': waits} if waits else {})
 
@@ -76,14 +77,40 @@ def test_another_build_of_the_program_is_compared_by_functions():
     before = read(job([part(site('0x10'), site('0x18'))]), old)
     after = read(job([part(site('0x90', time=9.0), site('0x98'), build_id='cd34')]), new)
     first, second = sites.compare_sites(before, after)
-    assert first.times == (1.0, 9.0) and first.after.line == 22 and first.before.line == 12
-    assert second.times == (1.0, 1.0) and second.after.line == 25
+    assert first.both('time') == (1.0, 9.0) and first.after.line == 22 and first.before.line == 12
+    assert second.both('time') == (1.0, 1.0) and second.after.line == 25
 
 
 def test_a_place_that_is_only_in_one_job_is_new_or_gone():
     before, after = read(job([part(site('0x10'))])), read(job([part(site('0x20'))]))
-    times = {change.times for change in sites.compare_sites(before, after)}
+    times = {change.both('time') for change in sites.compare_sites(before, after)}
     assert times == {(1.0, 0.0), (0.0, 1.0)}
+
+
+def slower(before, after):
+    found = sites.slower_most(sites.compare_sites(before, after), least=0.1)
+    return found and (found[0].after.line, found[1])
+
+
+def test_the_line_behind_which_the_program_became_slower():
+    """One rank computes 1 s longer before the exchange; the sums of three wait for it."""
+
+    def ranks(computed, time, waiting):
+        late = [part(site('0x10', computed=computed), site('0x20', 'MPI_Allreduce', computed=0.5))]
+        waits = waiting(time, time - 1.0, for_rank=0, for_time=time - 1.0)
+        sums = site('0x20', 'MPI_Allreduce', time=time, waits=waits, computed=0.5)
+        return read(job(late, *3 * [[part(site('0x10', computed=1.0), sums)]]))
+
+    before = ranks(1.0, 1.0, waiting)
+    assert slower(before, ranks(2.0, 2.0, waiting)) == (12, 'computed')
+    # No line took longer by itself: some wait.
+    assert slower(before, ranks(1.0, 2.0, waiting)) == (30, 'time')
+    assert slower(before, before) is None
+
+
+def test_an_earlier_report_says_nothing_of_computation():
+    before = read(job([part(site('0x10'))]))
+    assert slower(before, read(job([part(site('0x10', computed=9.0))]))) is None
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from assay.placing.mapping import best_seats
 from assay.placing.problem import DISTANCES, Floats, Numbers, Problem, Seats, seats_of
 from assay.text import many
 from assay.witness.disturbance import disturbed, taken_by_others
-from assay.witness.profile import mean_shares, split, waits_of
+from assay.witness.profile import Split, mean_shares, split, waits_of
 from assay.witness.report import Process, Report
 from assay.witness.traffic import COLLECTIVE
 
@@ -188,19 +188,24 @@ def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain
 
     :param off: by what factor costs may be wrong.
     """
-    both = [_gain_if(report, problem, seat, off, share) for share in (0.0, 1.0)]
+    splits = [*map(split, report.processes)]
+    both = [_gain_if(report, splits, problem, seat, off, share) for share in (0.0, 1.0)]
     expected, low, high, most = zip(*map(astuple, both), strict=True)
     return Gain(min(expected), min(low), max(high), min(most))
 
 
-def _gain_if(report: Report, problem: Problem, seat: Numbers, off: float, share: float) -> Gain:
+def _gain_if(
+    report: Report, splits: list[Split], problem: Problem, seat: Numbers, off: float, share: float
+) -> Gain:
     """The same if such a share of the waiting is for messages."""
     now = np.arange(report.ranks)
-    most, late = (fmean(of(one, share) for one in report.processes) for of in (_transfer, _late))
+    each = [*zip(report.processes, splits, strict=True)]
+    most, late = (fmean(of(*one, share) for one in each) for of in (_transfer, _late))
     if (seat == now).all() or not problem.cost(now):
         return Gain(0.0, 0.0, 0.0, most)
     # A rank waits for what another one computes no longer than that computes.
-    computing = mean_shares([*map(split, report.processes)])['computation']
+    shares = mean_shares(splits)
+    computing = shares['computation']
     at_once = _share_at_once(report, share)
     models = [_saved(one, seat, at_once) for one in (problem, *_if_wrong(problem, off))]
     least = min(min(busiest, whole) for busiest, whole, _ in models)
@@ -211,7 +216,9 @@ def _gain_if(report: Report, problem: Problem, seat: Numbers, off: float, share:
         + (1 - at_once) * max(busiest, whole, best)
         for busiest, whole, best in models
     )
-    by_pairs, by_steps = _saved_in_collectives(report, problem, seat, most)
+    by_pairs, by_steps = _saved_in_collectives(
+        report, problem, seat, max(0.0, shares['transfer'] - most)
+    )
     low = (most if least > 0 else most + late) * least + min(by_pairs, by_steps) - UNKNOWN
     low -= (1 - at_once) * (most + late) * _slowed(problem, seat)
     high = (most if highest < 0 else most + late) * highest + max(by_pairs, by_steps) + UNKNOWN
@@ -243,9 +250,9 @@ def _share_at_once(report: Report, share: float) -> float:
     return sum(time for time, at_once in times if at_once) / whole if whole else 0.0
 
 
-def _transfer(process: Process, share: float) -> float:
+def _transfer(process: Process, its: Split, share: float) -> float:
     """The share of a rank's wall time that was transfer of messages between two ranks."""
-    its, shares = split(process), _of_messages(process, share)
+    shares = _of_messages(process, share)
     # Of each call, what is not known to be waiting.
     left = {
         name: max(0.0, call.time - sum(waits_of(process, name)))
@@ -256,10 +263,9 @@ def _transfer(process: Process, share: float) -> float:
     return its.transfer / its.wall * own / whole if its.wall and whole else 0.0
 
 
-def _late(process: Process, share: float) -> float:
+def _late(process: Process, its: Split, share: float) -> float:
     """The share of a rank's wall time in which it waited for messages to be sent or taken."""
-    its, shares = split(process), _of_messages(process, share)
-    late = 0.0
+    shares, late = _of_messages(process, share), 0.0
     for name, part in shares.items():
         _, late_sender, late_receiver = waits_of(process, name)
         late += part * min(process.calls[name].time, late_sender + late_receiver)
@@ -324,13 +330,13 @@ def _stretched(curve: Floats, factor: float) -> Floats:
 
 
 def _saved_in_collectives(
-    report: Report, problem: Problem, seat: Numbers, messages: float
+    report: Report, problem: Problem, seat: Numbers, share: float
 ) -> tuple[float, float]:
     """What collectives save of the wall time, if they send as binomial trees do: to ranks whose
     number differs in a bit, a bit after the other. Negative if they lose; they are promised to save
     nothing.
 
-    :param messages: the share of the wall time that was transfer of messages: the other is theirs.
+    :param share: of the wall time, that was their transfer.
     :returns: of all pairs together, and where each bit takes as long as its longest pair.
     """
     rank, bits = np.arange(report.ranks), (report.ranks - 1).bit_length()
@@ -353,7 +359,6 @@ def _saved_in_collectives(
         return [np.asarray(costs[one]) for one in far]
 
     before, after = steps(rank), steps(seat)
-    share = max(0.0, mean_shares([*map(split, report.processes)])['transfer'] - messages)
     by_pairs = 1 - sum(float(one.sum()) for one in after) / sum(float(one.sum()) for one in before)
     by_steps = 1 - sum(float(one.max()) for one in after) / sum(float(one.max()) for one in before)
     return share * min(0.0, by_pairs), share * min(0.0, by_steps)

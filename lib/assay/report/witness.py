@@ -65,6 +65,10 @@ def show_answer(report: Report, out: Console) -> None:
     )
     if sites and job.comm_share > 0:
         print_line(out, f'Most time in MPI: {plain(in_words(sites[0], report))}.')
+    if sites and (most := max(sites, key=lambda one: one.computed)).computed:
+        share = percent(most.computed / report.thread_time)
+        where = plain(f'{most.call} in {most.where}')
+        print_line(out, f'Most computation: before {where}: {share} of the time.')
     print_line(
         out,
         f'An infinitely fast network would save at most {percent(job.network_bound)}, '
@@ -123,7 +127,7 @@ def show_sites(report: Report, out: Console, few: bool = False) -> None:
     print_table(
         out,
         'Lines that call MPI (those that took longest first)',
-        '<call|<where|count|time s|% of wall|waiting|for rank|~ranks|bytes',
+        '<call|<where|count|time s|% of wall|waiting|for rank|~ranks|bytes|computing before s',
         (
             (
                 site.call,
@@ -135,6 +139,7 @@ def show_sites(report: Report, out: Console, few: bool = False) -> None:
                 '-' if site.whom is None else site.whom,
                 len(site.ranks),
                 decimal_size(site.bytes),
+                in_seconds(site.computed),
             )
             for site in found[: MOST_ROWS // 2 if few else len(found)]
         ),
@@ -459,13 +464,15 @@ def compare_figures(one: Report, other: Report, out: Console) -> None:
 
 def show_slower_line(one: Report, other: Report, out: Console) -> None:
     """Which line became slower most, if one did by a thousandth of the job's time or more."""
-    from assay.witness.sites import compare_sites
+    from assay.witness.sites import compare_sites, slower_most
 
     wall = sum(process.wall for process in one.processes)
-    slower = [place for place in compare_sites(one, other) if place.times[1] > place.times[0]]
-    if slower and slower[0].after and slower[0].times[1] - slower[0].times[0] >= 1e-3 * wall:
-        before, after = slower[0].times
-        where = in_words(slower[0].after, other)
+    found = slower_most(compare_sites(one, other), 1e-3 * wall)
+    if found and (site := found[0].after):
+        before, after = found[0].both('computed' if found[1] == 'computed' else 'time')
+        where = in_words(site, other)
+        if found[1] == 'computed':
+            where = f'the program itself, before {site.call} in {site.where}'
         print_line(
             out,
             f'Slower most: {plain(where)}; {in_seconds(before)} -> {in_seconds(after)} s of all '
@@ -482,19 +489,19 @@ def compare_lines(one: Report, other: Report, out: Console) -> None:
     print_table(
         out,
         'Lines that call MPI (those whose time changed most first)',
-        '<call|<where|count|-> count|time s|-> time s|change|waiting s|-> waiting s|-> for rank',
+        '<call|<where|~count|~-> count|time s|-> time s|change|waiting s|-> waiting s|-> for rank'
+        '|computing before s|-> computing s|change',
         (
             (
                 seen.call,
                 seen.where,
                 *(site.count if site else 0 for site in (place.before, place.after)),
-                *map(in_seconds, place.times),
-                change(*place.times),
-                *(
-                    in_seconds(site.waiting if site else 0.0)
-                    for site in (place.before, place.after)
-                ),
+                *map(in_seconds, place.both('time')),
+                change(*place.both('time')),
+                *map(in_seconds, place.both('waiting')),
                 '-' if not place.after or place.after.whom is None else place.after.whom,
+                *map(in_seconds, place.both('computed')),
+                change(*place.both('computed')),
             )
             for place in found
             if (seen := place.after or place.before)

@@ -270,6 +270,8 @@ class Site(_Record):
     """What a rank did in an MPI call from one place, in one phase of the program (0: none).
 
     ``offset`` is the address in the object file, of the call's instruction or just behind it.
+    ``computed`` is what the program took before the calls, since it last returned from MPI; None in
+    reports of earlier versions.
     """
 
     offset: str
@@ -277,6 +279,7 @@ class Site(_Record):
     phase: int = 0
     count: int
     time: float
+    computed: float | None = None
     bytes: int
     waits: SiteWait | None = None
 

@@ -30,6 +30,7 @@ class SiteSummary:
     """One place that called MPI, over all ranks. Times in seconds, of all of them.
 
     :param function: and ``file`` and ``line``: empty and 0 if unknown.
+    :param computed: what the program took before these calls, since it last returned from MPI.
     :param waiting: time spent waiting for other ranks, and ``waited_for`` for which rank how much.
     :param ranks: that called from here, each with its time.
     """
@@ -44,6 +45,7 @@ class SiteSummary:
     line: int = 0
     count: int = 0
     time: float = 0.0
+    computed: float = 0.0
     bytes: int = 0
     waiting: float = 0.0
     waited_for: dict[int, float] = field(default_factory=dict)
@@ -56,6 +58,11 @@ class SiteSummary:
         if self.line:
             place = f'{Path(self.file).name}:{self.line}'
         return f'{self.function} ({place})' if self.function else place
+
+    @property
+    def transfer(self) -> float:
+        """Time in the calls that was not spent waiting."""
+        return max(0.0, self.time - self.waiting)
 
     @property
     def whom(self) -> int | None:
@@ -98,6 +105,7 @@ def summarise_sites(report: Report, phases: bool = False) -> list[SiteSummary]:
 def _add(to: SiteSummary, site: Site, rank: int) -> None:
     to.count += site.count
     to.time += site.time
+    to.computed += site.computed or 0.0
     to.bytes += site.bytes
     to.ranks[rank] = to.ranks.get(rank, 0.0) + site.time
     wait = site.waits
@@ -163,16 +171,36 @@ class SiteChange:
     before: SiteSummary | None
     after: SiteSummary | None
 
-    @property
-    def times(self) -> tuple[float, float]:
-        return (
-            self.before.time if self.before else 0.0,
-            self.after.time if self.after else 0.0,
-        )
+    def both(self, part: str) -> tuple[float, float]:
+        """Seconds of a part in both jobs: ``time``, ``computed``, ``transfer``, ``waiting``."""
+        first, second = (getattr(one, part) if one else 0.0 for one in (self.before, self.after))
+        return first, second
+
+    def grown(self, part: str) -> float:
+        """By how many seconds that is more in the second job."""
+        before, after = self.both(part)
+        return after - before
+
+
+def slower_most(changes: Iterable[SiteChange], least: float) -> tuple[SiteChange, str] | None:
+    """The place and its part that became slower most, by ``least`` seconds or more.
+
+    Waiting counts only where neither the program nor a call became slower by itself: ranks wait
+    longer because another one does.
+    """
+    seen = [one for one in changes if one.after]
+    for parts in (('computed', 'transfer'), ('time',)):
+        found = [(one.grown(part), one, part) for one in seen for part in parts]
+        most, place, part = max(found, key=lambda one: one[0], default=(0.0, None, ''))
+        if place and most >= least:
+            return place, part
+    return None
 
 
 def compare_sites(before: Report, after: Report) -> list[SiteChange]:
-    """The places of two jobs side by side, those whose time changed most first.
+    """The places of two jobs side by side, those whose times changed most first.
+
+    Computation before calls is 0 in both if one report does not have it.
 
     The same object file is known by its build id. In another build of the program a place is known
     by its call and function, and by which of these calls it is: lines may have moved.
@@ -184,10 +212,18 @@ def compare_sites(before: Report, after: Report) -> list[SiteChange]:
     old, new = (
         summarise_sites(one.model_copy(update={'lines': one.lines | both})) for one in reports
     )
+    if not (_has_computed(before) and _has_computed(after)):
+        for one in (*old, *new):
+            one.computed = 0.0
     shared = {one.build_id for one in old} & {one.build_id for one in new} - {''}
     olds, news = _by_name(old, shared), _by_name(new, shared)
     found = [SiteChange(olds.get(name), news.get(name)) for name in {**olds, **news}]
-    return sorted(found, key=lambda one: -abs(one.times[1] - one.times[0]))
+    return sorted(found, key=lambda one: -max(abs(one.grown('time')), abs(one.grown('computed'))))
+
+
+def _has_computed(report: Report) -> bool:
+    sites = (site for one in report.processes for part in one.sites for site in part.calls)
+    return any(site.computed is not None for site in sites)
 
 
 def _by_name(
