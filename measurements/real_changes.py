@@ -7,7 +7,7 @@
 Every session is a real `assay run` of the smoke mode of Debian's Open MPI over `shm` and `tcp`,
 with the machine's turn (docs/runs.md), or of two nodes of the virtual cluster. Some of the
 unchanged machine come first, then every change in turn, forth and back, with a session of the
-unchanged machine after each three (on the cluster after each one), and of the suite as it was at an
+unchanged machine after each three (on the cluster each two), and of the suite as it was at an
 earlier commit before each second of those. A change is one of the system's configuration, as a site
 makes it (variables of jobs, flags of the compilers), of a setting of the kernel's, of the suite's
 sources (in a clone of its own), a process beside the jobs, or a fault of the cluster.
@@ -83,7 +83,7 @@ HERE = Place(
     '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed',
 )
 BETWEEN_TWO = (
-    '^((PointToPoint|Ring|Pairs|Collectives|MiniFE)%fabric=tcp|PointToPoint%fabric=ucx-tcp)'
+    '^((PointToPoint|Ring|Collectives|MiniFE)%fabric=tcp|PointToPoint%fabric=ucx-tcp)'
     '%layout=packed%scale=2_nodes'
 )
 #: Nodes of the virtual cluster, which has to be up.
@@ -93,7 +93,7 @@ CLUSTER = Place(
     BETWEEN_NODES,
     BETWEEN_TWO,
     BETWEEN_TWO,
-    each=1,
+    each=2,
     nodes=('n1', 'n2'),
 )
 
@@ -328,7 +328,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [one.name for one in CHANGES]
+    names = {one.name: None for one in (*CHANGES, *BETWEEN_NODES)}
     parser.add_argument('--minutes', type=float, default=60, help='no session begins after so many')
     parser.add_argument(
         '--only', nargs='+', choices=names, default=names, help='only these changes'
@@ -341,11 +341,9 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):  # and settings are restored
         signal.signal(number, lambda *_: sys.exit('stopped'))
     try:
-        if options.between_nodes:
-            measure(options.data or DATA_BETWEEN_NODES, options.minutes, CLUSTER)
-        else:
-            changes = [one for one in CHANGES if one.name in options.only]
-            measure(options.data or DATA, options.minutes, replace(HERE, changes=changes))
+        place, data = (CLUSTER, DATA_BETWEEN_NODES) if options.between_nodes else (HERE, DATA)
+        changes = [one for one in place.changes if one.name in options.only]
+        measure(options.data or data, options.minutes, replace(place, changes=changes))
     except (AssayError, KeyboardInterrupt) as error:
         sys.exit(str(error) or 'stopped')
 
