@@ -178,7 +178,7 @@ def others(figures: pl.DataFrame, pair: Pair) -> dict[str, bool]:
     wide = (
         judged(figures)
         .cast({pl.Categorical: pl.String})
-        .pivot(on='run', index=('case', 'figure', 'better'), values='value')
+        .pivot(on='run', index=('case', 'environment', 'figure', 'better'), values='value')
         .drop_nulls()
     )
     before, after = (wide.select(some).to_numpy() for some in (pair.before, pair.after))
