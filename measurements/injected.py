@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 #: The commit before figures were made of the best windows: `Change.commit` of what is compared.
 EARLIER_COMMIT = '27c6cb9'
@@ -142,20 +142,47 @@ CHANGES = (
         share=0.3,
     ),
 )
+#: What the network itself loses, its figures that no MPI touches lose as well.
+_NETWORK = f'^network of the nodes|{_TCP}'
+_ON_ONE_MACHINE = {one.name: one for one in CHANGES}
 #: Between the nodes of the virtual cluster.
 BETWEEN_NODES = (
     Change(
-        'delay',
+        'delay-60',
         '60 us more between two nodes',
         ('PointToPoint', 'tcp', 'latency'),
-        _TCP,
+        _NETWORK,
         fault=('delay', 'n2', '60'),
+    ),
+    Change(
+        'delay-20',
+        '20 us more between two nodes',
+        ('PointToPoint', 'tcp', 'latency'),
+        _NETWORK,
+        fault=('delay', 'n2', '20'),
     ),
     Change(
         'rate',
         '1 Gbit/s between two nodes',
         ('PointToPoint', 'tcp', 'bandwidth'),
-        _TCP,
+        _NETWORK,
         fault=('rate', 'n2', '1000'),
     ),
+    Change(
+        'loss',
+        '1% of the packets of one node lost',
+        ('PointToPoint', 'tcp', 'bandwidth'),
+        _NETWORK,
+        fault=('loss', 'n2', '1'),
+    ),
+    replace(_ON_ONE_MACHINE['buffers'], families=_NETWORK),
+    replace(_ON_ONE_MACHINE['window-scaling'], families=_NETWORK),
+    replace(_ON_ONE_MACHINE['eager'], families='over tcp'),
+    replace(_ON_ONE_MACHINE['collectives'], aimed_at=('Collectives', 'tcp', 'allreduce_time')),
+    replace(_ON_ONE_MACHINE['shared'], aimed_at=('MiniFE', 'tcp', 'matvec_rate')),
 )
+
+
+def changes_of(system: str) -> tuple[Change, ...]:
+    """The changes that are made on a system."""
+    return BETWEEN_NODES if system == 'vcluster' else CHANGES

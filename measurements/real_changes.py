@@ -7,14 +7,14 @@
 Every session is a real `assay run` of the smoke mode of Debian's Open MPI over `shm` and `tcp`,
 with the machine's turn (docs/runs.md), or of two nodes of the virtual cluster. Some of the
 unchanged machine come first, then every change in turn, forth and back, with a session of the
-unchanged machine after each three, and of the suite as it was at an earlier commit before each
-second of those. A change is one of the system's configuration, as a site makes it (variables of
-jobs, flags of the compilers), of a setting of the kernel's, of the suite's sources (in a clone of
-its own), a process beside the jobs, or a fault of the cluster.
+unchanged machine after each three (on the cluster each two), and of the suite as it was at an
+earlier commit before each second of those. A change is one of the system's configuration, as a site
+makes it (variables of jobs, flags of the compilers), of a setting of the kernel's, of the suite's
+sources (in a clone of its own), a process beside the jobs, or a fault of the cluster.
 
 The figures are stored after each session: the measurement may be stopped at any time, and goes on
 where it was. Kernel settings are restored when a session ends, and after a signal. Needs root for
-those.
+those. The cluster has to be up: `./assay cluster up --size 2`.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from assay import AssayError, paths
 from assay.results.figures import plain_rows, table
 from assay.results.reframe_report import read_report
 from assay.running import turn
+from assay.vcluster.cluster import Cluster
 
 DATA = Path(__file__).with_name('data') / 'upgrade_day.parquet'
 DATA_BETWEEN_NODES = DATA.with_stem('upgrade_day_between_nodes')
@@ -49,8 +50,6 @@ DATA_BETWEEN_NODES = DATA.with_stem('upgrade_day_between_nodes')
 WORK = paths.STATE / 'upgrade-day'
 #: Sessions of the unchanged machine before the first round.
 FIRST = 6
-#: Sessions of changes between two of the unchanged machine.
-EACH = 3
 #: Seconds of which a process beside the jobs works for its share.
 PERIOD = 0.02
 
@@ -59,30 +58,44 @@ PERIOD = 0.02
 class Place:
     """Where sessions are measured.
 
+    :param environments: an expression.
     :param cases: those that are measured, an expression.
     :param built: those for which everything is built.
-    :param is_cluster: whether it is the virtual cluster, as it is configured.
+    :param each: sessions of changes between two of the unchanged machine.
+    :param nodes: of the virtual cluster, as it is configured; none of this machine.
     """
 
     system: str
-    environment: str
+    environments: str
     changes: Sequence[Change]
     cases: str
     built: str
-    is_cluster: bool = False
+    each: int = 3
+    nodes: tuple[str, ...] = ()
 
 
 #: A system of its own on this machine, configured for each change.
 HERE = Place(
     'upgrade-day',
-    'openmpi-system',
+    '^openmpi-system$',
     CHANGES,
     '%fabric=(shm|tcp)',
     '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed',
 )
-BETWEEN_TWO = '%fabric=tcp%layout=packed%scale=2_nodes'
+BETWEEN_TWO = (
+    '^((PointToPoint|Ring|Collectives|MiniFE)%fabric=tcp|PointToPoint%fabric=ucx-tcp)'
+    '%layout=packed%scale=2_nodes'
+)
 #: Nodes of the virtual cluster, which has to be up.
-CLUSTER = Place('vcluster:srun', 'openmpi', BETWEEN_NODES, BETWEEN_TWO, BETWEEN_TWO, True)
+CLUSTER = Place(
+    'vcluster:srun',
+    '^(openmpi|mpich)$',
+    BETWEEN_NODES,
+    BETWEEN_TWO,
+    BETWEEN_TWO,
+    each=2,
+    nodes=('n1', 'n2'),
+)
 
 
 def next_of(stored: Sequence[str], place: Place) -> Change:
@@ -94,8 +107,8 @@ def next_of(stored: Sequence[str], place: Place) -> Change:
     since = [*itertools.takewhile(lambda label: label != UNCHANGED.name, reversed(stored))]
     if counts[UNCHANGED.name] < FIRST or EARLIER.name in since:
         return UNCHANGED
-    if len(since) >= EACH:
-        with_earlier = not place.is_cluster and counts[UNCHANGED.name] % 2 == 0
+    if len(since) >= place.each:
+        with_earlier = not place.nodes and counts[UNCHANGED.name] % 2 == 0
         return EARLIER if with_earlier else UNCHANGED
     fewest = min(counts[one.name] for one in place.changes)
     candidates = [one for one in place.changes if counts[one.name] == fewest]
@@ -111,16 +124,16 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
     """
     WORK.mkdir(parents=True, exist_ok=True)
     root = checkout(change)
-    if not place.is_cluster:
+    if not place.nodes:
         configure(change, place.system)
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, turn.take('measurement of real changes', say))
-        stack.enter_context(kernel_set_to(change))
-        stack.enter_context(beside(change))
+        stack.enter_context(kernel_set_to(change, place))
+        stack.enter_context(beside(change, place))
         stack.enter_context(broken(change))
         path = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=WORK)), 'report.json')
         command = [root / 'assay', 'run', '--system', place.system]
-        command += ['-p', f'^{place.environment}$', '-n', cases]
+        command += ['-p', place.environments, '-n', cases]
         command += ['--label', change.name, f'--report-file={path}']
         if change.share:  # what it disturbs would be so again
             command += ['-S', 'wait_for_quiet=0']
@@ -128,7 +141,9 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
             turn.VARIABLE: 'yes',
             paths.RESULTS_VARIABLE: str(WORK / 'results'),
         }
-        if not place.is_cluster:
+        if place.nodes:
+            surroundings |= change.variables  # as a user exports them
+        else:
             surroundings[paths.SYSTEMS_VARIABLE] = str(WORK / 'systems')
         # Signals of a terminal are this process's, which ends the run by its own.
         process = subprocess.Popen(
@@ -199,16 +214,27 @@ def configure(change: Change, name: str) -> None:
 
 
 @contextlib.contextmanager
-def kernel_set_to(change: Change) -> Iterator[None]:
-    """Have the kernel's settings as the change has them, and then as they were."""
-    before = {path: current(Path(path).read_text()) for path in change.kernel}
+def kernel_set_to(change: Change, place: Place) -> Iterator[None]:
+    """Have the kernel's settings as the change has them, and then as they were.
+
+    Each node of the cluster has its own of the network.
+    """
+    enter = [[paths.ROOT / 'assay', 'cluster', 'exec', node] for node in place.nodes] or [[]]
+    files = [[*where, 'tee', path] for where in enter for path in change.kernel]
+    before = [written([*file[:-2], 'cat', file[-1]]) for file in files]
     try:
-        for path, value in change.kernel.items():
-            Path(path).write_text(value)
+        for file in files:
+            written(file, change.kernel[str(file[-1])])
         yield
     finally:
-        for path, value in before.items():
-            Path(path).write_text(value)
+        for file, value in zip(files, before, strict=True):
+            written(file, current(value))
+
+
+def written(command: Sequence[str | Path], text: str = '') -> str:
+    """What a command writes that is given a text."""
+    done = subprocess.run(command, check=True, input=text, stdout=subprocess.PIPE, text=True)
+    return done.stdout
 
 
 def current(text: str) -> str:
@@ -217,12 +243,14 @@ def current(text: str) -> str:
 
 
 @contextlib.contextmanager
-def beside(change: Change) -> Iterator[None]:
-    """Have another process use the last CPU of this machine, if that is the change."""
+def beside(change: Change, place: Place) -> Iterator[None]:
+    """Have another process use the last CPU, or that of the last node, if that is the change."""
     if not change.share:
         yield
         return
-    worker = multiprocessing.Process(target=work, args=(change.share,), daemon=True)
+    worker = multiprocessing.Process(
+        target=work, args=(change.share, place.nodes[-1:]), daemon=True
+    )
     worker.start()
     try:
         yield
@@ -245,8 +273,15 @@ def broken(change: Change) -> Iterator[None]:
         subprocess.run([*cluster, 'heal'], check=True, stdout=subprocess.DEVNULL)
 
 
-def work(share: float) -> None:
-    """Compute for a share of the time, without an end."""
+def work(share: float, nodes: Sequence[str]) -> None:
+    """Compute for a share of the time, without an end.
+
+    :param nodes: of the cluster: one, whose share of the machine it has; of none the last CPU.
+    """
+    for name in nodes:
+        group = Cluster.current().node(name).group
+        assert group, f'{name} is no compute node'
+        group.join()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     while True:
         ends = time.perf_counter() + share * PERIOD
@@ -273,7 +308,7 @@ def measure(data: Path, minutes: float, place: Place) -> None:
     # What they need is built, before any of them counts.
     if not sessions:
         built = [EARLIER, *(one for one in place.changes if one.flags or one.sources)]
-        for change in [UNCHANGED, *([] if place.is_cluster else built)]:
+        for change in [UNCHANGED, *([] if place.nodes else built)]:
             session(change, 0, place, place.built)
     stored = labels_of(sessions[0]) if sessions else []
     while time.monotonic() < ends:
@@ -293,7 +328,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = [one.name for one in CHANGES]
+    names = {one.name: None for one in (*CHANGES, *BETWEEN_NODES)}
     parser.add_argument('--minutes', type=float, default=60, help='no session begins after so many')
     parser.add_argument(
         '--only', nargs='+', choices=names, default=names, help='only these changes'
@@ -306,11 +341,9 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):  # and settings are restored
         signal.signal(number, lambda *_: sys.exit('stopped'))
     try:
-        if options.between_nodes:
-            measure(options.data or DATA_BETWEEN_NODES, options.minutes, CLUSTER)
-        else:
-            changes = [one for one in CHANGES if one.name in options.only]
-            measure(options.data or DATA, options.minutes, replace(HERE, changes=changes))
+        place, data = (CLUSTER, DATA_BETWEEN_NODES) if options.between_nodes else (HERE, DATA)
+        changes = [one for one in place.changes if one.name in options.only]
+        measure(options.data or data, options.minutes, replace(place, changes=changes))
     except (AssayError, KeyboardInterrupt) as error:
         sys.exit(str(error) or 'stopped')
 

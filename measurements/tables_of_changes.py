@@ -19,13 +19,15 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from injected import BETWEEN_NODES, CHANGES, EARLIER, UNCHANGED, Change
+from injected import EARLIER, UNCHANGED, Change, changes_of
 from real_changes import DATA
 from told_of_changes import (
     NOT_WORSE,
     UNDECIDED,
     WORSE,
     Told,
+    all_pairs_of,
+    disjoint,
     empty_database,
     judged,
     pairs_of,
@@ -59,7 +61,8 @@ def main() -> None:
     options = parser.parse_args()
     stored = pl.read_parquet(options.data)
     of_spreads(stored)
-    changes = [one for one in (UNCHANGED, *CHANGES, *BETWEEN_NODES) if runs_of(stored, one)]
+    known = changes_of(str(stored['system'][0]))
+    changes = [one for one in (UNCHANGED, *known) if runs_of(stored, one)]
     # Polars has threads, which a forked process would wait for in vain.
     spawn = multiprocessing.get_context('spawn')
     with (
@@ -129,7 +132,7 @@ def of_changes(stored: pl.DataFrame, found: Sequence[tuple[Change, list[Told]]])
     """A row for each change: its true size, and what `assay compare-runs` said of 3 and 3."""
     print()
     table_head(
-        *('change', 'figure', 'spread', 'true size', 'sessions', 'pairs'),
+        *('change', 'figure', 'spread', 'true size', 'sessions', 'pairs', 'disjoint'),
         *('WORSE, 1', 'undecided, 3', 'not worse, 0', 'right cause first'),
     )
     for change, told in found:
@@ -137,8 +140,8 @@ def of_changes(stored: pl.DataFrame, found: Sequence[tuple[Change, list[Told]]])
         counts = [of_all(codes[code], told) for code in (WORSE, UNDECIDED, NOT_WORSE)]
         worse = [one for one in told if one.code == WORSE]
         right = of_all(sum(one.is_right for one in worse), worse) if change.families else '-'
-        runs = len(runs_of(stored, change))
-        row(change.says, *true_size(stored, change), str(runs), str(len(told)), *counts, right)
+        sizes = len(runs_of(stored, change)), len(told), disjoint(all_pairs_of(stored, change))
+        row(change.says, *true_size(stored, change), *map(str, sizes), *counts, right)
 
 
 def true_size(stored: pl.DataFrame, change: Change) -> tuple[str, str, str]:

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "ticks.h"
-#include "witness.h"
 
 enum { LINE = 64, TRIES = 10, ROUND_TRIPS = 100, SPINS = 1000 };
 
@@ -22,15 +21,15 @@ struct line {
     char rest[2 * LINE - sizeof(uint32_t)];
 };
 
-/* A file in memory that the host's ranks map, and nobody else. NULL on all if it fails on one. */
-static struct line *share_lines(size_t bytes)
+/* A file that the ranks map, and nobody else. NULL on all if it fails on one. */
+static struct line *share_lines(MPI_Comm comm, int rank, const char *folder, size_t bytes)
 {
     char path[64];
     int id[2] = { getpid(), 0 }, file = -1;
-    PMPI_Bcast(id, 1, MPI_INT, 0, witness.host_comm);
-    snprintf(path, sizeof path, "/dev/shm/assay-witness-%d", id[0]);
+    PMPI_Bcast(id, 1, MPI_INT, 0, comm);
+    snprintf(path, sizeof path, "%s/.assay-witness-%d", folder, id[0]);
     bool is_made = false;
-    if (witness.host_rank == 0) {
+    if (rank == 0) {
         file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         is_made = file >= 0;
         if (is_made && ftruncate(file, (off_t)bytes) != 0) {
@@ -38,8 +37,8 @@ static struct line *share_lines(size_t bytes)
             file = -1;
         }
     }
-    PMPI_Barrier(witness.host_comm);
-    if (witness.host_rank != 0)
+    PMPI_Barrier(comm);
+    if (rank != 0)
         file = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
     void *lines = MAP_FAILED;
     if (file >= 0) {
@@ -47,7 +46,7 @@ static struct line *share_lines(size_t bytes)
         close(file);
     }
     int good = lines != MAP_FAILED, all_good;
-    PMPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, witness.host_comm);
+    PMPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, comm);
     if (is_made)
         unlink(path);
     if (good && !all_good)
@@ -88,24 +87,25 @@ static double one_way(struct line *line, bool is_first)
     return 1e-9 * (double)shortest / (2 * ROUND_TRIPS);
 }
 
-double distance_of_cores(void)
+double distance_of_cores(MPI_Comm comm, const char *folder)
 {
-    int ranks;
-    PMPI_Comm_size(witness.host_comm, &ranks);
+    int rank, ranks;
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &ranks);
     if (ranks < 2)
         return 0;
-    int pair = witness.host_rank / 2;
+    int pair = rank / 2;
     size_t bytes = (size_t)(ranks / 2) * sizeof(struct line);
-    struct line *lines = share_lines(bytes);
+    struct line *lines = share_lines(comm, rank, folder, bytes);
     if (!lines)
         return 0;
     bool is_in_pair = pair < ranks / 2;
-    double own = is_in_pair ? one_way(&lines[pair], witness.host_rank % 2 == 0) : 0;
+    double own = is_in_pair ? one_way(&lines[pair], rank % 2 == 0) : 0;
     munmap(lines, bytes);
-    /* What one pair does not know is not known of the host. */
+    /* What one pair does not know is not known of any. */
     int is_known = own > 0 || !is_in_pair, all_known;
     double longest;
-    PMPI_Allreduce(&is_known, &all_known, 1, MPI_INT, MPI_MIN, witness.host_comm);
-    PMPI_Allreduce(&own, &longest, 1, MPI_DOUBLE, MPI_MAX, witness.host_comm);
+    PMPI_Allreduce(&is_known, &all_known, 1, MPI_INT, MPI_MIN, comm);
+    PMPI_Allreduce(&own, &longest, 1, MPI_DOUBLE, MPI_MAX, comm);
     return all_known ? longest : 0;
 }

@@ -1,5 +1,5 @@
 /* Who else took time of the CPUs that the job's ranks on this host may run on: a slow job is judged
- * otherwise where they were not its own. All calls are collective over the ranks of the host. */
+ * otherwise where they were not its own. All calls are collective over all ranks. */
 #ifndef ASSAY_WITNESS_DISTURBED_H
 #define ASSAY_WITNESS_DISTURBED_H
 

@@ -1,5 +1,8 @@
 """Between two hosts: namespaces of this machine that a cable joins, with some ranks each."""
 
+import json
+import os
+
 import pytest
 
 from assay.config.fabrics import load_catalogue
@@ -26,16 +29,18 @@ def hosts():
 
 @pytest.fixture
 def between(mpi, surroundings, build, sanitizers, tmp_path, hosts):
-    """Runs a program with so many ranks on each host."""
+    """Runs a program with so many ranks on each host; those of each may be on one CPU."""
 
-    def between(program, *arguments, env, ranks=1):
+    def between(program, *arguments, env, ranks=1, cpus=(), preload=''):
         command = [mpi.launcher]
-        for host in hosts:
+        for number, host in enumerate(hosts):
             command += [':'] if len(command) > 1 else []
             command += ['-n', str(ranks), 'nsenter', '-t', str(host.pid), '-n', '-u']
-            command += [str(build(program, sanitizers) / program), *arguments]
+            command += ['taskset', '-c', str(cpus[number])] if cpus else []
+            command += ['env', f'LD_PRELOAD={preload}'] if preload else []
+            command += [str(build(program, '' if preload else sanitizers) / program), *arguments]
             command += ['--json', str(tmp_path / 'report.json')]
-        return run_command(command, surroundings | env, tmp_path, 120)
+        return run_command(command, surroundings | env, tmp_path, 120, cwd=tmp_path)
 
     return between
 
@@ -117,3 +122,25 @@ def test_hosts_are_the_nodes_of_pairs(mpi, between):
     rates = [entry['senders'] for entry in results if entry['measure'] == 'message_rate']
     assert rates == [1, 2]
     assert results[-1]['pairs'] == 2
+
+
+def test_hosts_of_one_machine_tell_how_far_apart_their_cores_are(mpi, between, build, tmp_path):
+    """One of some tries: it is not known where others have a core meanwhile."""
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    if len(cpus) < 2:
+        pytest.skip('two ranks on one CPU have no distance')
+    witness = str(build('assay_witness') / 'libassay_witness.so')
+    seconds = []
+    for _ in range(10):
+        done = between('limits', env=over_cable(mpi), cpus=cpus, preload=witness)
+        assert done.code == 0, done.err
+        assert not [*tmp_path.glob('.*')]  # what they passed to and fro has gone
+        hosts = json.loads((tmp_path / 'assay-witness.json').read_text())['hosts']
+        seen = [host['disturbance'] for host in hosts]
+        if 'least_additions' not in seen[0]:
+            pytest.skip('no hypervisor may move cores unseen')
+        seconds = [one['least_core_latency'] for one in seen if 'least_core_latency' in one]
+        if seconds:
+            break
+    assert len(seconds) == 2
+    assert seconds[0] == seconds[1] < 1e-3
