@@ -84,8 +84,9 @@ def of_spreads(stored: pl.DataFrame) -> None:
     Where the suite as it was took turns with it, of both.
     """
     turns = in_turn(stored)
-    of_unchanged = {'': runs_of(stored, UNCHANGED)}
-    sides = dict(zip(('then: ', 'now: '), zip(*turns, strict=True), strict=True)) or of_unchanged
+    sides = {'': runs_of(stored, UNCHANGED)}
+    if turns:
+        sides = {side: [turn[at] for turn in turns] for at, side in enumerate(('then: ', 'now: '))}
     found = [spreads(stored, runs) for runs in sides.values()]
     both = found[0]
     for one in found[1:]:
