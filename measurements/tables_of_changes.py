@@ -19,15 +19,15 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from error_rates import compute_change_points
 from injected import EARLIER, UNCHANGED, Change, changes_of
 from real_changes import DATA
 from told_of_changes import (
     NOT_WORSE,
+    RUNS,
     UNDECIDED,
     WORSE,
     Told,
-    all_pairs_of,
-    disjoint,
     empty_database,
     judged,
     pairs_of,
@@ -80,15 +80,22 @@ def main() -> None:
 
 
 def of_spreads(stored: pl.DataFrame) -> None:
-    """Spread from session to session, of the suite as it was and as it is, measured in turn."""
+    """Spread from session to session of the unchanged machine.
+
+    Where the suite as it was took turns with it, of both.
+    """
     turns = in_turn(stored)
-    if not turns:
-        return
-    then, now = (spreads(stored, runs) for runs in zip(*turns, strict=True))
-    both = then.join(now, on=('check', 'case', 'figure'), suffix='_now')
-    print(f'\n{len(turns)} sessions of each, {len(both)} figures that both have\n')
-    table_head('figure', 'then: range', 'interquartile range', 'now: range', 'interquartile range')
-    columns = ('range', 'quartiles', 'range_now', 'quartiles_now')
+    sides = {'': runs_of(stored, UNCHANGED)}
+    if turns:
+        sides = {side: [turn[at] for turn in turns] for at, side in enumerate(('then: ', 'now: '))}
+    found = [spreads(stored, runs) for runs in sides.values()]
+    both = found[0]
+    for one in found[1:]:
+        both = both.join(one, on=('check', 'case', 'figure'), suffix='_now')
+    counts = ' and '.join(str(len(runs)) for runs in sides.values())
+    print(f'\n{counts} sessions, {len(both)} figures that all have\n')
+    table_head('figure', *(f'{side}{what}' for side in sides for what in ('range', 'quartiles')))
+    columns = [name for name in both.columns if name.startswith(('range', 'quartiles'))]
     row('median of all', *(share(both[name].median()) for name in columns))
     for low, high in pairwise((0, 0.05, 0.15, 10.0)):
         counts = (int(both[name].is_between(low, high, closed='left').sum()) for name in columns)
@@ -132,7 +139,7 @@ def of_changes(stored: pl.DataFrame, found: Sequence[tuple[Change, list[Told]]])
     """A row for each change: its true size, and what `assay compare-runs` said of 3 and 3."""
     print()
     table_head(
-        *('change', 'figure', 'spread', 'true size', 'sessions', 'pairs', 'disjoint'),
+        *('change', 'figure', 'spread', 'true size', 'sessions', 'pairs', 'without a common one'),
         *('WORSE, 1', 'undecided, 3', 'not worse, 0', 'right cause first'),
     )
     for change, told in found:
@@ -140,8 +147,12 @@ def of_changes(stored: pl.DataFrame, found: Sequence[tuple[Change, list[Told]]])
         counts = [of_all(codes[code], told) for code in (WORSE, UNDECIDED, NOT_WORSE)]
         worse = [one for one in told if one.code == WORSE]
         right = of_all(sum(one.is_right for one in worse), worse) if change.families else '-'
-        sizes = len(runs_of(stored, change)), len(told), disjoint(all_pairs_of(stored, change))
-        row(change.says, *true_size(stored, change), *map(str, sizes), *counts, right)
+        before, after = (len(runs_of(stored, one)) for one in (UNCHANGED, change))
+        is_change = change is not UNCHANGED
+        sessions = f'{before} and {after}' if is_change else str(before)
+        apart = min(before, after) // RUNS if is_change else before // (2 * RUNS)
+        size = true_size(stored, change)
+        row(change.says, *size, sessions, str(len(told)), str(apart), *counts, right)
 
 
 def true_size(stored: pl.DataFrame, change: Change) -> tuple[str, str, str]:
@@ -165,6 +176,8 @@ def beside_others(found: Sequence[tuple[Change, list[Told]]]) -> None:
     """Shares of pairs in which each rule calls at least one figure worse."""
     rules = [*found[0][1][0].others]
     print()
+    if not compute_change_points:
+        print('Apache Otava is not installed, and left out.\n')
     table_head('change', 'Assay', *rules)
     for change, told in found:
         ours = of_all(sum(one.code == WORSE for one in told), told)

@@ -73,11 +73,12 @@ def runs_of(stored: pl.DataFrame, change: Change) -> list[str]:
     return ours['run'].cast(pl.String).unique(maintain_order=True).to_list()
 
 
-def all_pairs_of(stored: pl.DataFrame, change: Change) -> list[Pair]:
+def pairs_of(stored: pl.DataFrame, change: Change) -> list[Pair]:
     """Three sessions of the unchanged machine, and three later ones of a change.
 
     Of a change: three successive sessions before, and three of its sessions after. Of no change:
-    successive ones, and each second.
+    successive ones, and each second. At most :data:`PAIRS` and :data:`UNCHANGED_PAIRS` of them,
+    evenly chosen.
     """
     unchanged = runs_of(stored, UNCHANGED)
     order = dict(stored.sort('begun').select(pl.col('run').cast(pl.String), 'begun').rows())
@@ -88,32 +89,15 @@ def all_pairs_of(stored: pl.DataFrame, change: Change) -> list[Pair]:
             for before, after in combinations(triples, 2):
                 if order[before[-1]] < order[after[0]]:
                     found.append(Pair(change, before, after))
-        return found
+        return evenly(found, UNCHANGED_PAIRS)
     after_triples = [*combinations(runs_of(stored, change), RUNS)]
-    return [
+    found = [
         Pair(change, before, after)
         for after in after_triples
         for before in triples_of(unchanged, 1)
         if order[before[-1]] < order[after[0]]
     ]
-
-
-def pairs_of(stored: pl.DataFrame, change: Change) -> list[Pair]:
-    """At most :data:`PAIRS` and :data:`UNCHANGED_PAIRS` of all pairs, evenly chosen."""
-    most = UNCHANGED_PAIRS if change is UNCHANGED else PAIRS
-    return evenly(all_pairs_of(stored, change), most)
-
-
-def disjoint(pairs: Sequence[Pair]) -> int:
-    """How many pairs there are at least that share no session with each other."""
-    used: set[str] = set()
-    count = 0
-    for pair in pairs:
-        sessions = {*pair.before, *pair.after}
-        if not sessions & used:
-            used |= sessions
-            count += 1
-    return count
+    return evenly(found, PAIRS)
 
 
 def evenly(found: list[Pair], most: int) -> list[Pair]:

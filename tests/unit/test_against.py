@@ -250,6 +250,32 @@ def test_nothing_is_measured_again_where_nothing_looks_worse(machine, monkeypatc
     assert machine.rates == [rate_of(0)]
 
 
+def noisily(of_runs):
+    """Bandwidth of a case in the next runs, of which the last goes on."""
+    factors = list(of_runs)
+
+    def change(case, values, number):
+        if case['display_name'].startswith('Ring %fabric=tcp '):
+            values['bandwidth'] = 100 * (factors.pop(0) if len(factors) > 1 else factors[0])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ('rounds', 'verdict', 'count'),
+    [((0.75,), 'worse', FIRST_LOOK), ((1.0,), 'not worse', FIRST_LOOK)],
+)
+def test_what_looks_worse_by_itself_alone_is_measured_again(machine, rounds, verdict, count):
+    """Not worse, as it is, and a busy machine may hide a loss: more sessions show it."""
+    machine.change = noisily([1.03, 0.97, 1.0, 0.9, 0.88, 0.85, *rounds])
+    machine.runs(3, 'before')
+    after = machine.runs(3, 'after')
+    first = held(machine, after, 0.0).difference
+    assert (first.verdict, first.suspects) == ('not worse', ())
+    found = held(machine, after)
+    assert (found.difference.verdict, found.rounds, found.stopped) == (verdict, count, '')
+
+
 def test_what_others_disturbed_is_measured_again(machine, monkeypatch):
     machine.runs(3, 'before')
 

@@ -430,17 +430,69 @@ def of_one(factor):
     return change
 
 
-@pytest.mark.parametrize(('least_lost', 'verdict'), [(0.45, 'undecided'), (1.1, 'not worse')])
+@pytest.mark.parametrize(
+    ('left', 'verdict'),
+    [
+        ((0.2, 0.22, 0.45), 'undecided'),
+        ((0.15, 0.55, 0.3), 'undecided'),
+        ((0.2, 0.22, 1.1), 'not worse'),
+    ],
+)
 def test_sessions_that_are_all_worse_by_far_are_in_doubt_however_far_apart_they_are(
-    site, least_lost, verdict
+    site, left, verdict
 ):
-    """Two modes after an upgrade, of which both are slower, and of which one is not."""
+    """Modes after an upgrade, all of which are slower, and of which one is not."""
     site.runs(3, label='before')
-    for factor in (0.2, 0.22, least_lost):
+    for factor in left:
         site.runs(1, of_one(factor), label='after')
     found = site.difference('before', 'after')
     assert found.verdict == verdict
     assert [one.figure.figure for one in found.suspects] == ['bandwidth'] * len(found.suspects)
+
+
+def with_figure(name, value, better='higher'):
+    """One more figure in the ring over shared memory, such as in another unit."""
+
+    def change(case, values):
+        if case['display_name'].startswith('Ring %fabric=shm'):
+            values[name] = value * values['bandwidth'] / 100
+            case['directions'] = case['directions'] | {name: better}
+            case['units'] = {name: '1'}
+
+    return change
+
+
+def both(*changes):
+    def change(case, values):
+        for one in changes:
+            one(case, values)
+
+    return change
+
+
+@pytest.mark.parametrize(('other', 'verdict'), [(True, 'undecided'), (False, 'not worse')])
+def test_one_bad_session_before_hides_no_loss_of_all_figures_of_a_kind(site, other, verdict):
+    in_unit = [with_figure('bandwidth_of_limit', 0.8)] if other else []
+    for factor in (1, 0.5, 1):
+        site.runs(1, both(of_one(factor), *in_unit), label='before')
+    for factor in (0.15, 0.55, 0.3):
+        site.runs(1, both(of_one(factor), *in_unit), label='after')
+    found = site.difference('before', 'after')
+    assert found.verdict == verdict
+    assert len(found.suspects) == (2 if other else 0)
+
+
+@pytest.mark.parametrize(
+    ('name', 'verdict'), [('whole_of_best', 'undecided'), ('imbalance_of_best', 'not worse')]
+)
+def test_a_great_loss_of_quiet_is_in_doubt_but_no_difference_near_nothing(site, name, verdict):
+    """Which doubles by itself."""
+
+    site.runs(3, with_figure(name, 0.9), label='before')
+    for factor in (0.2, 0.5, 0.35):
+        site.runs(1, with_figure(name, 0.9 * factor), label='after')
+    found = site.difference('before', 'after')
+    assert (found.verdict, found.counts['worse']) == (verdict, 0)
 
 
 def test_two_noisy_runs_before_hide_no_great_loss(site):
@@ -548,8 +600,16 @@ def test_with_few_runs_it_is_said_that_nothing_is_known_of_the_size(site, told, 
     assert all(one['interval'][0] < one['ratio'] for one in figures)
 
 
-@pytest.mark.parametrize(('seconds', 'verdicts'), [(0.9, []), (5.0, ['worse'])])
-def test_starts_of_less_than_a_second_are_not_compared(site, seconds, verdicts):
+@pytest.mark.parametrize(
+    ('before', 'seconds', 'verdicts'),
+    [
+        (0.03, 0.15, []),
+        (0.5, 0.9, []),
+        (0.1, 0.5, ['worse']),
+        (0.1, 5.0, ['worse']),
+    ],
+)
+def test_starts_of_less_than_a_second_are_compared_if_they_grew(site, before, seconds, verdicts):
     def starts(slowest):
         def change(case, values):
             values['startup'] = slowest * math.exp(site.random.normal(0, 0.004))
@@ -558,10 +618,27 @@ def test_starts_of_less_than_a_second_are_not_compared(site, seconds, verdicts):
 
         return change
 
-    site.runs(10, starts(0.1))
+    site.runs(10, starts(before))
     site.runs(1, starts(seconds))
     found = [one for one in site.difference().figures if one.figure.figure == 'startup']
     assert [*{str(one.verdict.word) for one in found}] == verdicts
+
+
+def test_a_slow_start_of_one_case_is_no_slow_start_of_all(site):
+    """Chosen one by one, those that grew by chance would be an index of their own."""
+
+    def starts(case, values, slowest=0.05):
+        values['startup'] = slowest
+        case['directions'] = case['directions'] | {'startup': 'lower'}
+        case['units'] = {'startup': 's'}
+
+    def one_slow(case, values):
+        starts(case, values, 0.3 if case['display_name'].startswith('Ring %fabric=shm') else 0.05)
+
+    site.runs(3, starts, label='before')
+    site.runs(3, one_slow, label='after')
+    found = site.difference('before', 'after').figures
+    assert not any(one.figure.figure == 'startup' for one in found)
 
 
 def test_how_many_more_runs_would_tell_is_said_in_any_window(site, told):

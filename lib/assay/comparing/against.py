@@ -1,7 +1,7 @@
 """Runs after an upgrade against stored runs before it: suspects are measured again.
 
-The old state is gone, so only sessions of the new one can be added: rounds, each of all suspects
-and some controls in turn. The first comparison only chooses the suspects. A case that was measured
+The old state is gone, so only sessions of the new one can be added: rounds, each of all that is in
+doubt and some controls in turn. The first comparison only chooses what is. A case that was measured
 again counts by its rounds alone, once they are three: it was chosen because its first values looked
 bad.
 
@@ -16,6 +16,7 @@ is no less than what is called so of those that were.
 
 from __future__ import annotations
 
+import math
 import re
 import signal
 import time
@@ -28,12 +29,16 @@ from assay.results.diff.compared import Compared
 from assay.results.diff.cores import tell_distances
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.endings import ends_of
+from assay.results.diff.families import JITTER, family_of
 from assay.results.diff.sides import some
+from assay.results.figure_series import FigureKey
 from assay.results.history import History, StoredRun, load
 from assay.results.run_selectors import choose
 from assay.results.runner import Runner
 from assay.results.statistics.comparison import MARGIN
+from assay.results.statistics.families import slowness
 from assay.results.statistics.multiplicity import SUITE_RATE
+from assay.results.statistics.retest import SUSPICION
 from assay.running.reframe_options import Given
 from assay.running.selection import Listed, leaving_out
 from assay.running.session import Suite
@@ -105,28 +110,48 @@ def assert_cases_in_common(
         )
 
 
-def in_doubt(found: Difference) -> Sequence[Compared]:
+def in_doubt(found: Difference, doubted: Collection[FigureKey] | None = None) -> Sequence[Compared]:
     """The figures to measure again.
 
     These are the suspects. Where most figures lack values that can be compared: those that others
-    disturbed each time after, and not before.
+    disturbed each time after, and not before. Where nothing is suspect: what lost more than the
+    margin and looks so by itself (:data:`~assay.results.statistics.retest.SUSPICION`), for a loss
+    that a busy machine hides is shown by more sessions alone. How quiet it was is no such loss.
+
+    :param doubted: figures that were in doubt at each earlier look: of those that look so by
+        themselves only they are once more, as chance picks others each time.
     """
-    if found.suspects or not found.lacks_values:
+    if found.suspects:
         return found.suspects
+    if found.lacks_values:
+        return [
+            one
+            for one in found.figures
+            if one.before.series and one.after.disturbed and not one.after.series
+        ]
     return [
         one
         for one in found.figures
-        if one.before.series and one.after.disturbed and not one.after.series
+        if one.word == 'cannot tell'
+        and one.verdict
+        and not one.has_followed
+        and one.verdict.comparison.p_value <= SUSPICION
+        and slowness(one.verdict.comparison) > math.log1p(found.margin)
+        and family_of(one) != JITTER
+        and (doubted is None or one.figure in doubted)
     ]
 
 
-def measured_again(found: Difference) -> tuple[frozenset[str], frozenset[str]]:
+def measured_again(
+    found: Difference, wanted: Sequence[Compared]
+) -> tuple[frozenset[str], frozenset[str]]:
     """Names of the cases to measure again, and their environments.
 
     These are the cases in doubt, and as controls the cases that measure the machine itself, and one
-    more, if there is one of a check without a suspect.
+    more, if there is one of a check without a figure in doubt.
+
+    :param wanted: the figures in doubt.
     """
-    wanted = in_doubt(found)
     suspects = {one.figure.case for one in wanted}
     checks = {one.after.check for one in wanted}
     environments = frozenset(one.figure.environment for one in wanted)
@@ -186,10 +211,12 @@ class Against:
         began, stopped = time.monotonic(), None
         with noted() as self.runner.signals:
             found = self._look()
-            while budget and not stopped and found.verdict == 'undecided' and in_doubt(found):
-                stopped = self._until_next_look(found, began, budget)
+            doubted = in_doubt(found)
+            while budget and not stopped and not found.is_worse and doubted:
+                stopped = self._until_next_look(found, doubted, began, budget)
                 if len(self.rounds) > self._looked_at:
                     found = self._look()
+                    doubted = in_doubt(found, {one.figure for one in doubted})
         why, is_broken = stopped or ('', False)
         signals = self.runner.signals
         decided = found.verdict != 'undecided'
@@ -218,16 +245,18 @@ class Against:
         return difference(history, self.before, after, MARGIN, rate=rate, remeasured=rounds)
 
     def _until_next_look(
-        self, found: Difference, began: float, budget: float
+        self, found: Difference, doubted: Sequence[Compared], began: float, budget: float
     ) -> tuple[str, bool] | None:
         """Rounds until there is something to look at.
 
+        :param doubted: the figures that are measured again.
         :returns: why it ended before that, and whether a round was no good; None if it did not.
         """
-        cases, environments = measured_again(found)
+        cases, environments = measured_again(found, doubted)
         until = max(FIRST_LOOK, 2 * len(self.rounds))
-        doubtful = many(len(in_doubt(found)), 'figure')
-        why = f'{doubtful} may be worse' if found.suspects else f'others disturbed {doubtful}'
+        doubtful = many(len(doubted), 'figure')
+        lacks_values = found.lacks_values and not found.suspects
+        why = f'others disturbed {doubtful}' if lacks_values else f'{doubtful} may be worse'
         say(
             f'{why}: measured again with controls, {many(len(cases), "case")} a round, '
             f'up to round {until}'

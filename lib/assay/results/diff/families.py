@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
+import numpy as np
+
 from assay.results.diff.causes import Fact, facts_with
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.figure_series import Measured
 from assay.results.statistics.comparison import Word
 from assay.results.statistics.families import FigureFamily, benjamini_hochberg, slowness
+from assay.results.statistics.series import Floats
 from assay.witness.profile import STARTUP
 
 #: Checks of the nodes, which no MPI touches.
@@ -34,6 +37,8 @@ _SENDS_NOTHING = ('waxpy', 'assembly', 'stencil', 'force', 'neighbour')
 #: The family of figures that say how quiet it was, and what is in their names.
 JITTER = 'jitter'
 _JITTER = ('whole_of_best', 'slowest_', 'cycles_kept', 'imbalance', 'longest_interruption')
+#: Those that are differences near 0, which double by themselves: a loss of them is no great one.
+_NEAR_NOTHING = ('imbalance', 'longest_interruption')
 _MESSAGES = ('PointToPoint', 'Ring', 'Pairs', 'IntelMpi', 'Osu')
 _BANDWIDTH = ('bandwidth', 'bisection', 'bidirectional')
 _HALO = ('Halo', 'Overlap')
@@ -42,10 +47,13 @@ DOUBT = 0.2
 #: A loss that nobody overlooks: one figure that lost so much is enough for doubt, if chance makes
 #: as much of a figure in so few comparisons.
 GREAT_LOSS, BY_CHANCE = 0.25, 0.01
-#: A figure that lost so much needs less: chance makes as much in so few, and each session after is
-#: worse than each before, of so many on either side. It met 3 of 133 unchanged pairs of sessions
-#: that no other rule doubted (docs/measurements.md).
-PLAIN_LOSS, PLAIN_BY_CHANCE, PLAIN_SESSIONS = 0.4, 0.1, 3
+#: A figure that lost so much needs no p-value, which a change that makes it vary would hide behind:
+#: each of so many sessions after is worse than each before, and between them lies more than this
+#: share of what those before differ by.
+PLAIN_LOSS, PLAIN_SESSIONS, PLAIN_APART = 0.4, 3, 1 / 3
+#: Nor does a kind of figures all of which lost so much, each session after being worse than the
+#: median before: one before may have been as bad.
+PLAIN_LOSS_OF_KIND = 0.55
 #: Endings of names of figures that are the same measurement in another unit.
 _UNITS = ('_time', '_rate', '_of_limit', '_over_limit', '_of_link', '_over_ping_pong')
 
@@ -170,15 +178,46 @@ def _loss(one: Compared) -> float:
     return loss if math.isfinite(loss) else 0.0
 
 
+def _slowness(one: Compared) -> tuple[Floats, Floats] | None:
+    """How bad each session before and after was, as a logarithm; None of too few of them."""
+    sides = one.before.series, one.after.series
+    if one.verdict is None or one.verdict.comparison.reason or one.is_exact:
+        return None
+    before, after = (side.locations for side in sides if side)
+    if min(len(before), len(after)) < PLAIN_SESSIONS:
+        return None
+    return (-before, -after) if one.verdict.comparison.better == 'higher' else (before, after)
+
+
 def _is_plain(one: Compared) -> bool:
-    """Whether it lost two fifths, in whatever sessions of both sides one looks at."""
-    before, after = one.before.series, one.after.series
-    if not before or not after or min(before.size, after.size) < PLAIN_SESSIONS:
+    """Whether it lost two fifths, in whatever sessions of both sides one looks at.
+
+    Of three sessions and three that are exchangeable one in 20 orders is so, whatever their
+    distribution is. With the room between them it is 2% to 3% (normal, Student's t with 3 degrees
+    of freedom, uniform, exponential, two modes), of figures that vary so much that medians of three
+    are two fifths apart: none of 130 unchanged pairs of sessions that no other rule doubted
+    (docs/measurements.md).
+    """
+    sides = _slowness(one)
+    if sides is None or _loss(one) <= -math.log1p(-PLAIN_LOSS):
         return False
-    apart = min(after.locations) > max(before.locations)
-    if one.after.better == 'higher':
-        apart = max(after.locations) < min(before.locations)
-    return apart and _loss(one) > -math.log1p(-PLAIN_LOSS)
+    before, after = sides
+    return bool(after.min() - before.max() > PLAIN_APART * np.ptp(before))
+
+
+def _are_plain(members: Sequence[Compared]) -> bool:
+    """Whether all figures of a kind lost more than half, beside one bad session before.
+
+    Of three sessions and three that are exchangeable one in 5 orders is so. It met 1 of 130
+    unchanged pairs of sessions that no other rule doubted.
+    """
+
+    def is_beyond(one: Compared) -> bool:
+        sides = _slowness(one)
+        return sides is not None and bool(sides[1].min() > np.median(sides[0]))
+
+    enough = -math.log1p(-PLAIN_LOSS_OF_KIND)
+    return len(members) > 1 and all(_loss(one) > enough and is_beyond(one) for one in members)
 
 
 def suspects(
@@ -201,21 +240,39 @@ def suspects(
     in_doubt = benjamini_hochberg([kind.index.p_value for kind in kinds]) if kinds else []
     found = []
     for kind, p in zip(kinds, in_doubt, strict=True):
-        for one in (compared[number] for number in kind.members):
-            if one.word != 'cannot tell' or one.verdict is None:
-                continue
-            comparison, loss = one.verdict.comparison, _loss(one)
-            is_of_kind = p <= DOUBT and kind.index.change > 0
-            # Of one run each nothing says that it is by chance.
-            by_chance = min(comparison.p_value, comparison.short_sighted_p)
-            is_rare = by_chance <= BY_CHANCE or not comparison.is_seen
-            is_great = loss > math.log1p(GREAT_LOSS) and is_rare
-            is_great |= by_chance <= PLAIN_BY_CHANCE and _is_plain(one)
-            machine = max(
-                0.0,
-                by_itself['node'],
-                by_itself['network'] if one.reach != 'within a node' else 0.0,
-            )
-            if loss > machine + math.log1p(margin) and (is_of_kind or is_great):
-                found.append(one)
-    return worst_first(found)
+        members = [compared[number] for number in kind.members]
+        is_of_kind = p <= DOUBT and kind.index.change > 0
+        are_plain = _are_plain(members)
+        found += [one for one in members if is_of_kind or are_plain or _is_great(one)]
+    jitter = [
+        compared[number]
+        for family in families
+        if family.tested.name == JITTER
+        for number in family.tested.members
+    ]
+    found += [
+        one
+        for one in jitter
+        if _is_plain(one) and not any(part in one.figure.figure for part in _NEAR_NOTHING)
+    ]
+
+    def machine(one: Compared) -> float:
+        of_network = by_itself['network'] if one.reach != 'within a node' else 0.0
+        return max(0.0, by_itself['node'], of_network)
+
+    return worst_first(
+        one
+        for one in found
+        if one.word == 'cannot tell' and _loss(one) > machine(one) + math.log1p(margin)
+    )
+
+
+def _is_great(one: Compared) -> bool:
+    """Whether it lost so much that by itself it is enough for doubt."""
+    if one.verdict is None:
+        return False
+    comparison = one.verdict.comparison
+    # Of one run each nothing says that it is by chance.
+    by_chance = min(comparison.p_value, comparison.short_sighted_p)
+    is_rare = by_chance <= BY_CHANCE or not comparison.is_seen
+    return (_loss(one) > math.log1p(GREAT_LOSS) and is_rare) or _is_plain(one)
