@@ -133,7 +133,9 @@ class Machine:
         those = tuple(sorted(map(int, self.guilty)))
         kind = {0: 'none', 1: 'one', 2: 'two', 3: 'three'}.get(len(those), 'several')
         found = [(kind, those if len(those) < 4 else ())]
-        return found + [('one', (int(self.guilty[0]),))] * (self.kind == 'uneven')
+        if self.kind == 'uneven':
+            found.append(('one', (int(self.guilty[0]),)))
+        return found
 
 
 def bits_of_a_pair(values: tuple[float, float]) -> float:
