@@ -10,8 +10,11 @@ sessions before and three after, and so with an error. A measurement is a pair o
 The bound: what has to be learned, from the probability of the true cause at first to 95%, over
 what a pair tells at most if the effect and the spread were known. For `none` it is what a pair of
 all changes tells against the others. Of `versions` there is one cause too, and none is made without
-all before it: a pair has the effect in one session or in neither, and not on either side. Right
-first and among three are of the answers when it ends, sure or not. Beside it, on the same seeds,
+all before it: a pair has the effect in one session or in neither, and not on either side. Of
+`thirds` three causes add up, and of `triple` all three are needed. Of `uneven` two add up, one of
+which has 85%: right is it alone, or both. Right first and
+among three are of the answers when it ends, sure or not. Pairs are told until the first answer of
+95%, and with those that confirm it, as the command measures them. Beside it, on the same seeds,
 with the changes as commits in a row and a pair of a commit and the first one as a test, which is
 bad at half of the effect: git bisect, and git_bayesect until it is sure or had 60 tests
 (--bayesect: where that is installed).
@@ -37,8 +40,18 @@ from assay.results.statistics.series import Floats
 DATA = Path(__file__).with_name('data') / 'null.parquet'
 EFFECT, SPREAD, BLOCK, MOST = 0.05, 0.02, 10, 60
 
-#: Seeds of each kind.
-KINDS = {'one': 200, 'none': 100, 'both': 30, 'sum': 30, 'several': 30, 'versions': 50}
+#: Of each kind the seeds, and the changes that are guilty.
+KINDS = {
+    'one': (200, 1),
+    'none': (100, 0),
+    'both': (30, 2),
+    'sum': (30, 2),
+    'several': (30, 6),
+    'versions': (50, 1),
+    'thirds': (60, 3),
+    'triple': (60, 3),
+    'uneven': (60, 2),
+}
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,8 @@ class Outcome:
 
     :param first: whether the true cause is the likeliest.
     :param three: whether it is among three.
-    :param pairs: measured.
+    :param pairs: until an answer had 95%.
+    :param confirmed: all that were measured.
     :param bound: pairs that no search needs less of.
     :param probability: of the likeliest.
     :param bisect: whether git bisect names a true change.
@@ -59,6 +73,7 @@ class Outcome:
     first: bool
     three: bool
     pairs: int
+    confirmed: int
     bound: float
     probability: float
     bisect: bool
@@ -82,14 +97,10 @@ class Machine:
     """Sessions of a machine in which some changes have an effect."""
 
     def __init__(self, kind: str, seed: int, noise: Sequence[Floats]) -> None:
-        self.random = np.random.default_rng([seed, sorted(KINDS).index(kind)])
+        self.random = np.random.default_rng([seed, [*KINDS].index(kind)])
         self.kind, self.noise = kind, noise[self.random.integers(len(noise))]
         self.count = int(self.random.choice([8, 16, 32, 64], p=[0.1, 0.2, 0.3, 0.4]))
-        self.guilty = self.random.choice(self.count, 2, replace=False)
-        self.shares = np.zeros(self.count)
-        if kind == 'several':
-            some = self.random.choice(self.count, 6, replace=False)
-            self.shares[some] = 1 / 6
+        self.guilty = self.random.choice(self.count, KINDS[kind][1], replace=False)
         self._left: list[float] = []
 
     def _session(self, changes: Flags) -> float:
@@ -100,17 +111,15 @@ class Machine:
 
     def share(self, changes: Flags) -> float:
         """Of the effect, that changes have."""
-        one, other = changes[self.guilty]
+        made = changes[self.guilty]
         match self.kind:
-            case 'one' | 'versions':
-                return float(one)
-            case 'both':
-                return float(one and other)
-            case 'sum':
-                return (float(one) + float(other)) / 2
-            case 'several':
-                return float(self.shares @ changes)
-        return 0.0
+            case 'none':
+                return 0.0
+            case 'both' | 'triple':
+                return float(made.all())
+            case 'uneven':
+                return float(made @ [0.85, 0.15])
+        return float(made.mean())
 
     def pair(self, first: Flags, second: Flags, number: int) -> float:
         """The change between two sessions, in turn the one or the other first."""
@@ -119,13 +128,14 @@ class Machine:
         return self._session(first) - self._session(second)
 
     @property
-    def truth(self) -> tuple[str, tuple[int, ...]]:
-        match self.kind:
-            case 'one' | 'versions':
-                return 'one', (int(self.guilty[0]),)
-            case 'both' | 'sum':
-                return 'two', tuple(sorted(map(int, self.guilty)))
-        return self.kind, ()
+    def right(self) -> list[tuple[str, tuple[int, ...]]]:
+        """The answers that are right."""
+        those = tuple(sorted(map(int, self.guilty)))
+        kind = {0: 'none', 1: 'one', 2: 'two', 3: 'three'}.get(len(those), 'several')
+        found = [(kind, those if len(those) < 4 else ())]
+        if self.kind == 'uneven':
+            found.append(('one', (int(self.guilty[0]),)))
+        return found
 
 
 def bits_of_a_pair(values: tuple[float, float]) -> float:
@@ -145,12 +155,12 @@ def bound(machine: Machine) -> float:
         odds = math.log2(SURE / (1 - SURE) * (1 - PRIOR['none']) / PRIOR['none'])
         return odds / (EFFECT**2 / (4 * SPREAD**2) / math.log(2))
     prior = {
-        'one': PRIOR['one'] / n,
-        'versions': PRIOR['one'] / n,
         'both': PRIOR['both'] / math.comb(n, 2),
         'sum': PRIOR['sum'] / math.comb(n, 2),
+        'triple': PRIOR['all'] / math.comb(n, 3),
+        'thirds': PRIOR['thirds'] / math.comb(n, 3),
         'several': PRIOR['several'],
-    }[machine.kind]
+    }.get(machine.kind, PRIOR['one'] / n)
     values = (EFFECT, 0.0 if machine.kind == 'versions' else -EFFECT)
     return math.log2(SURE / prior) / bits_of_a_pair(values)
 
@@ -158,29 +168,28 @@ def bound(machine: Machine) -> float:
 def try_seed(kind: str, seed: int, noise: Sequence[Floats], bayesect: str | None) -> Outcome:
     """Search the cause of a simulated regression."""
     machine = Machine(kind, seed, noise)
-    everything = np.ones(machine.count, dtype=bool)
     seen = EFFECT + machine.random.normal(0, SPREAD * math.sqrt(2 / 3))
     seen = max(seen, EFFECT / 3)  # of less nobody would ask
     spread = math.sqrt(2) * SPREAD / seen
     search = Search(np.ones(machine.count), spread, in_order=kind == 'versions')
     least = bound(machine)
-    pairs = 0
-    while pairs < MOST and search.answers()[0].probability < SURE:
-        split = (everything, ~everything)
-        if pairs:
-            found = search.next()
-            split = found.first, found.second
-        search.record(*split, machine.pair(*split, pairs) / seen)
-        pairs += 1
+    pairs = confirmed = 0
+    while confirmed < MOST and (split := search.step()) is not None:
+        value = machine.pair(split.first, split.second, confirmed) / seen
+        search.record(split.first, split.second, value)
+        confirmed += 1
+        if not pairs and search.answers()[0].probability >= SURE:
+            pairs = confirmed
     answers = search.answers()
     named = [(one.kind, one.changes) for one in answers[:3]]
     row = Row(machine, seen)
     by_bayesect, tests = git_bayesect(row, bayesect)
     return Outcome(
         kind,
-        named[0] == machine.truth,
-        machine.truth in named,
-        pairs,
+        named[0] in machine.right,
+        any(one in machine.right for one in named),
+        pairs or confirmed,
+        confirmed,
         least,
         answers[0].probability,
         git_bisect(row),
@@ -206,7 +215,7 @@ class Row:
         return value > self.seen / 2
 
     def is_guilty(self, commit: int) -> bool:
-        return int(self.order[commit]) in self.machine.truth[1]
+        return self.order[commit] in self.machine.guilty
 
 
 def git_bisect(row: Row) -> bool:
@@ -238,23 +247,30 @@ def git_bayesect(row: Row, where: str | None) -> tuple[bool | None, int]:
 def show(found: Sequence[Outcome]) -> None:
     """Print the tables."""
     headings = ('cause', 'seeds', 'first', 'among three', 'pairs', 'median', 'bound', 'over it')
-    print('| ' + ' | '.join([*headings, 'git bisect', 'git_bayesect', 'its tests']) + ' |')
-    print('|---|' + '---:|' * 10)
+    others = ('confirmed', 'over it', 'sure and wrong', 'git bisect', 'git_bayesect', 'its tests')
+    print('| ' + ' | '.join([*headings, *others]) + ' |')
+    print('|---|' + '---:|' * (len(headings) + len(others) - 1))
     for kind in KINDS:
         those = [one for one in found if one.kind == kind]
         if not those:
             continue
-        pairs, least = ([getattr(one, name) for one in those] for name in ('pairs', 'bound'))
+        pairs, confirmed, least = (
+            np.array([getattr(one, name) for one in those])
+            for name in ('pairs', 'confirmed', 'bound')
+        )
         bayes = [one.bayesect for one in those if one.bayesect is not None]
         cells = (
             kind,
             str(len(those)),
             f'{np.mean([one.first for one in those]):.1%}',
             f'{np.mean([one.three for one in those]):.1%}',
-            f'{np.mean(pairs):.1f}',
+            f'{pairs.mean():.1f}',
             f'{np.median(pairs):.0f}',
-            f'{np.mean(least):.1f}',
-            f'{np.sum(pairs) / np.sum(least):.2f}',
+            f'{least.mean():.1f}',
+            f'{pairs.sum() / least.sum():.2f}',
+            f'{confirmed.mean():.1f}',
+            f'{confirmed.sum() / least.sum():.2f}',
+            f'{np.mean([one.probability >= SURE and not one.first for one in those]):.1%}',
             f'{np.mean([one.bisect for one in those]):.1%}',
             f'{np.mean(bayes):.1%}' if bayes else '-',
             f'{np.mean([one.tests for one in those]):.1f}' if bayes else '-',
@@ -275,14 +291,16 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument('--part', type=float, default=1.0, help='of the seeds')
+    parser.add_argument('--from', dest='begin', type=int, default=0, help='the first seed')
+    parser.add_argument('--kinds', nargs='+', choices=KINDS, default=[*KINDS])
     parser.add_argument('--bayesect', help='the folder that has git_bayesect.py')
     parser.add_argument('--workers', type=int, default=1)
     arguments = parser.parse_args()
     noise = noises()
     seeds = [
-        (kind, seed)
-        for kind, count in KINDS.items()
-        for seed in range(max(1, round(count * arguments.part)))
+        (kind, arguments.begin + seed)
+        for kind in arguments.kinds
+        for seed in range(max(1, round(KINDS[kind][0] * arguments.part)))
     ]
     with ProcessPoolExecutor(arguments.workers) as pool:
         told = partial(_try, noise=noise, bayesect=arguments.bayesect)

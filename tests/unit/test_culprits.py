@@ -21,7 +21,7 @@ from assay.comparing.culprit import (
     Journal,
     Pair,
     chance_of_failure,
-    effect_of,
+    effects_of,
     question,
 )
 from assay.comparing.factors import (
@@ -109,6 +109,64 @@ def test_two_changes_together_are_found(effect):
     assert search.answers()[0].changes == (3, 8)
 
 
+@pytest.mark.parametrize(
+    'effect',
+    [
+        lambda made: float(made[[2, 5, 9]].all()),
+        lambda made: float(made[[2, 5, 9]].mean()),
+    ],
+    ids=['all', 'thirds'],
+)
+def test_three_changes_together_are_found(effect):
+    search, _ = searched(12, effect, spread=0.2)
+    assert (search.answers()[0].kind, search.answers()[0].changes) == ('three', (2, 5, 9))
+
+
+def stepped(count, effect, spread):
+    """A search until it asks for nothing more, and the pairs that were to confirm its answer."""
+    random = np.random.default_rng(3)
+    search, proofs = Search([1.0] * count, spread), []
+    while (split := search.step()) is not None:
+        value = effect(split.first) - effect(split.second) + random.normal(0, spread)
+        search.record(split.first, split.second, value)
+        if split.is_proof:
+            proofs.append((set(np.flatnonzero(split.first)), set(np.flatnonzero(split.second))))
+    return search, proofs
+
+
+def test_an_answer_is_confirmed_by_one_pair_and_only_if_that_is_new():
+    search, proofs = stepped(16, lambda made: float(made[3]), 0.2)
+    assert search.answers()[0].changes == (3,)
+    alone = np.arange(16) == 3
+    assert len(proofs) <= 1
+    assert any(
+        np.array_equal(one, alone) and np.array_equal(other, ~alone)
+        for first, second, _ in search._pairs
+        for one, other in ((first, second), (second, first))
+    )
+    again = Search([1.0] * 16, 0.2)
+    again.record(~alone, alone, -1.0)
+    while again.answers()[0].probability < SURE:
+        again.record(alone, alone & ~alone, 1.0)
+    assert again.step() is None
+
+
+def test_before_two_are_named_the_others_are_held_against_none():
+    search, proofs = stepped(8, lambda made: float(made[[1, 6]].mean()), 0.2)
+    assert search.answers()[0].changes == (1, 6)
+    assert ({0, 2, 3, 4, 5, 7}, set()) in proofs
+
+
+def test_a_proof_that_has_no_value_is_asked_for_no_more():
+    search, none = Search([1.0] * 4, 0.2), np.zeros(4, bool)
+    for change in [*range(4)] * 5:
+        search.record(np.arange(4) == change, none, float(change == 2))
+    split = search.step()
+    assert split.is_proof
+    search.skip(split.first, split.second)
+    assert search.step() is None
+
+
 def test_several_small_ones_are_told_from_one():
     search, _ = searched(12, lambda made: float(made.mean()), spread=0.1)
     assert search.answers()[0].kind == 'several'
@@ -156,6 +214,11 @@ def test_probabilities_are_those_of_bayes_rule():
             for a in (0.25, 0.5, 0.75)
         ]
 
+    causes += [
+        ((0, 1, 2), PRIOR['all'], all),
+        ((0, 1, 2), PRIOR['thirds'], lambda made: sum(made) / 3),
+    ]
+
     def likelihood(mean, value, scale):
         t = (value - mean) / (scale / math.sqrt(2))
         return (1 + t * t / 4) ** -2.5 / (scale / math.sqrt(2))
@@ -183,9 +246,13 @@ def test_probabilities_are_those_of_bayes_rule():
 
 
 def test_what_costs_more_is_measured_later():
-    """A change that is built stays on one side as long as others can tell as much."""
-    search = Search([1.0] * 8, 0.3)
-    assert search.next(lambda first, _: np.where(first[:, 2], 1.0, math.inf)).first[2]
+    """Two that are built stay on one side as long as others can tell as much."""
+    first = (
+        Search([1.0] * 8, 0.3)
+        .next(lambda first, _: np.where(first[:, 2] == first[:, 5], 1.0, math.inf))
+        .first
+    )
+    assert first[2] == first[5]
 
 
 @pytest.mark.parametrize('cause', [0, 11, 39])
@@ -658,10 +725,9 @@ def test_the_variable_that_did_it_is_found(machine, capsys):
     found = search(machine, one).run()
     assert [change.name for change in found.changes] == ['OMPI_MCA_c'] and found.is_sure
     assert found.stopped == '' and found.effect.low < 1 < found.effect.high
-    # The first asks whether it comes back at all; the last two change the one alone.
+    # The first asks whether it comes back at all; the one alone is held against all others.
     assert len(found.pairs[0].first) == 8
-    assert [pair.first for pair in found.pairs][-2] == ('OMPI_MCA_c',)
-    assert {*found.pairs[-1].first} - {*found.pairs[-1].second} == {'OMPI_MCA_c'}
+    assert {('OMPI_MCA_c',)} <= {side for one in found.pairs for side in (one.first, one.second)}
     # A B and then B A.
     sizes = [len(one) for one in machine.asked]
     assert sizes[:2] == [8, 0]
@@ -700,8 +766,7 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
     assert [change.name for change in found.changes] == ['sources'] and found.is_sure
     (commit,) = found.commits.changes
     assert commit.after == repository[4][:12] and found.is_answered
-    # The pairs of all against none are not measured anew; no session had another change.
-    assert found.commits.pairs[0].runs == found.pairs[-2].runs
+    # No session had another change.
     own = {run for pair in found.commits.pairs for run in pair.runs}
     assert all(machine.had[run].keys() == {'kernel'} for run in own)
     show_culprits(found)
@@ -732,6 +797,8 @@ def test_sources_of_which_no_commit_did_it_are_no_answer(machine, repository):
     machine.guilty, machine.bad = {'kernel'}, ('5',)
     found = search(machine, one).run()
     assert found.is_answered
+    # The pair of all against none is not measured anew.
+    assert found.commits.pairs[0].runs == found.pairs[0].runs
     by_kind = {answer.kind: replace(answer, probability=0.97) for answer in found.commits.answers}
     none, several = (
         replace(found.commits, answers=(by_kind[kind],)) for kind in ('none', 'several')
@@ -963,10 +1030,34 @@ def test_the_effect_is_told_by_pairs_that_separate_it(machine):
         Pair((), (), {}, (), 1.0, 'nothing'),
     ]
     answer = Search([1.0]).answers()[0]
-    told = effect_of(answer, [factor], pairs, [figure])
+    told, left = effects_of(answer, [factor], pairs, [figure])
     assert told.share == pytest.approx(1.0) and told.pairs == 3
     assert told.low == pytest.approx(2 - told.high) and told.low < 0.8
-    assert effect_of(answer, [factor], pairs[:1], [figure]) is None
+    assert left is None
+    assert effects_of(answer, [factor], pairs[:1], [figure]) == (None, None)
+
+
+def test_what_an_answer_leaves_is_told(machine):
+    """Of a change and of another one that has a sixth of it."""
+    one = asked(machine)
+    names = [factor.name for factor in one.factors]
+    (figure, *_) = one.figures
+
+    def pair(*firsts):
+        share = sum({'OMPI_MCA_c': 0.85, 'OMPI_MCA_d': 0.15}.get(name, 0) for name in firsts)
+        values = {str(figure.figure): (math.exp((2 * share - 1) * figure.change), 1.0)}
+        return Pair(firsts, tuple(one for one in names if one not in firsts), values, (), 1.0)
+
+    answer = next(
+        answer
+        for answer in Search([1.0] * len(names)).answers()
+        if answer.changes == (names.index('OMPI_MCA_c'),)
+    )
+    halves = [('OMPI_MCA_c', *names[3:6]), ('OMPI_MCA_c', *names[:2], *names[6:])]
+    pairs = [pair(*made) for made in (names, ['OMPI_MCA_c'], *halves)]
+    told, left = effects_of(answer, one.factors, pairs, [figure])
+    assert told.share == pytest.approx(0.85, abs=0.05)
+    assert left.share == pytest.approx(0.15, abs=0.05)
 
 
 def test_several_name_their_likeliest_parts(machine):

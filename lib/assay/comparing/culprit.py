@@ -259,6 +259,7 @@ class Culprits:
     :param guilt: shape (changes,), how likely each has a part in it.
     :param effect: of the most likely answer; of all changes where that is no change. None before
         two pairs tell it.
+    :param left: of all other changes, where the answer is a change; likewise.
     :param pairs: all that were measured.
     :param strange: what sessions of this search had otherwise than runs before and after: by name,
         what these had, and what it is here.
@@ -272,6 +273,7 @@ class Culprits:
     answers: tuple[Answer, ...]
     guilt: Floats
     effect: Effect | None
+    left: Effect | None
     pairs: tuple[Pair, ...]
     strange: Mapping[str, tuple[str, str]]
     stopped: str = ''
@@ -358,6 +360,8 @@ class CulpritSearch:
         value = pair.value(self.asked.figures)
         if value is not None:
             self.search.record(*self._sets(pair), value)
+        elif pair.failed is not None:
+            self.search.skip(*self._sets(pair))
 
     def _sets(self, pair: Pair) -> tuple[Flags, Flags]:
         return self._set(pair.first), self._set(pair.second)
@@ -421,7 +425,7 @@ class CulpritSearch:
             self._question(),
             tuple(found),
             self.search.guilt(),
-            effect_of(found[0], self.factors, self.pairs, self.asked.figures),
+            *effects_of(found[0], self.factors, self.pairs, self.asked.figures),
             tuple(self.pairs),
             self.strange,
             stopped,
@@ -446,27 +450,18 @@ class CulpritSearch:
         return replace(asked, factors=kept, untried=(*asked.untried, *more))
 
     def _next(self) -> Split | None:
-        """What to measure; None if the answer is known."""
-        everything = np.ones(len(self.factors), dtype=bool)
-        if not any(pair.figures for pair in self.pairs):
-            say(f'first: does it come back with {self._told(everything)}?')
-            return Split(everything, ~everything, 0.0)
-        top = self.search.answers()[0]
-        if top.probability >= SURE:
-            alone = np.zeros(len(self.factors), dtype=bool)
-            alone[[*top.changes]] = True
-            if self.asked.in_order:
-                # Each against the one before it: none is made without those before.
-                order = np.arange(len(alone))
-                proofs = [(order <= one, order < one) for one in top.changes]
-            else:
-                proofs = [(alone, ~everything), (everything, everything & ~alone)]
-            for first, second in proofs:
-                if top.changes and not self._has(first, second):
-                    say(f'{self._name(top)}: {top.probability:.0%}; to confirm it, alone')
-                    return Split(first, second, 0.0)
+        """What to measure, which is said; None if the answer is known."""
+        split = self.search.step(self._cost)
+        if split is None:
             return None
-        split = self.search.next(self._cost)
+        top = self.search.answers()[0]
+        if not self.search.measured:
+            say(f'first: does it come back with {self._told(split.first)}?')
+            return split
+        if split.is_proof:
+            alone = self._told(split.first & ~split.second)
+            say(f'{self._name(top)}: {top.probability:.0%}; to confirm it, {alone}')
+            return split
         guilt, others = self.search.guilt(), int(split.second.sum())
         which = 'first' if self.asked.in_order else 'other'
         say(
@@ -476,15 +471,6 @@ class CulpritSearch:
             f'{split.bits:.1f} bits; likeliest by now is {self._name(top)} ({top.probability:.0%})'
         )
         return split
-
-    def _has(self, first: Flags, second: Flags) -> bool:
-        """Whether such a pair has a value, or can have none."""
-        return any(
-            (pair.figures or pair.failed is not None)
-            and np.array_equal(self._set(pair.first), first)
-            and np.array_equal(self._set(pair.second), second)
-            for pair in self.pairs
-        )
 
     def _told(self, those: Flags) -> str:
         names = [name for name, is_in in zip(self.names, those, strict=True) if is_in]
@@ -708,27 +694,36 @@ def chance_of_failure(splits: Flags, failed: Sequence[Flags], worked: Sequence[F
     return found
 
 
-def effect_of(
+def effects_of(
     answer: Answer, factors: Sequence[Factor], pairs: Iterable[Pair], figures: Iterable[Compared]
-) -> Effect | None:
-    """The effect of the changes of an answer, of all of them where it has none.
+) -> tuple[Effect | None, Effect | None]:
+    """The effect of the changes of an answer, of all of them where it has none, and of the others.
 
-    By pairs that have all of these changes in one session, or none in either.
+    By pairs that have all of these changes in one session, or none in either: least squares, as if
+    the others had the same part each.
     """
-    names = {factors[one].name for one in answer.changes} or {one.name for one in factors}
+    every = {one.name for one in factors}
+    names = {factors[one].name for one in answer.changes} or every
     figures = [*figures]
     xs, ys = [], []
     for pair in pairs:
-        shares = [len(names.intersection(side)) / len(names) for side in (pair.first, pair.second)]
+        first, second = (
+            np.array([len(some & {*side}) / max(1, len(some)) for some in (names, every - names)])
+            for side in (pair.first, pair.second)
+        )
         value = pair.value(figures)
-        if value is not None and {*shares} <= {0.0, 1.0}:
-            xs.append(shares[0] - shares[1])
+        if value is not None and {first[0], second[0]} <= {0.0, 1.0}:
+            xs.append(first - second)
             ys.append(value)
-    x, y = np.array(xs), np.array(ys)
-    weight = float(x @ x)
-    if len(x) < 2 or not weight:
-        return None
-    share = float(x @ y) / weight
-    error = math.sqrt(float(((y - share * x) ** 2).sum()) / (len(x) - 1) / weight)
-    reach = float(special.stdtrit(len(x) - 1, 0.975)) * error
-    return Effect(share, share - reach, share + reach, len(x))
+    x, y = np.array(xs).reshape(-1, 2), np.array(ys)
+    if not x[:, 1].any():
+        x = x[:, :1]
+    freedom = len(x) - x.shape[1]
+    if freedom < 1 or np.linalg.matrix_rank(x) < x.shape[1]:
+        return None, None
+    shares, *_ = np.linalg.lstsq(x, y)
+    errors = np.sqrt(((y - x @ shares) ** 2).sum() / freedom * np.diag(np.linalg.inv(x.T @ x)))
+    reach = special.stdtrit(freedom, 0.975) * errors
+    ends = zip(shares.tolist(), (shares - reach).tolist(), (shares + reach).tolist(), strict=True)
+    found = [Effect(*one, len(x)) for one in ends]
+    return found[0], found[1] if len(found) > 1 else None

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from assay.comparing.culprit import Culprits, effect_of
+from assay.comparing.culprit import Culprits, Effect, effects_of
 from assay.comparing.factors import Factor, state
 from assay.report.console import as_change, as_interval, console, print_line, print_table
 from assay.results.diff.compared import Compared
@@ -41,6 +41,8 @@ def show_culprits(found: Culprits) -> None:
     if found.is_sure and found.answer.kind == 'none':
         print_line(out, _whether_still_there(found))
     print_line(out, f'measured: {many(len(found.pairs), "pair")} of sessions, {_tells(found)}')
+    if found.changes and found.left:
+        print_line(out, f'not explained by it: {_share(found.left)}')
     made = 'made here' if found.answer.changes else 'made by all'
     print_table(out, 'explained', f'<figure|<case|<environment|change|{made}|95%', _figures(found))
     print_line(out, '\npossible causes:')
@@ -121,10 +123,11 @@ def _tells(found: Culprits) -> str:
     if found.effect is None:
         return 'which do not tell the effect yet'
     one = found.effect
-    return (
-        f'of which {one.pairs} tell the effect: {whose} made {one.share:.0%} of the change '
-        f'({one.low:.0%} to {one.high:.0%}, 95% interval)'
-    )
+    return f'of which {one.pairs} tell the effect: {whose} made {_share(one)}'
+
+
+def _share(one: Effect) -> str:
+    return f'{one.share:.0%} of the change ({one.low:.0%} to {one.high:.0%}, 95% interval)'
 
 
 def _figures(found: Culprits) -> Iterator[tuple[str, ...]]:
@@ -138,7 +141,7 @@ def _figures(found: Culprits) -> Iterator[tuple[str, ...]]:
 
 def _made(found: Culprits, one: Compared) -> list[float] | None:
     """The ratio that the answer makes of a figure here, and its 95% interval."""
-    effect = effect_of(found.answer, found.question.factors, found.pairs, [one])
+    effect, _ = effects_of(found.answer, found.question.factors, found.pairs, [one])
     if effect is None:
         return None
     ends = sorted(ratio(share * one.change) for share in (effect.low, effect.high))
@@ -204,6 +207,7 @@ def _culprits(found: Culprits) -> dict[str, Any]:
         ],
         'share_here': found.share_here if found.answer.kind == 'none' else None,
         'effect': vars(found.effect) if found.effect else None,
+        'not_explained': vars(found.left) if found.left else None,
         'figures': [_figure(found, one) for one in asked.figures],
         'pairs': [
             {**vars(pair), 'value': pair.value(asked.figures), 'why': pair.why or None}

@@ -6,10 +6,10 @@ the first session has the whole effect, -1 if the second has it, 0 if neither or
 cause predicts one of these values for each split, so a measurement divides them, as a weighing
 does (group testing: Dorfman, Annals of Mathematical Statistics 14, 1943).
 
-The causes are single changes, pairs of them, many small ones, and none of them. What is measured
-gives each a likelihood, and Bayes' rule a probability. Values have Student-t errors, as some are
-disturbed; the scale of the errors and the size of the effect are learned on the way: both are
-integrated over a grid. Next the split is measured that tells most about the cause for its cost
+The causes are single changes, two or three of them, many small ones, and none of them. What is
+measured gives each a likelihood, and Bayes' rule a probability. Values have Student-t errors, as
+some are disturbed; the scale of the errors and the size of the effect are learned on the way: both
+are integrated over a grid. Next the split is measured that tells most about the cause for its cost
 (Lindley, Annals of Mathematical Statistics 27, 1956). git_bayesect has the same idea for tests that
 pass or fail, and for one cause in a row of commits.
 """
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
 
 import numpy as np
@@ -27,11 +28,20 @@ from scipy import special
 from assay.results.statistics.series import Floats
 
 Flags = NDArray[np.bool_]
-Kind = Literal['one', 'two', 'several', 'none']
+Kind = Literal['one', 'two', 'three', 'several', 'none']
 
 #: Before anything is measured: how likely each kind of cause is. Two are either needed both, each
-#: enough by itself, or add up.
-PRIOR = {'one': 0.77, 'both': 0.04, 'either': 0.01, 'sum': 0.05, 'several': 0.03, 'none': 0.10}
+#: enough by itself, or add up; three are all needed, or have a third each.
+PRIOR = {
+    'one': 0.73,
+    'both': 0.04,
+    'either': 0.01,
+    'sum': 0.05,
+    'all': 0.02,
+    'thirds': 0.02,
+    'several': 0.03,
+    'none': 0.10,
+}
 #: Shares of the first of two that add up.
 SHARES = (0.25, 0.5, 0.75)
 #: Of more changes than this no two are looked at together: there are too many pairs.
@@ -43,6 +53,8 @@ EFFECT_SPREAD = 0.35
 #: Standard deviation of a measurement, in units of the effect; how far a hint about it may be off.
 SCALES = np.geomspace(0.04, 4.0, 15)
 SCALE_SPREAD = 0.6
+#: Three are looked for among so many of the likeliest changes, and as the likeliest two with any.
+LIKELY_CHANGES = 7
 #: Degrees of freedom of its errors: heavy tails, as others may disturb a session.
 FREEDOM = 4.0
 #: Several small causes are as unevenly spread as this number of equal ones.
@@ -51,11 +63,13 @@ SMALL_ONES = 5
 #: A cause is named at this probability.
 SURE = 0.95
 
-#: From this probability of none all changes are measured against none of them.
-LIKELY_NONE = 0.5
+#: From this probability of none, which has 10% at first, all changes are measured against none of
+#: them. Of 40 simulated seeds each none took 9.1 pairs with 0.5, and a single one 8.2; 7.9 and 8.4
+#: with this.
+LIKELY_NONE = 0.12
 
-#: Values that causes predict are multiples of a quarter from -1 to 1.
-_LEVELS = np.linspace(-1, 1, 9)
+#: Values that causes predict are multiples of a quarter or a third from -1 to 1.
+_LEVELS = np.linspace(-1, 1, 25)
 #: Splits that are looked at before the best of them is improved, and rounds of that.
 _SPLITS, _ROUNDS = 32, 4
 #: What is measured is chosen for so many of the likeliest causes, and as many drawn from the rest.
@@ -66,7 +80,7 @@ _LIKELY = 300
 class Answer:
     """A possible cause.
 
-    :param changes: their positions: one, two, or none.
+    :param changes: their positions: one, two, three, or none.
     """
 
     kind: Kind
@@ -81,11 +95,13 @@ class Split:
     :param first: shape (n,), the changes of the first.
     :param second: shape (n,), those of the second.
     :param bits: what it is expected to tell about the cause.
+    :param is_proof: whether it is to confirm the likeliest answer.
     """
 
     first: Flags
     second: Flags
     bits: float
+    is_proof: bool = False
 
 
 def no_cost(first: Flags, second: Flags) -> Floats:
@@ -114,14 +130,22 @@ class Search:
         if spread:
             scales = -((np.log(SCALES / spread) / SCALE_SPREAD) ** 2) / 2
         grid = effects[:, None] + scales
-        grid = grid - special.logsumexp(grid)
+        self._grid: Floats = (grid - special.logsumexp(grid)).ravel()
         #: Logarithms: of each cause, each effect and each scale, with all that was measured.
-        self._logs = self._prior[:, None] + grid.ravel()
+        self._logs = self._prior[:, None] + self._grid
         self._found: Floats | None = None
-        self.measured = 0
+        #: What was measured.
+        self._pairs: list[tuple[Flags, Flags, float]] = []
+        #: The pairs that no proof asks for: those that were measured, and those without a value.
+        self._done: set[tuple[bytes, bytes]] = set()
+
+    @property
+    def measured(self) -> int:
+        """How many pairs."""
+        return len(self._pairs)
 
     def _build(self) -> None:
-        """The causes: which two changes each is about, and what effect sets of them have."""
+        """The causes: which changes each is about, and what effect sets of them have."""
         n = len(self.weights)
         pairs = np.transpose(np.triu_indices(n, 1)) if n <= MOST_IN_PAIRS else np.empty((0, 2), int)
         together = np.prod(self.weights[pairs], axis=1)
@@ -137,23 +161,23 @@ class Search:
                 for share in SHARES
             ),
         ]
-        ids = np.arange(n, n + len(pairs))
-        self._of = np.concatenate([np.arange(n), *(ids for _ in parts[1:]), [n + len(pairs)] * 2])
-        self._of[-1] += 1
+        ids = np.arange(n, n + len(pairs)) + 2
+        self._of = np.concatenate([np.arange(n + 2), *(ids for _ in parts[1:])])
         self._names: list[tuple[Kind, tuple[int, ...]]] = [
-            *(('one', (one,)) for one in range(n)),
-            *(('two', (int(one), int(other))) for one, other in pairs),
             ('several', ()),
             ('none', ()),
+            *(('one', (one,)) for one in range(n)),
+            *(('two', (int(one), int(other))) for one, other in pairs),
         ]
-        # The last two are several small ones, and none.
-        self._members = np.concatenate([part[0] for part in parts] + [np.zeros((2, 2), int)])
-        self._effects = np.concatenate(
-            [np.tile(part[1], (len(part[0]), 1)) for part in parts] + [np.zeros((2, 3))]
-        )
-        prior = np.concatenate([part[2] for part in parts] + [[PRIOR['several'], PRIOR['none']]])
+        # The first two are several small ones, and none. A third change is the second one again
+        # where there is none, and adds d for itself and e for all three.
+        members = np.concatenate([np.zeros((2, 2), int)] + [part[0] for part in parts])
+        self._members = members[:, [0, 1, 1]]
+        effects = [np.zeros((2, 3))] + [np.tile(part[1], (len(part[0]), 1)) for part in parts]
+        self._effects = np.pad(np.concatenate(effects), ((0, 0), (0, 2)))
+        prior = np.concatenate([[PRIOR['several'], PRIOR['none']]] + [part[2] for part in parts])
         with np.errstate(divide='ignore'):
-            self._prior = np.log(prior / prior.sum())
+            self._prior = np.log(prior)
 
     def record(self, first: Flags, second: Flags, value: float) -> None:
         """Take in a measurement.
@@ -162,16 +186,61 @@ class Search:
         :param second: shape (n,), those of its second.
         :param value: the change from the second session to the first, in units of the effect.
         """
-        everything = np.arange(len(self._members))
-        levels = self._levels(first[None], second[None], everything)[0]
+        self._forget_threes()
+        self._learn(np.arange(len(self._members)), first, second, value)
+        self._found = None
+        self._pairs.append((first, second, value))
+        self.skip(first, second)
+        self._look_at_threes()
+
+    def _learn(self, which: NDArray[np.int_], first: Flags, second: Flags, value: float) -> None:
+        """Take in what a measurement says of some causes."""
+        levels = self._levels(first[None], second[None], which)[0]
         effects, scales = (one.ravel() for one in np.meshgrid(EFFECTS, SCALES, indexing='ij'))
         table = _log_density(value - effects * _LEVELS[:, None], scales)
-        self._logs += table[levels]
-        balance, wide = self._of_several(first, second)
-        own = _log_density(value - effects * balance, np.hypot(scales, effects * wide))
-        self._logs[-2] += own - table[levels[-2]]
+        self._logs[which] += table[levels]
+        if which[0] == 0:
+            balance, wide = self._of_several(first, second)
+            own = _log_density(value - effects * balance, np.hypot(scales, effects * wide))
+            self._logs[0] += own - table[levels[0]]
+
+    def _forget_threes(self) -> None:
+        base = len(self._prior)
+        self._logs, self._members = self._logs[:base], self._members[:base]
+        self._effects, self._of = self._effects[:base], self._of[:base]
+        self._names = [one for one in self._names if one[0] != 'three']
+
+    def _look_at_threes(self) -> None:
+        """Put the likeliest threes among the causes: there are too many for all of them."""
+        n = len(self.weights)
+        twos = [one.changes for one in self.answers() if one.kind == 'two'] if n > 2 else []
+        if self.in_order or not twos:
+            return
+        likely = np.argsort(-self.guilt(), kind='stable')[:LIKELY_CHANGES]
+        those = {tuple(sorted(map(int, one))) for one in combinations(likely, 3)}
+        those |= {tuple(sorted({*twos[0], one})) for one in range(n) if one not in twos[0]}
+        members = np.array(sorted(those))
+        # The products of all threes, by Newton's identities.
+        square, cube = (float((self.weights**power).sum()) for power in (2, 3))
+        prior = np.prod(self.weights[members], axis=1) / ((1 - 3 * square + 2 * cube) / 6)
+        ways = (0, 0, 0, 0, 1), (1 / 3, 1 / 3, 0, 1 / 3, 0)
+        logs = [np.log(prior * PRIOR[name])[:, None] + self._grid for name in ('all', 'thirds')]
+        base, kinds = len(self._logs), len(self._names)
+        self._logs = np.concatenate([self._logs, *logs])
+        self._members = np.concatenate([self._members, members, members])
+        self._effects = np.concatenate(
+            [self._effects, *(np.tile(way, (len(members), 1)) for way in ways)]
+        )
+        self._of = np.concatenate([self._of, *[kinds + np.arange(len(members))] * 2])
+        self._names += [('three', tuple(map(int, one))) for one in members]
+        for pair in self._pairs:
+            self._learn(np.arange(base, len(self._logs)), *pair)
         self._found = None
-        self.measured += 1
+
+    def skip(self, first: Flags, second: Flags) -> None:
+        """Ask for a pair no more, in either order: it was measured, or has no value."""
+        sides = first.tobytes(), second.tobytes()
+        self._done |= {sides, sides[::-1]}
 
     def answers(self) -> list[Answer]:
         """All causes, the most likely first."""
@@ -185,13 +254,39 @@ class Search:
 
     def guilt(self) -> Floats:
         """Shape (n,), the probability that each change is a cause, alone or with another."""
-        posterior = self._posterior()[:-2]
-        members = self._members[:-2]
-        n = len(self.weights)
-        both = members[:, 0] != members[:, 1]
-        found = np.bincount(members[:, 0], posterior, n).astype(np.float64)
-        both_of = np.bincount(members[both, 1], posterior[both], n).astype(np.float64)
-        return found + both_of
+        found = np.zeros(len(self.weights))
+        members, posterior = self._members[2:], self._posterior()[2:]
+        for place in range(3):
+            is_own = (members[:, place, None] != members[:, :place]).all(axis=1)
+            found += np.bincount(members[is_own, place], posterior[is_own], len(found))
+        return found
+
+    def step(self, cost: Callable[[Flags, Flags], Floats] = no_cost) -> Split | None:
+        """What to measure now; None if the cause is known, and confirmed.
+
+        All changes against none come first. What is likely enough is confirmed by what has not
+        been measured yet: its changes against all others, and where they are two, these against
+        none, as a third one may have a part in it.
+
+        :param cost: as of :meth:`next`.
+        """
+        everything = np.ones(len(self.weights), dtype=bool)
+        if not self.measured:
+            return Split(everything, ~everything, 0.0)
+        top = self.answers()[0]
+        if top.probability < SURE:
+            return self.next(cost)
+        alone = np.zeros_like(everything)
+        alone[[*top.changes]] = True
+        proofs = [(alone, ~alone), (~alone, ~everything)][: len(top.changes)]
+        if self.in_order:
+            # Each against the one before it: none is made without those before.
+            order = np.arange(len(alone))
+            proofs = [(order <= one, order < one) for one in top.changes]
+        for first, second in proofs:
+            if (first.tobytes(), second.tobytes()) not in self._done:
+                return Split(first, second, 0.0, is_proof=True)
+        return None
 
     def next(self, cost: Callable[[Flags, Flags], Floats] = no_cost) -> Split:
         """What to measure next: the split that tells most for its cost.
@@ -287,17 +382,16 @@ class Search:
         members, effects = self._members[which], self._effects[which]
 
         def effect(sets: Flags) -> Floats:
-            one, other = sets[:, members[:, 0]], sets[:, members[:, 1]]
-            found: Floats = (
-                one * effects[:, 0] + other * effects[:, 1] + (one & other) * effects[:, 2]
-            )
+            one, other, third = (sets[:, members[:, place]] for place in range(3))
+            both = one & other
+            made = one, other, both, third, both & third
+            found: Floats = sum(part * effects[:, at] for at, part in enumerate(made))
             return found
 
         values = effect(first) - effect(second)
         # Several small ones: the nearest to what they predict in the middle.
-        several = which == len(self._members) - 2
-        values[:, several] = (first @ self.weights - second @ self.weights)[:, None]
-        return np.rint(4 * values + 4).astype(int)
+        values[:, which == 0] = (first @ self.weights - second @ self.weights)[:, None]
+        return np.rint((values + 1) * (len(_LEVELS) - 1) / 2).astype(int)
 
     def _of_several(self, first: Flags, second: Flags) -> tuple[float, float]:
         """What several small ones predict: the middle, and a standard deviation of the effect."""
