@@ -95,13 +95,18 @@ REPRODUCED_BY = {
     'accumulate-offset': 'Accumulate',
     'accumulate-pairs': 'Accumulate',
     'any-source': 'Recv',
+    'create-window': 'Win_create',
     'graph-of-grid': 'Dist_graph_create_adjacent',
     'group-of-grid': 'Comm_create_group',
     'incast': 'Irecv',
     'neighbour-blocks': 'Ineighbor_alltoall',
+    'neighbour-types': 'Neighbor_alltoallw',
+    'persistent-gather': 'Start',
+    'persistent-scatter': 'Start',
     'reduce-large-type': 'Reduce',
     'sub-grid': 'Cart_sub',
     'testall-statuses': 'Testall',
+    'unexpected-messages': 'Recv',
 }
 
 
