@@ -40,9 +40,11 @@ def slow(report):
     """Make a report of pt2pt one of messages that took a thousand times as long."""
     for entry in report['results']:
         places = {name: entry['time'].pop(name) for name in ('best_place', 'median_place')}
+        counts = {name: entry['clocks'].pop(name) for name in ('batches', 'operations')}
         for times in (entry['time'], entry['clocks']):
             times.update({name: value * 1000 for name, value in times.items()})
         entry['time'] |= places
+        entry['clocks'] |= counts
         entry['bouts'] = [value * 1000 for value in entry['bouts']]
         entry['kept'] *= 1000
         entry['bandwidth'] /= 1000

@@ -146,8 +146,9 @@ REPORTED = {
 UNREAD = re.compile(
     r'(arguments|mpi|checks|limits\.socket|disturbance|results\.communication_share)(\..*)?'
     r'|schema|implementation|program|version|complete|hosts|ranks|rank_grid|blas|stores|suspicious'
-    r'|(bytes|threads)_per_rank|ranks_per_node|vector\.name|guidelines\.other|limits\.memcpy\.size'
-    r'|.*\.(ci_low|ci_high|interval|stopped_by|budget|bouts|host|slowest_host|slowest_rank)'
+    r'|(bytes|threads)_per_rank|ranks_per_node|vector\.name|limits\.memcpy\.size'
+    r'|guidelines\.(other|clocks\.operations)'
+    r'|.*\.(ci_low|ci_high|interval|stopped_by|budget|bouts|batches|host|slowest_host|slowest_rank)'
     r'|results\.(bound|cache|call|iterations_per_second_(low|high)|lost_share|n|pairs|senders|size'
     r'|slowest_slice|verdict|waiting|window|(slowest|fastest)\.rank|ranks\.threads)'
     r'|pairs\.(nodes|round|suspicious|together\.best_latency)|results|limits\.ping_pong'

@@ -104,6 +104,7 @@ def check_overlap(report: Mapping[str, Any]) -> None:
     :raises WrongAnswerError: if one of them is wrong.
     """
     for result in report['results']:
+        _check_sampled_clocks(f'{result["size"]} bytes alone', result['clocks'], 1)
         for point in result['points']:
             what = f'{result["size"]} bytes with computation of {point["ratio"]}'
             message, alone, both = (_times(point[series])['median'] for series in _SERIES)
@@ -153,10 +154,9 @@ def check_collectives(report: Mapping[str, Any]) -> None:
         for one in report['guidelines']:
             what = f'{one["op"]} of {one["size"]} bytes and others that do the same'
             _check_sampled_clocks(what, one['clocks'], 1)
-            if 'seconds' in one:  # collectives wrote none before
-                for factor, (own, other) in zip(one['factors'], one['seconds'], strict=True):
-                    if factor:
-                        _equal(f'factor of {what}', factor, own / other)
+            for factor, (own, other) in zip(one['factors'], one['seconds'], strict=True):
+                if factor:
+                    _equal(f'factor of {what}', factor, own / other)
 
 
 def check_matching(report: Mapping[str, Any]) -> None:

@@ -132,14 +132,13 @@ def _hold(what: str, counted: Counter[str], reported: Counter[str]) -> None:
 
 
 def _batches(result: Mapping[str, Any]) -> int:
-    """All that there were; of programs that did not tell, none."""
-    return int(result.get('clocks', {}).get('batches', 0))
+    """All that there were, also those of which no sample was kept."""
+    return int(result['clocks']['batches'])
 
 
 def _operations(result: Mapping[str, Any]) -> int:
-    """All that there were; of programs that did not tell, those of the samples that were kept."""
-    kept = result.get('samples', 0) * result.get('iterations_per_sample', 0)
-    return int(result.get('clocks', {}).get('operations', kept))
+    """All that there were, also those of which no sample was kept."""
+    return int(result['clocks']['operations'])
 
 
 def _of_pt2pt(claims: _Claims, report: Mapping[str, Any]) -> None:
@@ -177,14 +176,13 @@ _SERIES, _WITH_MESSAGES = 3, 2
 
 def _of_overlap(claims: _Claims, report: Mapping[str, Any]) -> None:
     arguments = report['arguments']
-    operation = arguments.get('operation', 'exchange')  # of an overlap before it had others
+    operation = arguments['operation']
     of_pair = operation == 'exchange'
     ranks = claims.ends if of_pair else claims.all
     for result in report['results']:
         exchanges = _operations(result)
         for point in result['points']:
-            told = 'operations' in point['communication'].get('clocks', {})
-            count = _operations(point['communication']) // (_SERIES if told else 1)
+            count = _operations(point['communication']) // _SERIES
             exchanges += _WITH_MESSAGES * count
             if arguments['progress'] == 'test':  # at least once, before it knows that all is done
                 claims.add(ranks, count, 'Testall')
@@ -213,13 +211,11 @@ def _of_collectives(claims: _Claims, report: Mapping[str, Any]) -> None:
         barriers = count if op in _AFTER_BARRIERS else _batches(result)
         claims.add(claims.all, barriers, 'Barrier')
         claims.add(claims.all, _batches(result), _OF_EACH_BATCH, 'Bcast')
-    limit = report.get('limits', {}).get('ping_pong', {})
-    for result, size in (
-        (limit.get('small', {}), 8),
-        (limit.get('largest', {}), limit.get('size')),
-    ):
-        _add_ping_pong(claims, result, size or 0)
-        claims.add(claims.ends, _batches(result), _OF_EACH_BATCH, 'Bcast', 'Barrier')
+    if 'limits' in report:
+        limit = report['limits']['ping_pong']
+        for result, size in ((limit['small'], 8), (limit['largest'], limit['size'])):
+            _add_ping_pong(claims, result, size)
+            claims.add(claims.ends, _batches(result), _OF_EACH_BATCH, 'Bcast', 'Barrier')
     _add_guidelines(claims, report.get('guidelines', ()))
 
 
@@ -303,6 +299,8 @@ def _add_way(claims: _Claims, op: str, words: str, count: int, size: int) -> Non
         case 'reduce and bcast':
             _add_collective(claims, 'reduce', count, size)
             _add_collective(claims, 'bcast', count, size)
+        case 'three barriers':
+            claims.add(claims.all, 3 * count, 'Barrier')
         case 'allreduce' if op == 'barrier':
             _add_collective(claims, words, count, _ELEMENT)
         case 'allreduce' if op == 'reduce_scatter':
@@ -407,9 +405,7 @@ _NEIGHBOURS = 4
 
 def _of_halo(claims: _Claims, report: Mapping[str, Any]) -> None:
     for result in report['results']:
-        # Those after the warm-up; of programs that did not tell, those of the samples.
-        steps = report['arguments']['steps'] * _operations({**result, 'clocks': {}})
-        steps = result['clocks'].get('operations', steps)
+        steps = _operations(result)
         if result['method'] == 'blocking':
             claims.add(claims.all, _NEIGHBOURS * steps, 'Sendrecv')
         elif result['method'] == 'overlapped':
@@ -420,7 +416,7 @@ def _of_halo(claims: _Claims, report: Mapping[str, Any]) -> None:
 def _of_pairs(claims: _Claims, report: Mapping[str, Any]) -> None:
     windows = {result['measure']: result['window'] for result in report['results']}
     # Of all ranks together.
-    count = {name: _operations({'clocks': one}) for name, one in report.get('clocks', {}).items()}
+    count = {name: _operations({'clocks': one}) for name, one in report['clocks'].items()}
     exchanges, one_way = count.get('exchange', 0), count.get('one way', 0) // 2
     messages = exchanges * windows['bandwidth'] + one_way * windows.get('message_rate', 0)
     for call in ('Isend', 'Irecv'):
