@@ -163,17 +163,41 @@ def scheduler(monkeypatch, tmp_path):
 
 def job(nodes, name='rfm_Ring'):
     return SimpleNamespace(
-        name=name, num_tasks=4 * nodes, num_tasks_per_node=4, options=['-x'], state='PENDING'
+        name=name,
+        num_tasks=4 * nodes,
+        num_tasks_per_node=4,
+        sched_access=['-p all'],
+        options=['-H'],
+        cli_options=[],
+        state='PENDING',
     )
+
+
+@pytest.mark.parametrize(
+    ('access', 'asked', 'node'),
+    [
+        ('-C gpu', [], 'n2'),
+        ('-p all', ['--constraint=gpu,big'], 'n1'),
+        ('-C gpu', ['--constraint=big'], 'n1'),
+        ('-C gpu|big', ['-C big'], 'n3'),
+        ('-C [gpu|big]', [], None),
+    ],
+)
+def test_nodes_that_are_chosen_satisfy_all_constraints(scheduler, access, asked, node):
+    for one in scheduler.allnodes():
+        one.active_features = {'n1': ['gpu', 'big'], 'n2': ['gpu'], 'n3': ['big']}[one.name]
+    one = job(1)
+    one.sched_access, one.cli_options = [access], asked
+    assert scheduler.emit_preamble(one) == ['-H', *([f'--nodelist={node}'] if node else [])]
 
 
 def test_jobs_of_their_own_are_on_the_nodes_that_are_chosen(scheduler):
     first, second, third = job(1), job(2), job(1)
-    assert scheduler.emit_preamble(first) == ['-x', '--nodelist=n3']
-    assert scheduler.emit_preamble(second) == ['-x', '--nodelist=n2,n1']
-    assert scheduler.emit_preamble(third) == ['-x']  # all are promised: Slurm chooses
+    assert scheduler.emit_preamble(first) == ['-H', '--nodelist=n3']
+    assert scheduler.emit_preamble(second) == ['-H', '--nodelist=n2,n1']
+    assert scheduler.emit_preamble(third) == ['-H']  # all are promised: Slurm chooses
     first.state = second.state = 'COMPLETED'
-    assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n3']
+    assert scheduler.emit_preamble(job(1)) == ['-H', '--nodelist=n3']
 
 
 def test_slurm_is_asked_once_for_the_nodes_of_many_jobs(scheduler, monkeypatch):
@@ -185,15 +209,15 @@ def test_slurm_is_asked_once_for_the_nodes_of_many_jobs(scheduler, monkeypatch):
     jobs = [job(1), job(2)]
     for one in jobs:
         scheduler.emit_preamble(one)
-    assert other.emit_preamble(job(1)) == ['-x']
+    assert other.emit_preamble(job(1)) == ['-H']
     assert asked == [100.0]
     jobs[0].state = 'COMPLETED'
     now += 1
-    assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n3'] and asked == [100.0]
-    assert scheduler.emit_preamble(job(1)) == ['-x'] and asked == [100.0]
+    assert scheduler.emit_preamble(job(1)) == ['-H', '--nodelist=n3'] and asked == [100.0]
+    assert scheduler.emit_preamble(job(1)) == ['-H'] and asked == [100.0]
     jobs[1].state = 'COMPLETED'
     now += 2
-    assert scheduler.emit_preamble(job(1)) == ['-x', '--nodelist=n1']
+    assert scheduler.emit_preamble(job(1)) == ['-H', '--nodelist=n1']
     assert asked == [100.0, 103.0]
 
 
@@ -212,11 +236,11 @@ def test_nodes_that_are_free(scheduler, state, nodes):
     """Of a reservation that is not the job's there are none after the filter."""
     for node in scheduler.allnodes():
         node.states = {*state.upper().split('+')}
-    assert scheduler.emit_preamble(job(1)) == ['-x', *nodes]
+    assert scheduler.emit_preamble(job(1)) == ['-H', *nodes]
 
 
 def test_builds_have_any_node(scheduler):
-    assert scheduler.emit_preamble(job(1, 'rfm_build_BuildSources')) == ['-x']
+    assert scheduler.emit_preamble(job(1, 'rfm_build_BuildSources')) == ['-H']
 
 
 def test_no_choice_where_slurm_does_not_tell_its_nodes(scheduler, monkeypatch):
@@ -224,9 +248,9 @@ def test_no_choice_where_slurm_does_not_tell_its_nodes(scheduler, monkeypatch):
         raise JobSchedulerError('no controller')
 
     scheduler.allnodes = away
-    assert scheduler.emit_preamble(job(1)) == ['-x']
+    assert scheduler.emit_preamble(job(1)) == ['-H']
     monkeypatch.delenv(node_choice.VARIABLE)
-    assert scheduler.emit_preamble(job(1)) == ['-x']
+    assert scheduler.emit_preamble(job(1)) == ['-H']
 
 
 NOW = datetime.now(timezone.utc)

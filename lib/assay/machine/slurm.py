@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from assay import AssayError
@@ -136,11 +136,14 @@ class ConstraintError(AssayError):
     """Which nodes satisfy a constraint only Slurm can tell."""
 
 
-def nodes_with(constraint: str) -> set[str]:
+def nodes_with(
+    constraint: str, features: Mapping[str, Collection[str]] | None = None
+) -> set[str]:
     """The nodes that satisfy a constraint.
 
     :param constraint: features with ``&`` or ``,`` between them, or with ``|``, and parentheses
         where both are.
+    :param features: of each node; Slurm is asked for them if they are not known.
     :raises ConstraintError: if it has counts, brackets, or both signs without parentheses.
     :raises AssayError: if Slurm does not answer.
     """
@@ -153,10 +156,14 @@ def nodes_with(constraint: str) -> set[str]:
         raise ConstraintError(
             f'only Slurm can tell which nodes satisfy the constraint {plain(constraint)}'
         )
+    if features is None:
+        features = {
+            one['NodeName']: one.get('AvailableFeatures', '').split(',') for one in records('node')
+        }
     with_feature: dict[str, set[str]] = {}
-    for one in records('node'):
-        for feature in one.get('AvailableFeatures', '').split(','):
-            with_feature.setdefault(feature, set()).add(one['NodeName'])
+    for node, own in features.items():
+        for feature in own:
+            with_feature.setdefault(feature, set()).add(node)
     return _satisfied(tokens, with_feature)
 
 

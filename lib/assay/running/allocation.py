@@ -273,10 +273,10 @@ def nodes_in(words: Sequence[str], *names: str) -> set[str]:
 
 def value_in(words: Sequence[str], *names: str) -> str:
     """The value of an option of sbatch; empty if it is not there."""
-    return _taken(words, *names)[0]
+    return taken(words, *names)[0]
 
 
-def _taken(words: Sequence[str], *names: str) -> tuple[str, list[str]]:
+def taken(words: Sequence[str], *names: str) -> tuple[str, list[str]]:
     """The value of an option of sbatch, empty if it is not there, and the other words.
 
     :raises AssayError: if it has no value.
@@ -301,8 +301,8 @@ def options_of(access: Iterable[str], jobs: Iterable[str]) -> list[str]:
     :param access: of the partition.
     :param jobs: what ``-J`` says.
     """
-    own, others = _taken(shlex.split(' '.join(access)), '-C', '--constraint')
-    asked, more = _taken(words_of(jobs), '-C', '--constraint')
+    own, others = taken(shlex.split(' '.join(access)), '-C', '--constraint')
+    asked, more = taken(words_of(jobs), '-C', '--constraint')
     word = f'({own})&({asked})' if own and asked else own or asked
     return [*others, *more, *([f'--constraint={word}'] if word else [])]
 

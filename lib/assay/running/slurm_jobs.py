@@ -10,6 +10,7 @@ import shlex
 import time
 from itertools import count, takewhile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import reframe.core.runtime as rt
@@ -17,11 +18,11 @@ import reframe.utility.osext as osext
 from reframe.core.exceptions import JobSchedulerError, ReframeError, SpawnedProcessError
 from reframe.core.schedulers import Job, slurm
 
-from assay import say
+from assay import AssayError, say
 from assay.machine import job_states
-from assay.machine.slurm import PASSES
+from assay.machine.slurm import PASSES, nodes_with
 from assay.running import node_choice
-from assay.running.allocation import expanded
+from assay.running.allocation import expanded, options_of, taken
 from assay.running.asking import (
     OUTAGE,
     PATIENCE,
@@ -123,10 +124,20 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
         try:
             if time.monotonic() - self._nodes[0] > NODES_HOLD:
                 WithoutDatabase._nodes = time.monotonic(), frozenset(self.allnodes())
-            able = self.filternodes(job, {*self._nodes[1]})
-        except ReframeError:
+            nodes = {*self._nodes[1]}
+            # Of several constraints ReFrame's filter takes the last, and of features with a comma none.
+            words = options_of(job.sched_access, [*job.options, *job.cli_options])
+            constraint, others = taken(words, '-C', '--constraint')
+            if constraint:
+                able = nodes_with(constraint, {node.name: node.active_features for node in nodes})
+                nodes = {node for node in nodes if node.name in able}
+            asked = SimpleNamespace(
+                sched_access=[shlex.join(others)], options=[], cli_options=[]
+            )
+            nodes = self.filternodes(asked, nodes)
+        except (ReframeError, AssayError):
             return set()
-        free = {node.name for node in able if 'IDLE' in node.states and node.states <= _FREE}
+        free = {node.name for node in nodes if 'IDLE' in node.states and node.states <= _FREE}
         return free - self._promised.nodes
 
     def _get_default_partition(self) -> Any:
