@@ -136,9 +136,7 @@ class ConstraintError(AssayError):
     """Which nodes satisfy a constraint only Slurm can tell."""
 
 
-def nodes_with(
-    constraint: str, features: Mapping[str, Collection[str]] | None = None
-) -> set[str]:
+def nodes_with(constraint: str, features: Mapping[str, Collection[str]] | None = None) -> set[str]:
     """The nodes that satisfy a constraint.
 
     :param constraint: features with ``&`` or ``,`` between them, or with ``|``, and parentheses

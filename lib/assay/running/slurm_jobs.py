@@ -131,9 +131,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
             if constraint:
                 able = nodes_with(constraint, {node.name: node.active_features for node in nodes})
                 nodes = {node for node in nodes if node.name in able}
-            asked = SimpleNamespace(
-                sched_access=[shlex.join(others)], options=[], cli_options=[]
-            )
+            asked = SimpleNamespace(sched_access=[shlex.join(others)], options=[], cli_options=[])
             nodes = self.filternodes(asked, nodes)
         except (ReframeError, AssayError):
             return set()
