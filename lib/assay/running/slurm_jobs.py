@@ -125,7 +125,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
             if time.monotonic() - self._nodes[0] > NODES_HOLD:
                 WithoutDatabase._nodes = time.monotonic(), frozenset(self.allnodes())
             nodes = {*self._nodes[1]}
-            # Of several constraints ReFrame's filter takes the last, and of features with a comma none.
+            # Of several constraints ReFrame's filter takes the last, and it reads no comma.
             words = options_of(job.sched_access, [*job.options, *job.cli_options])
             constraint, others = taken(words, '-C', '--constraint')
             if constraint:
