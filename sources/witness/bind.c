@@ -1,6 +1,5 @@
 #include <dlfcn.h>
 #include <link.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,33 +74,6 @@ int bound_abi(void)
     if (abi_get_version)
         abi_get_version(&major, &minor);
     return major;
-}
-
-bool built_for_this_mpi(void)
-{
-    enum { LONGEST_OF_ALL = 8192 }; /* MPICH's MPI_MAX_LIBRARY_VERSION_STRING */
-    char library[LONGEST_OF_ALL] = "";
-    static atomic_bool told;
-    int length;
-    PMPI_Get_library_version(library, &length);
-    int abi = bound_abi();
-#if defined OPEN_MPI
-    bool right = strncmp(library, "Open MPI", 8) == 0 && abi < 0;
-    const char *own = "Open MPI";
-#elif defined MPICH_VERSION || !defined MPI_ABI_VERSION
-    bool right = strncmp(library, "Open MPI", 8) != 0 && abi < 0;
-    const char *own = "MPICH or Intel MPI";
-#else /* the standard's ABI, whose header is the same in every MPI */
-    bool right = abi == MPI_ABI_VERSION;
-    const char *own = "MPI's standard ABI (libmpi_abi)";
-#endif
-    library[strcspn(library, "\n")] = '\0';
-    if (!right && !atomic_exchange(&told, true))
-        fprintf(stderr,
-                "assay witness: built for %s, but this program runs on %s%s: it records "
-                "nothing\n",
-                own, library, abi < 0 ? "" : ", through MPI's standard ABI");
-    return right;
 }
 
 /* Before the constructors that look whose MPI it is. */

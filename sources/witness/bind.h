@@ -20,9 +20,6 @@
  * the first calls that a program may make. */
 bool bind_mpi(void);
 
-/* Whether it is the MPI that the witness was built for, whose handles it knows. Says so once if not. */
-bool built_for_this_mpi(void);
-
 /* Major version of the standard's ABI that the program's MPI has (libmpi_abi); -1 where it has one
  * of its own. */
 int bound_abi(void);

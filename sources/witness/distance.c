@@ -1,6 +1,7 @@
 #include "distance.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <mpi.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -24,7 +25,7 @@ struct line {
 /* A file that the ranks map, and nobody else. NULL on all if it fails on one. */
 static struct line *share_lines(MPI_Comm comm, int rank, const char *folder, size_t bytes)
 {
-    char path[64];
+    char path[PATH_MAX];
     int id[2] = { getpid(), 0 }, file = -1;
     PMPI_Bcast(id, 1, MPI_INT, 0, comm);
     snprintf(path, sizeof path, "%s/.assay-witness-%d", folder, id[0]);
@@ -32,7 +33,8 @@ static struct line *share_lines(MPI_Comm comm, int rank, const char *folder, siz
     if (rank == 0) {
         file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         is_made = file >= 0;
-        if (is_made && ftruncate(file, (off_t)bytes) != 0) {
+        /* Not ftruncate: a store into what a full disk has no room for ends the rank. */
+        if (is_made && posix_fallocate(file, 0, (off_t)bytes) != 0) {
             close(file);
             file = -1;
         }

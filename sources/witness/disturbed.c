@@ -1,8 +1,10 @@
 #include "disturbed.h"
 
+#include <limits.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "distance.h"
@@ -18,11 +20,11 @@ static double distance;  /* of cores, in seconds, at the start; 0 if unknown */
 
 /* The ranks whose cores may be moved with each other, and a folder that they share. */
 static MPI_Comm neighbours;
-static const char *shared;
+static char shared[PATH_MAX];
 
 /* Containers of one machine, such as the nodes of the virtual cluster, have its kernel. Of what is each
  * one's own they share no memory, but the folder of the job. */
-static void find_neighbours(void)
+static void find_neighbours(const char *folder)
 {
     char *text = system_text("/proc/sys/kernel/random/boot_id");
     unsigned long id = text ? (unsigned long)map_hash_text(text, 1) : 0;
@@ -33,7 +35,7 @@ static void find_neighbours(void)
     PMPI_Allreduce(MPI_IN_PLACE, bounds, 2, MPI_UNSIGNED_LONG, MPI_MIN, witness.comm);
     bool are_of_one = ranks < witness.ranks && bounds[0] > 0 && bounds[0] == ~bounds[1];
     neighbours = are_of_one ? witness.comm : witness.host_comm;
-    shared = are_of_one ? "." : "/dev/shm";
+    snprintf(shared, sizeof shared, "%s", are_of_one ? folder : "/dev/shm");
 }
 
 /* Where several share a CPU, they would wait for each other. */
@@ -49,7 +51,7 @@ static bool have_a_cpu_each(void)
     return count >= ranks;
 }
 
-void disturbed_start(void)
+void disturbed_start(const char *folder)
 {
     cpus = (struct set){ { 0 } };
     disturbance_add_cpus(&cpus);
@@ -57,7 +59,7 @@ void disturbed_start(void)
                    witness.host_comm);
     additions = disturbance_additions_per_cycle();
     before = disturbance_read(&cpus);
-    find_neighbours();
+    find_neighbours(folder);
     int may_be_moved = have_a_cpu_each() && additions > 0, all_may_be;
     PMPI_Allreduce(&may_be_moved, &all_may_be, 1, MPI_INT, MPI_MIN, neighbours);
     if (all_may_be)

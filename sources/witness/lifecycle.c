@@ -1,5 +1,6 @@
 /* MPI_Init, MPI_Finalize and MPI_Abort: when the witness starts and ends. */
 #include <dlfcn.h>
+#include <libgen.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,32 @@ struct witness witness;
 
 static char report_path[4096];
 static int64_t started;
+
+static bool built_for_this_mpi(void)
+{
+    enum { LONGEST_OF_ALL = 8192 }; /* MPICH's MPI_MAX_LIBRARY_VERSION_STRING */
+    char library[LONGEST_OF_ALL] = "";
+    int length;
+    PMPI_Get_library_version(library, &length);
+    int abi = bound_abi();
+#if defined OPEN_MPI
+    bool right = strncmp(library, "Open MPI", 8) == 0 && abi < 0;
+    const char *own = "Open MPI";
+#elif defined MPICH_VERSION || !defined MPI_ABI_VERSION
+    bool right = strncmp(library, "Open MPI", 8) != 0 && abi < 0;
+    const char *own = "MPICH or Intel MPI";
+#else /* the standard's ABI, whose header is the same in every MPI */
+    bool right = abi == MPI_ABI_VERSION;
+    const char *own = "MPI's standard ABI (libmpi_abi)";
+#endif
+    library[strcspn(library, "\n")] = '\0';
+    if (!right)
+        fprintf(stderr,
+                "assay witness: built for %s, but this program runs on %s%s: it records "
+                "nothing\n",
+                own, library, abi < 0 ? "" : ", through MPI's standard ABI");
+    return right;
+}
 
 /* Takes this library from LD_PRELOAD; false where it is not in there. */
 static bool preload_no_longer(void)
@@ -129,6 +156,13 @@ static void choose_report_path(void)
              *folder && *path != '/' ? "/" : "", path);
 }
 
+static const char *folder_of_report(void)
+{
+    static char folder[sizeof report_path];
+    memcpy(folder, report_path, sizeof folder);
+    return dirname(folder);
+}
+
 /* Spawned ranks have an MPI_COMM_WORLD, and so a report, of their own. */
 static void tell_spawned_apart(void)
 {
@@ -162,7 +196,7 @@ static void start(int thread_level)
     ending_clear(report_path);
     report_write_start(report_path);
     ending_watch();
-    disturbed_start();
+    disturbed_start(folder_of_report());
     if (witness.host_rank == 0)
         traffic_start();
     started = ticks();
@@ -298,14 +332,24 @@ EXPORT int MPI_Finalize(void)
     return code;
 }
 
-/* Nobody has seen its MPI_Init: the program may have found it in a library that it opened so that what
- * is preloaded does not count there (RTLD_DEEPBIND). Rank 0 says so, where the launcher tells ranks. */
+/* Nobody has seen its MPI_Init: the program may have looked it up (dlsym), as interpreters do. Rank 0
+ * says so, where the launcher tells ranks, and no child that the program has forked. */
+static pid_t loaded_by;
+
+__attribute__((constructor)) static void remember_process(void)
+{
+    loaded_by = getpid();
+}
+
 __attribute__((destructor)) static void tell_of_unseen(void)
 {
-    static const char *const ranks[] = { "PMIX_RANK", "PMI_RANK", "SLURM_PROCID" };
+    static const char *const ranks[] = { "PMIX_RANK",        "PMI_RANK",
+                                         "SLURM_PROCID",     "PALS_RANKID",
+                                         "FLUX_TASK_RANK",   "OMPI_COMM_WORLD_RANK",
+                                         "MV2_COMM_WORLD_RANK" };
     int begun = 0;
     Dl_info where;
-    if (report_path[0] || !bind_mpi())
+    if (report_path[0] || getpid() != loaded_by || !bind_mpi())
         return;
     /* The library may have been closed. */
     if (!dladdr((const void *)(uintptr_t)PMPI_Initialized, &where) || !where.dli_sname ||

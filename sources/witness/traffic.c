@@ -3,6 +3,7 @@
 #include "traffic.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
 #include <linux/if_link.h>
@@ -433,8 +434,10 @@ void traffic_look(void)
     if (now < due || !atomic_compare_exchange_strong(&next, &due, INT64_MAX))
         return;
     bool any = false;
+    int own = errno; /* the program's */
     for (int fd = 0; fd < LOOKED_AT; fd++)
         any |= look_at(fd);
+    errno = own;
     int64_t end = monotonic_ns(), pause = LOOK_SHARE * (end - now), least = any ? LOOK_NS : IDLE_NS;
     next = end + (pause > least ? pause : least);
 }

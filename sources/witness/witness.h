@@ -7,7 +7,6 @@
  *   ending.c          what a rank was inside when it ended early; stacks.c: its stacks, if it hangs
  *   bind.c            what the program's MPI offers
  *   wrap_*.c          one wrapper for each MPI call, in families
- *   lookups.c         functions that a program finds by their names (dlsym) are the wrappers, too
  *   fortran.c         the calls of Fortran programs go through the C wrappers
  *   tally.c           counts and times of calls; ticker.c: a clock that costs next to nothing
  *   communicators.c   what a communicator's ranks are in MPI_COMM_WORLD; partners.c: who got messages

@@ -469,10 +469,12 @@ def show_slower_line(one: Report, other: Report, out: Console) -> None:
     wall = sum(process.wall for process in one.processes)
     found = slower_most(compare_sites(one, other), 1e-3 * wall)
     if found and (site := found[0].after):
-        before, after = found[0].both('computed' if found[1] == 'computed' else 'time')
+        before, after = found[0].both(found[1])
         where = in_words(site, other)
         if found[1] == 'computed':
             where = f'the program itself, before {site.call} in {site.where}'
+        elif found[1] == 'transfer':
+            where += ', without its waiting'
         print_line(
             out,
             f'Slower most: {plain(where)}; {in_seconds(before)} -> {in_seconds(after)} s of all '
