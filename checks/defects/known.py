@@ -91,7 +91,7 @@ class KnownDefect(MpiCheck):
             self.launch.assert_as_asked()
             with refusing(self.program):
                 ranks = self.launch.witnessed.processes
-                check_reproducer(self.defect, [one.calls for one in ranks])
+                check_reproducer(self.defect, self.entry.call, [one.calls for one in ranks])
             return None
         if not self.entry.ends:
             self.launch.assert_ended_well()

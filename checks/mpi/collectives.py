@@ -107,7 +107,7 @@ class Collectives(MpiBenchmark):
             extras = self.current_environ.extras
             mpi = f'{FAMILIES[self.family].name} {extras.get("version", "")}'.strip()
             more = f', and {many(len(said) - 1, "more violation")}' if said[1:] else ''
-            self.finding = f'{mpi} over {self.fabric}, {self.layout}: {said[0]}{more}'
+            self.remark(f'{mpi} over {self.fabric}, {self.layout}: {said[0]}{more}')
 
 
 #: Operations beside OPERATIONS, and how many messages follow each other in a simple one of N ranks.

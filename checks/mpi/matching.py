@@ -90,7 +90,7 @@ class Matching(MpiBenchmark):
         )
         if self.hangs_by_defect:
             mpi = FAMILIES[self.family].name
-            self.finding = (
+            self.remark(
                 f'{mpi} {self.version} over {self.fabric} was not measured with MPI_ANY_SOURCE, in '
                 f'which it is known to hang (KnownDefect %defect={ANY_SOURCE})'
             )

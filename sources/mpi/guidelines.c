@@ -638,7 +638,7 @@ void guidelines_add(const char *name, size_t size)
 {
     for (int i = 0; i < OPERATIONS; i++)
         if (operations[i].sent != NONE && strcmp(operations[i].name, name) == 0)
-            add_point(&operations[i], size / sizeof(double), 0);
+            add_point(&operations[i], size / sizeof(double), PASSES - 1);
 }
 
 void guidelines_round(int round)

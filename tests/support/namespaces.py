@@ -15,7 +15,7 @@ APART = ['unshare', '--net', '--uts']
 
 needs_namespaces = pytest.mark.skipif(
     os.geteuid() != 0
-    or not shutil.which('ip')
+    or not (shutil.which('ip') and shutil.which('tc'))
     or subprocess.run([*APART, 'true'], capture_output=True).returncode != 0,
     reason='making hosts out of namespaces takes root and iproute2',
 )

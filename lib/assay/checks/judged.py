@@ -87,6 +87,11 @@ class IsJudged(RegressionTestPlugin):
         self.disturbances, self.taken_by_others, self.slowest_ranks = [], [], {}
         self.finding = ''
 
+    def remark(self, words: str) -> None:
+        """Say something of a case that passes, beside what was said of it before."""
+        if words not in self.finding:
+            self.finding = '; '.join(filter(None, (self.finding, words)))
+
     # Before any job, because a mistake in a file need not cost one; not before the setup, because
     # most checks are made but not run.
     @run_after('setup')

@@ -76,6 +76,7 @@ class Defect(Entry):
     """A defect, by the fields of its entry."""
 
     shows: str
+    call: str = Field(pattern='^MPI_[A-Z][a-z_]+$')
     link: str
     fabrics: list[str] = Field(default=['shm', 'ucx-shm'], min_length=1)
     seconds: int = Field(default=20, gt=0, le=60)

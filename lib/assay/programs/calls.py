@@ -65,12 +65,18 @@ def check_calls(report: Mapping[str, Any], counted: Sequence[Mapping[str, Counte
 
     :param counted: by the ranks in their order, and by the names of calls.
     :returns: why it could not be held against them; empty if it was, or has no such calls.
-    :raises WrongAnswerError: if fewer calls or bytes were counted than the report says.
+    :raises WrongAnswerError: if fewer calls or bytes were counted than the report says, or of
+        another number of ranks.
     """
     program = report['program']
     claim = _CLAIMS.get(program)
-    if not claim or report['ranks'] != len(counted):
+    if not claim:
         return ''
+    if report['ranks'] != len(counted):
+        raise WrongAnswerError(
+            f'{program} says that it ran on {report["ranks"]} ranks, and the witness counted the '
+            f'calls of {len(counted)}'
+        )
     for surely in (_OF_EACH_BATCH, *_OPENED.get(program, ())):
         if f'MPI_{surely}' not in counted[0]:
             return (
@@ -90,34 +96,14 @@ def check_calls(report: Mapping[str, Any], counted: Sequence[Mapping[str, Counte
     return ''
 
 
-#: Of each reproducer in sources/mpi/defects, a call that it cannot do without.
-REPRODUCED_BY = {
-    'accumulate-offset': 'Accumulate',
-    'accumulate-pairs': 'Accumulate',
-    'any-source': 'Recv',
-    'create-window': 'Win_create',
-    'graph-of-grid': 'Dist_graph_create_adjacent',
-    'group-of-grid': 'Comm_create_group',
-    'incast': 'Irecv',
-    'neighbour-blocks': 'Ineighbor_alltoall',
-    'neighbour-types': 'Neighbor_alltoallw',
-    'persistent-gather': 'Start',
-    'persistent-scatter': 'Start',
-    'reduce-large-type': 'Reduce',
-    'sub-grid': 'Cart_sub',
-    'testall-statuses': 'Testall',
-    'unexpected-messages': 'Recv',
-}
-
-
-def check_reproducer(defect: str, counted: Sequence[Mapping[str, Counted]]) -> None:
+def check_reproducer(defect: str, call: str, counted: Sequence[Mapping[str, Counted]]) -> None:
     """Hold it against what the witness counted that a defect does not show.
 
+    :param call: that its reproducer cannot do without.
     :param counted: as of :func:`check_calls`.
     :raises WrongAnswerError: if the call was not made in which the defect would show.
     """
     calls = {name for one in counted for name in one}
-    call = f'MPI_{REPRODUCED_BY[defect]}'
     if call not in calls and f'MPI_{_OF_EACH_BATCH}' in calls:
         raise WrongAnswerError(f'{defect} is said not to show, and there was no {call}')
 
@@ -280,7 +266,8 @@ def _add_way(claims: _Claims, op: str, words: str, count: int, size: int) -> Non
     whole = claims.ranks * size
     match words:
         case '':
-            _add_collective(claims, op, count, size)
+            # Of the operation that three barriers are held against: an element.
+            _add_collective(claims, op, count, size or _ELEMENT)
         case 'itself with twice the bytes':
             _add_collective(claims, op, count, 2 * size)
         case 'itself twice with half the bytes':
