@@ -284,7 +284,9 @@ class Search:
             order = np.arange(len(alone))
             proofs = [(order <= one, order < one) for one in top.changes]
         for first, second in proofs:
-            if (first.tobytes(), second.tobytes()) not in self._done:
+            # Of all changes there are no others: all of them against none were measured.
+            is_empty = np.array_equal(first, second)
+            if not is_empty and (first.tobytes(), second.tobytes()) not in self._done:
                 return Split(first, second, 0.0, is_proof=True)
         return None
 
