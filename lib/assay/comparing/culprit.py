@@ -702,8 +702,8 @@ def effects_of(
     """The effect of the changes of an answer, of all of them where it has none, and of the others.
 
     By pairs that have all of these changes in one session, or none in either: least squares, as if
-    the others had the same part each. Two pairs are too few for that: the part of the others is taken
-    as none then, and what they have of it widens the interval.
+    the others had the same part each. Two pairs are too few for that: the part of the others is
+    taken as none then, and what they have of it widens the interval.
     """
     every = {one.name for one in factors}
     names = {factors[one].name for one in answer.changes} or every
