@@ -13,7 +13,8 @@ all changes tells against the others. Of `versions` there is one cause too, and 
 all before it: a pair has the effect in one session or in neither, and not on either side. Of
 `thirds` three causes add up, and of `triple` all three are needed. Of `uneven` two add up, one of
 which has 85%: right is it alone, or both. Right first and
-among three are of the answers when it ends, sure or not. Pairs are told until the first answer of
+among three are of the answers when it ends, sure or not, and first at 95% of the answer that has
+that first, before it is confirmed. Pairs are told until the first answer of
 95%, and with those that confirm it, as the command measures them. Beside it, on the same seeds,
 with the changes as commits in a row and a pair of a commit and the first one as a test, which is
 bad at half of the effect: git bisect, and git_bayesect until it is sure or had 60 tests
@@ -59,6 +60,7 @@ class Outcome:
     """What came of a seed.
 
     :param first: whether the true cause is the likeliest.
+    :param early: whether it was as the first answer had 95%.
     :param three: whether it is among three.
     :param pairs: until an answer had 95%.
     :param confirmed: all that were measured.
@@ -71,6 +73,7 @@ class Outcome:
 
     kind: str
     first: bool
+    early: bool
     three: bool
     pairs: int
     confirmed: int
@@ -173,13 +176,14 @@ def try_seed(kind: str, seed: int, noise: Sequence[Floats], bayesect: str | None
     spread = math.sqrt(2) * SPREAD / seen
     search = Search(np.ones(machine.count), spread, in_order=kind == 'versions')
     least = bound(machine)
-    pairs = confirmed = 0
+    pairs, confirmed, early = 0, 0, False
     while confirmed < MOST and (split := search.step()) is not None:
         value = machine.pair(split.first, split.second, confirmed) / seen
         search.record(split.first, split.second, value)
         confirmed += 1
-        if not pairs and search.answers()[0].probability >= SURE:
-            pairs = confirmed
+        top = search.answers()[0]
+        if not pairs and top.probability >= SURE:
+            pairs, early = confirmed, (top.kind, top.changes) in machine.right
     answers = search.answers()
     named = [(one.kind, one.changes) for one in answers[:3]]
     row = Row(machine, seen)
@@ -187,6 +191,7 @@ def try_seed(kind: str, seed: int, noise: Sequence[Floats], bayesect: str | None
     return Outcome(
         kind,
         named[0] in machine.right,
+        early if pairs else named[0] in machine.right,
         any(one in machine.right for one in named),
         pairs or confirmed,
         confirmed,
@@ -246,10 +251,13 @@ def git_bayesect(row: Row, where: str | None) -> tuple[bool | None, int]:
 
 def show(found: Sequence[Outcome]) -> None:
     """Print the tables."""
-    headings = ('cause', 'seeds', 'first', 'among three', 'pairs', 'median', 'bound', 'over it')
-    others = ('confirmed', 'over it', 'sure and wrong', 'git bisect', 'git_bayesect', 'its tests')
-    print('| ' + ' | '.join([*headings, *others]) + ' |')
-    print('|---|' + '---:|' * (len(headings) + len(others) - 1))
+    headings = (
+        *('cause', 'seeds', 'first at 95%', 'first', 'among three', 'pairs', 'median', 'bound'),
+        *('over it', 'confirmed', 'over it', 'sure and wrong'),
+        *('git bisect', 'git_bayesect', 'its tests'),
+    )
+    print('| ' + ' | '.join(headings) + ' |')
+    print('|---|' + '---:|' * (len(headings) - 1))
     for kind in KINDS:
         those = [one for one in found if one.kind == kind]
         if not those:
@@ -262,6 +270,7 @@ def show(found: Sequence[Outcome]) -> None:
         cells = (
             kind,
             str(len(those)),
+            f'{np.mean([one.early for one in those]):.1%}',
             f'{np.mean([one.first for one in those]):.1%}',
             f'{np.mean([one.three for one in those]):.1%}',
             f'{pairs.mean():.1f}',

@@ -270,10 +270,17 @@ def test_what_looks_worse_by_itself_alone_is_measured_again(machine, rounds, ver
     machine.change = noisily([1.03, 0.97, 1.0, 0.9, 0.88, 0.85, *rounds])
     machine.runs(3, 'before')
     after = machine.runs(3, 'after')
-    first = held(machine, after, 0.0).difference
-    assert (first.verdict, first.suspects) == ('not worse', ())
+    first = held(machine, after, 0.0)
+    assert (first.difference.verdict, first.difference.suspects) == ('not worse', ())
+    # Where there is no time for that, it is said.
+    assert [one.figure.figure for one in first.doubted] == ['bandwidth']
+    assert re.fullmatch(
+        'NOT WORSE: .*; may be worse: 1 figure, by 1[0-9.]+%: a longer --budget may tell',
+        conclusion_against(first, 'PASSED'),
+    )
     found = held(machine, after)
     assert (found.difference.verdict, found.rounds, found.stopped) == (verdict, count, '')
+    assert not found.doubted
 
 
 def test_what_others_disturbed_is_measured_again(machine, monkeypatch):
@@ -362,6 +369,16 @@ def test_a_round_that_is_no_good_ends_it(machine, monkeypatch):
     found = held(machine, after)
     assert (found.rounds, found.is_broken) == (0, True)
     assert found.stopped == 'a round is no good: ReFrame was killed'
+
+
+def test_a_round_that_is_no_good_ends_what_was_not_worse_at_first_too(machine):
+    machine.change = noisily([1.03, 0.97, 1.0, 0.9, 0.88, 0.85, 1.0])
+    machine.runs(3, 'before')
+    machine.ends[1] = Ended(problems=['ReFrame was killed'])
+    found = held(machine, machine.runs(3, 'after'))
+    assert (found.difference.verdict, found.rounds, found.is_broken) == ('not worse', 0, True)
+    last = conclusion_against(found, 'PASSED')
+    assert last.startswith('STOPPED: NOT WORSE: ') and last.endswith('ReFrame was killed')
 
 
 @pytest.mark.parametrize(

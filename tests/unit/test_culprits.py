@@ -126,12 +126,14 @@ def stepped(count, effect, spread):
     """A search until it asks for nothing more, and the pairs that were to confirm its answer."""
     random = np.random.default_rng(3)
     search, proofs = Search([1.0] * count, spread), []
-    while (split := search.step()) is not None:
+    for _ in range(60):
+        if (split := search.step()) is None:
+            return search, proofs
         value = effect(split.first) - effect(split.second) + random.normal(0, spread)
         search.record(split.first, split.second, value)
         if split.is_proof:
             proofs.append((set(np.flatnonzero(split.first)), set(np.flatnonzero(split.second))))
-    return search, proofs
+    pytest.fail('it asks for more after 60 pairs')
 
 
 def test_an_answer_is_confirmed_by_one_pair_and_only_if_that_is_new():
@@ -146,7 +148,9 @@ def test_an_answer_is_confirmed_by_one_pair_and_only_if_that_is_new():
     )
     again = Search([1.0] * 16, 0.2)
     again.record(~alone, alone, -1.0)
-    while again.answers()[0].probability < SURE:
+    for _ in range(60):
+        if again.answers()[0].probability >= SURE:
+            break
         again.record(alone, alone & ~alone, 1.0)
     assert again.step() is None
 
@@ -155,6 +159,13 @@ def test_before_two_are_named_the_others_are_held_against_none():
     search, proofs = stepped(8, lambda made: float(made[[1, 6]].mean()), 0.2)
     assert search.answers()[0].changes == (1, 6)
     assert ({0, 2, 3, 4, 5, 7}, set()) in proofs
+
+
+@pytest.mark.parametrize('count', [2, 3])
+def test_where_all_changes_did_it_no_others_are_held_against_none(count):
+    search, _ = stepped(count, lambda made: float(made.all()), 0.1)
+    assert search.answers()[0].changes == tuple(range(count))
+    assert all((first != second).any() for first, second, _ in search._pairs)
 
 
 def test_a_proof_that_has_no_value_is_asked_for_no_more():
@@ -1037,8 +1048,8 @@ def test_the_effect_is_told_by_pairs_that_separate_it(machine):
     assert effects_of(answer, [factor], pairs[:1], [figure]) == (None, None)
 
 
-def test_what_an_answer_leaves_is_told(machine):
-    """Of a change and of another one that has a sixth of it."""
+def test_what_an_answer_leaves_is_told(machine, capsys):
+    """Of a change and of another one that has a sixth of it, if the pairs are enough to tell."""
     one = asked(machine)
     names = [factor.name for factor in one.factors]
     (figure, *_) = one.figures
@@ -1058,6 +1069,18 @@ def test_what_an_answer_leaves_is_told(machine):
     told, left = effects_of(answer, one.factors, pairs, [figure])
     assert told.share == pytest.approx(0.85, abs=0.05)
     assert left.share == pytest.approx(0.15, abs=0.05)
+    # All against none, and the one against all others: the shortest search.
+    told, none = effects_of(answer, one.factors, pairs[:2], [figure])
+    assert (told.share, told.pairs, none) == (pytest.approx(0.85), 2, None)
+    assert told.low < 0 and told.high > 1.7
+    # Two pairs that are alike tell the one from the others in no way.
+    assert effects_of(answer, one.factors, pairs[:1] * 2, [figure]) == (None, None)
+    # It is said only where it shows.
+    found = search(machine, one, 1e-9).run()
+    found = replace(found, answers=(replace(answer, probability=0.97),), effect=told)
+    for low, times in ((0.1, 1), (-0.1, 0)):
+        show_culprits(replace(found, left=replace(left, low=low, high=0.2)))
+        assert capsys.readouterr().out.count('not explained by it: ') == times
 
 
 def test_several_name_their_likeliest_parts(machine):

@@ -49,7 +49,7 @@ def run(
         typer.Option(
             metavar='BEFORE',
             help='Compare with these stored runs, chosen as in `assay history`, and measure again '
-            'what looks worse until it is decided.',
+            'what looks or may be worse until it is decided, as a rule in three rounds.',
         ),
     ] = None,
     report: Annotated[

@@ -61,6 +61,8 @@ class AgainstResult:
     :param stopped: why it ended before all was decided; empty if it did not.
     :param is_broken: whether that is because a round was no good as a whole.
     :param signal: by which it was stopped, if it was.
+    :param doubted: what still looks worse by itself (:func:`in_doubt`) beside a verdict of not
+        worse, as it ended before that was measured again.
     """
 
     difference: Difference
@@ -69,6 +71,7 @@ class AgainstResult:
     stopped: str = ''
     is_broken: bool = False
     signal: signal.Signals | None = None
+    doubted: tuple[Compared, ...] = ()
 
 
 def rate_of(look: int) -> float:
@@ -227,6 +230,7 @@ class Against:
             '' if decided and not is_broken and not signals else why,
             is_broken,
             signals[0] if signals else None,
+            tuple(doubted) if found.verdict == 'not worse' else (),
         )
 
     def _look(self) -> Difference:

@@ -259,7 +259,8 @@ class Culprits:
     :param guilt: shape (changes,), how likely each has a part in it.
     :param effect: of the most likely answer; of all changes where that is no change. None before
         two pairs tell it.
-    :param left: of all other changes, where the answer is a change; likewise.
+    :param left: of all other changes, where the answer is a change. None before three pairs, some
+        of which have others in one session, tell it.
     :param pairs: all that were measured.
     :param strange: what sessions of this search had otherwise than runs before and after: by name,
         what these had, and what it is here.
@@ -385,7 +386,8 @@ class CulpritSearch:
         return replace(found, commits=commits, signal=found.signal or commits.signal)
 
     def _among_commits(self, sources: Factor) -> CulpritSearch:
-        """The search for the commit, which knows the pairs of all against none.
+        """The search for the commit, which knows the pairs of the sources against none: those are
+        measured where no other change can be switched.
 
         :raises AssayError: if there is nothing to search.
         """
@@ -700,7 +702,8 @@ def effects_of(
     """The effect of the changes of an answer, of all of them where it has none, and of the others.
 
     By pairs that have all of these changes in one session, or none in either: least squares, as if
-    the others had the same part each.
+    the others had the same part each. Two pairs are too few for that: the part of the others is
+    taken as none then, and what they have of it widens the interval.
     """
     every = {one.name for one in factors}
     names = {factors[one].name for one in answer.changes} or every
@@ -716,10 +719,11 @@ def effects_of(
             xs.append(first - second)
             ys.append(value)
     x, y = np.array(xs).reshape(-1, 2), np.array(ys)
-    if not x[:, 1].any():
+    rank = np.linalg.matrix_rank(x)
+    if not x[:, 1].any() or (len(x) == rank == 2):
         x = x[:, :1]
     freedom = len(x) - x.shape[1]
-    if freedom < 1 or np.linalg.matrix_rank(x) < x.shape[1]:
+    if freedom < 1 or rank < x.shape[1]:
         return None, None
     shares, *_ = np.linalg.lstsq(x, y)
     errors = np.sqrt(((y - x @ shares) ** 2).sum() / freedom * np.diag(np.linalg.inv(x.T @ x)))

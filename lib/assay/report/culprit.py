@@ -41,8 +41,6 @@ def show_culprits(found: Culprits) -> None:
     if found.is_sure and found.answer.kind == 'none':
         print_line(out, _whether_still_there(found))
     print_line(out, f'measured: {many(len(found.pairs), "pair")} of sessions, {_tells(found)}')
-    if found.changes and found.left:
-        print_line(out, f'not explained by it: {_share(found.left)}')
     made = 'made here' if found.answer.changes else 'made by all'
     print_table(out, 'explained', f'<figure|<case|<environment|change|{made}|95%', _figures(found))
     print_line(out, '\npossible causes:')
@@ -122,8 +120,10 @@ def _tells(found: Culprits) -> str:
         whose = 'all changes'
     if found.effect is None:
         return 'which do not tell the effect yet'
-    one = found.effect
-    return f'of which {one.pairs} tell the effect: {whose} made {_share(one)}'
+    one, left = found.effect, found.left
+    told = f'of which {one.pairs} tell the effect: {whose} made {_share(one)}'
+    shows = left and (left.low > 0 or left.high < 0)
+    return f'{told}; not explained by it: {_share(left)}' if left and shows else told
 
 
 def _share(one: Effect) -> str:

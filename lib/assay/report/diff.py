@@ -172,6 +172,9 @@ def conclusion_against(held: AgainstResult, word: str) -> str:
     told = diff_conclusion(found, _what_rounds_decide(held))
     if word == 'FAILED':
         return f'FAILED, see above; and with what was run before: {told}'
+    if held.doubted:
+        count = many(len(held.doubted), 'figure')
+        told += f'; may be worse: {count}{_sizes_of(held.doubted)}: a longer --budget may tell'
     if word == 'DISTURBED' and found.verdict == 'not worse':
         return f'DISTURBED: some cases are no evidence; of the others: {told}'
     return told

@@ -64,8 +64,8 @@ SMALL_ONES = 5
 SURE = 0.95
 
 #: From this probability of none, which has 10% at first, all changes are measured against none of
-#: them. Of 40 simulated seeds each none took 9.1 pairs with 0.5, and a single one 8.2; 7.9 and 8.4
-#: with this.
+#: them. Of the first 40 seeds each of measurements/culprits.py none took 11.3 pairs to 95% with
+#: 0.5, and a single one 9.3; 9.4 and 9.4 with this.
 LIKELY_NONE = 0.12
 
 #: Values that causes predict are multiples of a quarter or a third from -1 to 1.
@@ -284,7 +284,9 @@ class Search:
             order = np.arange(len(alone))
             proofs = [(order <= one, order < one) for one in top.changes]
         for first, second in proofs:
-            if (first.tobytes(), second.tobytes()) not in self._done:
+            # Of all changes there are no others: all of them against none were measured.
+            is_empty = np.array_equal(first, second)
+            if not is_empty and (first.tobytes(), second.tobytes()) not in self._done:
                 return Split(first, second, 0.0, is_proof=True)
         return None
 
