@@ -154,7 +154,8 @@ def test_all_calls_are_counted_once(mpi, interface, fortran, witnessed):
         sites = Counter()
         for site in part['calls']:
             sites[site['call']] += site['count']
-        assert sites == {name: count for name, (count, _) in calls.items()}
+        # The end has a line, and no row of the profile.
+        assert sites == {'MPI_Finalize': 1} | {name: count for name, (count, _) in calls.items()}
 
     # Three of its four receives take anything from anyone, without a status; rank 1 is late.
     receive, waits = (processes[0][part]['MPI_Recv'] for part in ('calls', 'waits'))
