@@ -33,7 +33,7 @@ _WORK = 7.5e10
 _MOST_RUNS = 20  # upstream's HPL reads so many sizes
 
 # Operations per second of a core that is slow, and seconds that a job may take on such cores. Work
-# grows with the memory to the power of 1.5, so that all memory of 1,000 nodes would take two days. The
+# grows with the memory to the power of 1.5: all memory of 1,000 nodes would take two days. The
 # check's limit is 6 hours, in which the system is generated and verified as well.
 _SLOW_CORE, _LONGEST = 4e9, 5 * 3600
 
