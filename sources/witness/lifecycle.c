@@ -343,9 +343,9 @@ __attribute__((constructor)) static void remember_process(void)
 
 __attribute__((destructor)) static void tell_of_unseen(void)
 {
-    static const char *const ranks[] = { "PMIX_RANK",        "PMI_RANK",
-                                         "SLURM_PROCID",     "PALS_RANKID",
-                                         "FLUX_TASK_RANK",   "OMPI_COMM_WORLD_RANK",
+    static const char *const ranks[] = { "PMIX_RANK",          "PMI_RANK",
+                                         "SLURM_PROCID",       "PALS_RANKID",
+                                         "FLUX_TASK_RANK",     "OMPI_COMM_WORLD_RANK",
                                          "MV2_COMM_WORLD_RANK" };
     int begun = 0;
     Dl_info where;

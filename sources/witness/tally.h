@@ -67,7 +67,7 @@ struct timing {
     struct site *site; /* NULL without memory */
     struct communicator *communicator; /* what was known of the call's one before it; or NULL */
     int64_t begin, end; /* ticks; begin is 0 where the call is not timed */
-    int64_t computed; /* ticks, from the thread's last return from MPI; calls within have their own */
+    int64_t computed; /* ticks, before it in the program */
     int64_t within; /* the thread's at the begin: what is added are calls from within this one */
     enum call call;
     uint32_t ticker; /* at the begin */
