@@ -133,7 +133,7 @@ static void time_tally(struct timing *timing, int64_t since)
     /* An attribute's callback may call MPI from within a call: those count by themselves. */
     int64_t own = took - (timing->thread->within - timing->within);
     timing->thread->within = timing->within + took;
-    if (tally->sampled && timing->thread->computed + since + took > pace * (tally->untimed + 1)) {
+    if (tally->sampled && timing->computed + since + took > pace * (tally->untimed + 1)) {
         /* Beyond that it was the program's. */
         int64_t pause = since < longest_unseen ? since : longest_unseen;
         tally->time += time_in_pause(tally, pause);
@@ -146,8 +146,6 @@ static void time_tally(struct timing *timing, int64_t since)
     }
     tally->time += own;
     tally->last_end = timing->end;
-    if (took > waited)
-        traffic_look();
     tally->timed++;
     tally->untimed = 0;
     if (tally->sampled) {
@@ -163,12 +161,12 @@ int64_t tally_pause(const struct thread *thread)
     return thread->ticker ? ticks_of_ticker(ticker_now() - thread->ticker) : 0;
 }
 
-void tally_paused(struct thread *thread, struct tally *tally)
+int64_t tally_paused(struct thread *thread, struct tally *tally)
 {
     tally->untimed -= tally->skip;
     tally->skip = 0;
     thread->due++;
-    thread->computed = tally_pause(thread);
+    return thread->inside == CALLS ? tally_pause(thread) : 0;
 }
 
 /* What a sample stands for was, on the average, called from where it was, behind as much computation. */
@@ -177,18 +175,22 @@ void tally_timed(struct timing *timing)
     timing->end = ticks();
     struct tally *tally = &timing->thread->tallies[timing->call];
     int64_t before = tally->time, untimed = tally->untimed;
-    int64_t computed = timing->thread->computed;
+    int64_t computed = timing->computed;
     int64_t since = timing->begin - tally->last_end - computed;
     since = since > 0 ? since : 0;
     if (tally->sampled)
         timing->thread->due--;
     time_tally(timing, since);
-    timing->thread->computed = 0;
     if (timing->site) {
         int64_t others = computed * untimed;
         timing->site->time += tally->time - before;
         timing->site->computed += computed + (others < since ? others : since);
         timing->site->timed++;
+    }
+    timing->thread->left = timing->end;
+    if (timing->end - timing->begin > waited) {
+        traffic_look();
+        timing->thread->left = ticks(); /* the program has computed nothing meanwhile */
     }
 }
 

@@ -49,7 +49,6 @@ struct thread {
     struct sites sites;
     enum call inside; /* CALLS: in the program */
     int64_t entered;  /* ticks, of the call that it is inside; 0 where that is not timed */
-    int64_t computed; /* ticks, in the program before that call; 0 where that is not known */
     int64_t left;     /* ticks, when the last call returned; 0 where that is not known */
     uint32_t ticker;  /* then */
     int due; /* kinds in a burst whose next call is timed: until then returns are stamped */
@@ -68,6 +67,7 @@ struct timing {
     struct site *site; /* NULL without memory */
     struct communicator *communicator; /* what was known of the call's one before it; or NULL */
     int64_t begin, end; /* ticks; begin is 0 where the call is not timed */
+    int64_t computed; /* ticks, before it in the program */
     int64_t within; /* the thread's at the begin: what is added are calls from within this one */
     enum call call;
     uint32_t ticker; /* at the begin */
@@ -89,8 +89,8 @@ extern _Thread_local struct thread *this_thread __attribute__((tls_model("initia
 
 /* Ticks since the thread's last return from MPI, as well as they are known. */
 int64_t tally_pause(const struct thread *thread);
-/* A call in a burst, behind a pause in the program: it will be timed. */
-void tally_paused(struct thread *thread, struct tally *tally);
+/* A call in a burst, behind a pause in the program: it will be timed. Ticks of the pause. */
+int64_t tally_paused(struct thread *thread, struct tally *tally);
 void tally_timed(struct timing *timing);
 /* An untimed call during which the ticker ticked. */
 void tally_ticked(const struct timing *timing, uint32_t ticks_passed);
@@ -116,7 +116,7 @@ PART_OF_WRAPPER struct timing call_begin_with(enum call call, struct communicato
         timing.site->count++;
     timing.ticker = ticker_now();
     if (tally->skip && timing.ticker - timing.thread->ticker >= 2 && timing.thread->ticker)
-        tally_paused(timing.thread, tally);
+        timing.computed = tally_paused(timing.thread, tally);
     if (tally->skip) {
         if (--tally->skip == 0)
             timing.thread->due++;
@@ -124,7 +124,7 @@ PART_OF_WRAPPER struct timing call_begin_with(enum call call, struct communicato
         timing.begin = ticks();
         timing.within = timing.thread->within;
         if (timing.thread->left && timing.thread->inside == CALLS)
-            timing.thread->computed = timing.begin - timing.thread->left;
+            timing.computed = timing.begin - timing.thread->left;
     }
     timing.thread->inside = call;
     timing.thread->entered = timing.begin;
@@ -169,7 +169,6 @@ static inline void call_end(struct timing *timing)
     thread->ticker = ticker_now();
     if (timing->begin) {
         tally_timed(timing);
-        thread->left = timing->end;
     } else {
         if (thread->ticker != timing->ticker)
             tally_ticked(timing, thread->ticker - timing->ticker);

@@ -61,7 +61,8 @@ def verdict(mpi, surroundings, build, compiled, tmp_path, hosts):
         command = ['nsenter', '-t', str(pids[0]), '-n', '-u', mpi.launcher, '-n', '4']
         command += ['--host', ','.join(f'{name}:2' for name in names), '--map-by', 'node']
         command += ['env', f'LD_PRELOAD={library}', f'ASSAY_WITNESS_REPORT={report}']
-        command += ['OMP_NUM_THREADS=1']
+        # What applications and Halo run with.
+        command += ['ASSAY_WITNESS=placement,fabric,profile,matrix', 'OMP_NUM_THREADS=1']
         command += [str(compiled('exchange', '-fopenmp')), '1', '32']
         done = run_command(command, surroundings | env, tmp_path, 120, cwd=tmp_path)
         assert done.code == 0, done.out + done.err

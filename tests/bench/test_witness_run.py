@@ -86,6 +86,15 @@ def test_its_lines_and_phases(mpi, started, compiled, tmp_path, capsys):
 
 
 @on_one_mpi
+def test_a_call_from_within_another_has_not_its_computation(mpi, started, compiled, tmp_path):
+    done = started(mpi.launcher, '-n', '1', compiled('within'))
+    assert done.code == 0, done.err
+    lines = {one.call: one for one in summarise_sites(read_witness(tmp_path / 'r.json'))}
+    assert lines['MPI_Barrier'].count == lines['MPI_Comm_dup'].count == 3
+    assert lines['MPI_Comm_dup'].computed > 0.06 > lines['MPI_Barrier'].computed
+
+
+@on_one_mpi
 def test_a_launch_of_a_script(mpi, surroundings, started, compiled, tmp_path, launched):
     """What a launcher runs that a script starts, after the script's own program."""
     launches.claim(launched, tmp_path / 'r.json', ['./job'], program.Program())

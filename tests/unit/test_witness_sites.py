@@ -4,7 +4,9 @@ import shutil
 import subprocess
 
 import pytest
+from rich.console import Console
 
+from assay.report.witness import show_slower_line
 from assay.witness import sites
 from assay.witness.reading import read_witness
 from witnessed import halo, validated, write
@@ -106,6 +108,19 @@ def test_the_line_behind_which_the_program_became_slower():
     # No line took longer by itself: some wait.
     assert slower(before, ranks(1.0, 2.0, waiting)) == (30, 'time')
     assert slower(before, before) is None
+
+
+def test_a_line_that_is_slower_but_for_its_waiting(capsys):
+    """It took a second less, of which it waited three less."""
+
+    def ranks(time, waited):
+        waits = waiting(time, waited, for_rank=0, for_time=waited)
+        return read(job(*2 * [[part(site('0x10', time=time, waits=waits, computed=0.5))]]))
+
+    before, after = ranks(5.0, 4.0), ranks(4.0, 1.0)
+    assert slower(before, after) == (12, 'transfer')
+    show_slower_line(before, after, Console(width=200))
+    assert '2.000000 -> 6.000000 s of all ranks (+200.0%)' in capsys.readouterr().out
 
 
 def test_an_earlier_report_says_nothing_of_computation():
