@@ -986,7 +986,6 @@ MUTANTS = [
         'mpi/matching.c',
         'incast->source == ANY ? MPI_ANY_SOURCE : 1 + i % (bench.ranks - 1)',
         '1 + i % (bench.ranks - 1)',
-        hard=True,
     ),
     Mutant(
         'matching',
