@@ -104,6 +104,7 @@ class Screen(MpiBenchmark):
         for launch in (*launches, self.launch):
             launch.assert_ended_well()
             launch.assert_as_asked(but_single_nodes=True)
+        self.first_launch = launches[1]
         self.misplaced = launches[0].misplaced()
         # Of a few nodes it is what is wrong with them; of more, with the job.
         if len(self.misplaced) > MOST_MISPLACED * self.node_count:
@@ -117,6 +118,7 @@ class Screen(MpiBenchmark):
         with refusing(NODES):
             check_nodes(self.nodes)
         first = read_report(self.ended_job.folder / FIRST / RESULT, 'pairs')
+        self.hold_calls(first, self.first_launch)
         for report in (first, self.report):
             with refusing(self.program):
                 check_pairs(report)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import partial
 
+from assay.config.defects import load_defects
 from assay.job.launch import WITNESS
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import (
@@ -44,7 +45,7 @@ _ARGUMENTS = {
     'noncommutative': ['--max', '1K'],
     'collectives': ['--limits', '--guidelines', '--min', '1K', '--max', '1K', '--budget', '0.01'],
     'pairs': ['--group', '1', '--large', '1K', '--budget', '0.01'],
-    'matching': ['--large', '8K', '--lines', '16', '--budget', '0.01'],
+    'matching': ['--large', '8K', '--lines', '16', '--budget', '0.01', '--patience', '20'],
     'onesided': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
     'files': ['--block', '1000', '--budget', '0.01'],
     'threads': ['--threads', str(_THREADS), '--thread-multiple', '--budget', '0.02'],
@@ -76,7 +77,8 @@ def _complaint_of_defects(built: Built) -> str:
         seen = read_witness(built.scratch / WITNESS)
         try:
             if 'does not show' in output:
-                check_reproducer(defect, [one.calls for one in seen.processes])
+                call = load_defects()[defect].call
+                check_reproducer(defect, call, [one.calls for one in seen.processes])
         except WrongAnswerError as error:
             return str(error)
     return ''

@@ -34,6 +34,7 @@ def test_report(run):
     [
         ('order', 'message from rank 1 of 8 bytes arrived wrong'),
         ('source', 'a receive from rank 1 took the message of rank 2'),
+        ('later source', '0 messages came from rank 1, which sent 32'),
     ],
 )
 def test_what_matches_wrongly_is_found(run, fault, wrong, words):
@@ -41,6 +42,12 @@ def test_what_matches_wrongly_is_found(run, fault, wrong, words):
     assert done.code != 0
     assert f'matching: rank 0: {words}' in done.err
     assert not list(done.files.glob('report.json'))
+
+
+@on_one_mpi
+def test_of_two_senders_either_message_may_come_first(run, fault):
+    done = run('matching', *FEW, preload=fault('wrong_match'), env={'WRONG_MATCH': 'late'})
+    assert done.code == 0, done.err
 
 
 @on_one_mpi

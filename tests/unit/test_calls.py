@@ -122,6 +122,15 @@ def test_another_number_of_ranks():
         check_calls(report, counted[:1])
 
 
+def test_files_that_move_fewer_bytes_than_reported():
+    report, counted = recorded('Files/mpich-shm')
+    for name in ('MPI_File_write_all', 'MPI_File_read_all'):
+        of = counted[0][name]
+        less = [{**counted[0], name: Counted(of.count, of.bytes // 2)}, *counted[1:]]
+        with pytest.raises(WrongAnswerError, match=f'bytes on rank 0 of {name} follow'):
+            check_calls(report, less)
+
+
 def test_what_counts_no_calls_is_not_held():
     report, counted = ring(1001)
     assert check_calls({**report, 'program': 'stream'}, counted) == ''

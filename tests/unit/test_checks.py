@@ -371,6 +371,15 @@ def test_jobs_that_were_cut_short(job, state, edit, words):
     assert words in str(error.value)
 
 
+def test_the_first_tournament_is_held_to_the_calls_as_well(job):
+    def sends_nothing(report):
+        for process in report['processes']:
+            del process['calls']['MPI_Isend']
+
+    with pytest.raises(SanityError, match='MPI_Isend follow from the report'):
+        job(Path('Screen/mpich-ucx-tcp'), in_folder('first', edit_witness(sends_nothing)))
+
+
 BUFFER = {'OMPI_MCA_btl_tcp_sndbuf': '2048'}
 
 

@@ -263,7 +263,9 @@ def refusing(program: str) -> Iterator[None]:
     except WrongAnswerError as error:
         raise SanityError(f'{program}: {error}') from None
     except KeyError as error:
-        raise SanityError(f'{program}: its report has no {error}') from None
+        raise SanityError(
+            f'{program}: its report has no {error}, or has it as a word that is not known'
+        ) from None
 
 
 def over_limit(bouts: Sequence[float], limits: Sequence[float]) -> float:

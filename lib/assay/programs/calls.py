@@ -373,16 +373,16 @@ _OF_FILES = {
 def _of_files(claims: _Claims, report: Mapping[str, Any]) -> None:
     for result in report['results']:
         count, (write, read) = _operations(result), _OF_FILES[result['way']]
-        batches = _batches(result)
+        batches, size = _batches(result), result['size'] / claims.ranks
         # What a batch writes is read after it, and what it reads is written before; all ranks
         # synchronise twice in between.
         if result['direction'] == 'write':
-            claims.add(claims.all, count, write)
-            claims.add(claims.all, batches, read)
+            claims.add(claims.all, count, write, size=size)
+            claims.add(claims.all, batches, read, size=size)
             claims.add(claims.all, count + 2 * batches, 'File_sync')
         else:
-            claims.add(claims.all, count, read)
-            claims.add(claims.all, batches, write)
+            claims.add(claims.all, count, read, size=size)
+            claims.add(claims.all, batches, write, size=size)
             claims.add(claims.all, 3 * batches, 'File_sync')
 
 
