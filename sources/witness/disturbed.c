@@ -1,10 +1,8 @@
 #include "disturbed.h"
 
-#include <limits.h>
 #include <math.h>
 #include <mpi.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "distance.h"
@@ -20,7 +18,7 @@ static double distance;  /* of cores, in seconds, at the start; 0 if unknown */
 
 /* The ranks whose cores may be moved with each other, and a folder that they share. */
 static MPI_Comm neighbours;
-static char shared[PATH_MAX];
+static const char *shared;
 
 /* Containers of one machine, such as the nodes of the virtual cluster, have its kernel. Of what is each
  * one's own they share no memory, but the folder of the job. */
@@ -35,7 +33,7 @@ static void find_neighbours(const char *folder)
     PMPI_Allreduce(MPI_IN_PLACE, bounds, 2, MPI_UNSIGNED_LONG, MPI_MIN, witness.comm);
     bool are_of_one = ranks < witness.ranks && bounds[0] > 0 && bounds[0] == ~bounds[1];
     neighbours = are_of_one ? witness.comm : witness.host_comm;
-    snprintf(shared, sizeof shared, "%s", are_of_one ? folder : "/dev/shm");
+    shared = are_of_one ? folder : "/dev/shm";
 }
 
 /* Where several share a CPU, they would wait for each other. */

@@ -5,7 +5,8 @@
 
 #include "json.h"
 
-/* `folder`: of the job's report, where containers of one machine share a file for a moment. */
+/* `folder`: of the job's report, where containers of one machine share a file for a moment; it is
+ * needed until the end. */
 void disturbed_start(const char *folder);
 /* Since the start; `json` counts on the host's first rank only. */
 void disturbed_write(struct json *json);
