@@ -316,11 +316,16 @@ def _slow_sockets(
     Of the connections over a port some may have no rate: those count with the mean of the others.
     """
     found: defaultdict[tuple[str, str], list[float | None]] = defaultdict(list)
-    for sender, _, socket in between_hosts(report):
+    paces: defaultdict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for sender, receiver, socket in between_hosts(report):
         if socket.device and socket.sent >= STREAM:
-            found[sender, socket.device].append(_pace(socket) or socket.rate)
+            pace, own = _pace(socket), paces[sender, socket.device]
+            found[sender, socket.device].append(pace or socket.rate)
+            own[receiver] = max(own.get(receiver, 0.0), pace or 0.0)
     for one in rails:
-        behind = dict(_behind_sisters(report, one, named))
+        host = one.host.name
+        of_host = {name: paces[host, name] for name in one.by_name if (host, name) in paces}
+        behind = dict(_behind_sisters(of_host, one, named))
         for name, words in behind.items():
             yield one.host.name, f'connections over {name} {words}'
         for name, ought in named.items():
@@ -337,18 +342,15 @@ def _pace(socket: Socket) -> float | None:
 
 
 def _behind_sisters(
-    report: Report, rails: Rails, named: Mapping[str, float]
+    paces: Mapping[str, Mapping[str, float]], rails: Rails, named: Mapping[str, float]
 ) -> Iterator[tuple[str, str]]:
     """The ports of a host that sent far slower than others of their rate to the same host.
 
     Of the connections over a port the fastest counts, since programs hold some back. An MPI that
     sends messages in parts over several ports waits for the slowest.
+
+    :param paces: of each port of the host, by receivers.
     """
-    paces: defaultdict[str, dict[str, float]] = defaultdict(dict)
-    for sender, receiver, socket in between_hosts(report):
-        if sender == rails.host.name and socket.device in rails.by_name and socket.sent >= STREAM:
-            own = paces[socket.device]
-            own[receiver] = max(own.get(receiver, 0.0), _pace(socket) or 0.0)
     for name, own in sorted(paces.items()):
         rate = _stated(rails, name, named)
         sisters = [one for one in paces if one != name and _stated(rails, one, named) == rate]
