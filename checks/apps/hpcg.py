@@ -40,7 +40,7 @@ class HPCG(SpackApplicationCheck):
     def run_stream_before(self):
         Path(self.stagedir, STREAM).mkdir()
         stream = self.start_line(self.benchmarks.product(STREAM), '--json', RESULT)
-        self.prerun_cmds = [apart(STREAM, stream)]
+        self.prerun_cmds = [*self.prerun_cmds, apart(STREAM, stream)]
         self.keep_files = [*self.keep_files, STREAM]
 
     def verify(self):

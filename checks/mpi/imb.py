@@ -59,10 +59,9 @@ class IntelMpiBenchmarks(MpiBenchmark):
         options = f'-iter 1000,40 -npmin 2 -msglen ../{SIZES_FILE}'
         imb = self.start_line(str(self.imb), options, *TWO_RANKS)
         Path(self.stagedir, SIZES_FILE).write_text(''.join(f'{size}\n' for size in SIZES))
-        self.prerun_cmds = []
         for name, command in ((BEFORE, limits), (PROGRAM, imb)):
             Path(self.stagedir, name).mkdir()
-            self.prerun_cmds.append(apart(name, command))
+            self.prerun_cmds = [*self.prerun_cmds, apart(name, command)]
         if not self.is_by_spack:
             libraries = self.current_environ.extras['imb_libraries']
             self.env_vars['LD_LIBRARY_PATH'] = f'{libraries}:$LD_LIBRARY_PATH'

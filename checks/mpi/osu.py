@@ -55,12 +55,11 @@ class OsuMicroBenchmarks(MpiBenchmark):
 
     @run_before('run')
     def run_osu_before_limits(self):
-        self.prerun_cmds = []
         for name, (program, size) in RUNS.items():
             Path(self.stagedir, name).mkdir()
             path = osu.path(self.installed.prefix, program)
             command = self.start_line(str(path), f'-m {size}:{size}')
-            self.prerun_cmds += [f'echo {name}', apart(name, command)]
+            self.prerun_cmds = [*self.prerun_cmds, f'echo {name}', apart(name, command)]
         self.keep_files = [*self.keep_files, *RUNS]
 
     def verify(self):

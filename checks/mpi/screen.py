@@ -90,7 +90,7 @@ class Screen(MpiBenchmark):
         for folder in commands:
             Path(self.stagedir, folder).mkdir(exist_ok=True)
         placed = self.placement, self.num_tasks
-        self.prerun_cmds = [
+        self.prerun_cmds += [
             apart(folder, self.start_line(*command, placed=placed))
             for folder, command in commands.items()
         ]

@@ -32,7 +32,9 @@ from assay.comparing.factors import (
     state,
     unpack,
 )
-from assay.report.culprit import culprit_conclusion, culprits_json, show_culprits
+from assay.report.culprit import culprit_conclusion, culprits_json, remedies, show_culprits
+from assay.report.diff import show_diff
+from assay.report.html.sections import sections
 from assay.results import runner
 from assay.results.diff.causes import Fact
 from assay.results.diff.difference import difference
@@ -318,9 +320,9 @@ class Site(dict):
         return [{'name': 'node', 'scheduler': self.scheduler}]
 
 
-def changes(*facts, site=None):
+def changes(*facts, site=None, known=None):
     found = [Fact(*one, frozenset([0])) for one in facts]
-    return factors_of(found, {0: FIGURE}, site or Site())
+    return factors_of(found, {0: FIGURE}, site or Site(), known or {})
 
 
 def test_a_variable_is_set_and_unset():
@@ -441,10 +443,108 @@ def test_modules_are_loaded_and_unloaded_one_by_one():
     assert not found and gone.why == 'the system has no modules_system'
 
 
+HOME, ETC = '/home/u/.openmpi/mca-params.conf', '/opt/openmpi/etc/openmpi-mca-params.conf'
+
+
+@pytest.fixture
+def defaults(monkeypatch):
+    """Of Open MPI's parameters; of others none is known."""
+    known = {'OMPI_MCA_eager': '4096', 'OMPI_MCA_pml': ''}
+    monkeypatch.setattr(factors, 'default_of', lambda variable, library: known.get(variable))
+    return {'ran_mpi': 'Open MPI v5 (/opt/openmpi/lib/libmpi.so)'}
+
+
+@pytest.mark.parametrize(
+    ('facts', 'needs'),
+    [
+        ([(f'eager in {HOME}', '-', '64')], {'OMPI_MCA_eager': ('4096', '64')}),
+        ([(f'eager in {ETC}', '64', '-')], {'OMPI_MCA_eager': ('64', '4096')}),
+        ([(f'pml in {ETC}', '-', 'a b')], {'OMPI_MCA_pml': ('', 'a b')}),
+        ([(f'eager in {ETC}', '1', '2')], {'OMPI_MCA_eager': ('1', '2')}),
+        ([('UCX_TLS in /etc/ucx/ucx.conf', '-', 'tcp')], {'UCX_TLS': (None, 'tcp')}),
+        (
+            [('gds in /home/u/.pmix/mca-params.conf', '-', 'hash')],
+            {'PMIX_MCA_gds': (None, 'hash')},
+        ),
+        # From one file to another, as that of another MPI.
+        (
+            [(f'eager in {ETC}', '1', '-'), ('eager in /o/etc/openmpi-mca-params.conf', '-', '2')],
+            {'OMPI_MCA_eager': ('1', '2')},
+        ),
+    ],
+)
+def test_a_line_of_a_file_is_switched_by_the_variable_that_comes_before_it(defaults, facts, needs):
+    found, untried = changes(*((f'setting {one[0]}', *one[1:]) for one in facts), known=defaults)
+    assert untried == []
+    told = {one.variable: tuple(side[one.variable] for side in one.needs) for one in found}
+    assert told == needs
+
+
+def test_what_the_launcher_hands_on_of_a_file_is_the_change_of_the_file(defaults):
+    (one,), untried = changes(
+        (f'setting eager in {HOME}', '-', '64'), ('OMPI_MCA_eager', '-', '64'), known=defaults
+    )
+    assert (one.name, untried) == (f'eager in {HOME}', [])
+    assert [*remedies([one])] == [f'remove eager from {HOME}']
+    # A variable of its own comes before the file.
+    (one,), _ = changes(
+        (f'setting eager in {HOME}', '-', '64'), ('OMPI_MCA_eager', '-', '7'), known=defaults
+    )
+    assert one.needs[1] == {'OMPI_MCA_eager': '7'}
+
+
+@pytest.mark.parametrize(
+    ('name', 'known'),
+    [
+        (f'eager in {ETC}', {f'setting eager in {HOME}': '5'}),
+        (f'eager in {ETC}', {'OMPI_MCA_eager': '5'}),
+        ('eager in /opt/openmpi/etc/openmpi-mca-params-override.conf', {}),
+    ],
+)
+def test_a_line_that_no_variable_stands_for_is_not_tried(defaults, name, known):
+    found, (gone,) = changes((f'setting {name}', '-', '64'), known=defaults | known)
+    assert (found, gone.before, gone.after) == ([], '-', '64') and gone.why
+
+
+def test_a_job_tells_what_is_in_force_of_a_line(defaults):
+    (one,), _ = changes((f'setting eager in {HOME}', '-', '64'), known=defaults)
+    there = {f'setting eager in {HOME}': '64'}
+    assert differs_from(one, there | {'OMPI_MCA_eager': '4096'}, False) is None
+    assert differs_from(one, there, True) is None
+    assert HOME in differs_from(one, there, False)
+    (one,), _ = changes(('setting UCX_TLS in /etc/ucx/ucx.conf', '-', 'tcp'))
+    assert '/etc/ucx/ucx.conf' in differs_from(
+        one, {'setting UCX_TLS in /etc/ucx/ucx.conf': 'tcp'}, False
+    )
+    assert differs_from(one, {'nodes': 'n1'}, False) is None
+
+
+@pytest.mark.parametrize(
+    ('name', 'before', 'after', 'words'),
+    [
+        ('stack', '8 MiB', 'unlimited', ('-s 8192', '-s unlimited')),
+        ('memlock', '7.8 GiB', '64 KiB', ('-l 8178893', '-l 64')),
+        ('nofile', '1024', '1048576', ('-n 1024', '-n 1048576')),
+        ('core', '0 B', 'unlimited', ('-c 0', '-c unlimited')),
+    ],
+)
+def test_a_soft_limit_is_switched_by_a_line_of_the_job(name, before, after, words):
+    (one,), untried = changes((f'setting limit of {name}', before, after))
+    assert untried == []
+    for is_made, option in enumerate(words):
+        sides = state([one], [one.name] if is_made else [])
+        assert sides.options == ['-S', f'prerun_cmds=ulimit -S {option}']
+        told = {f'setting {one.name}': (before, after)[is_made]}
+        assert differs_from(one, told, bool(is_made)) is None
+        assert differs_from(one, told, not is_made) == (before, after)[is_made]
+    assert [*remedies([one])] == [f'ulimit -S {words[0]}']
+
+
 def test_what_cannot_be_switched_is_told_with_the_reason():
     found, untried = changes(
         ('ran_on_kernel', '6.1', '6.5'),
-        ('setting limit of stack', '8 MiB', 'unlimited'),
+        ('setting size of /dev/shm', '1 GiB', '2 GiB'),
+        ('setting limit of core', '0 B (n1), 4 KiB (n2)', '0 B'),
         ('setting preloaded library libslow.so', '-', '/x'),
         ('UCX_TLS', 'a / b', 'c'),
         ('compiler', 'gcc@12', 'gcc@13'),
@@ -452,8 +552,8 @@ def test_what_cannot_be_switched_is_told_with_the_reason():
     )
     assert found == []
     assert {one.name for one in untried} == {
-        *('ran_on_kernel', 'setting limit of stack', 'setting preloaded library libslow.so'),
-        *('UCX_TLS', 'compiler', 'something'),
+        *('ran_on_kernel', 'setting size of /dev/shm', 'setting limit of core'),
+        *('setting preloaded library libslow.so', 'UCX_TLS', 'compiler', 'something'),
     }
     assert all(one.why for one in untried)
     # What a variable preloads is that variable's.
@@ -900,6 +1000,32 @@ def test_a_search_that_was_stopped_goes_on(machine, capsys):
     assert Journal(one.name).pairs == [*found.pairs]
     done = len(machine.asked)
     assert search(machine, one).run().is_sure and len(machine.asked) == done
+
+
+def test_what_a_search_found_is_told_where_its_runs_are_shown(machine, capsys):
+    one = asked(machine)
+    begun = search(machine, one, 1e-9)
+    begun.run()
+    paths.CULPRITS.mkdir(exist_ok=True)
+    (paths.CULPRITS / 'torn.jsonl').write_text('{"concluded": {"before"')
+    begun.journal.conclude(one, 'UNDECIDED', './assay culprit a b')
+    begun.journal.conclude(one, 'FOUND: <it>', './assay culprit a b')
+    assert Journal(one.name).pairs == begun.pairs
+    history = load(machine.database)
+    before, after = (
+        [run for run in history.runs if run.uuid in some] for some in (one.before, one.after)
+    )
+    case = one.figures[0].figure.test_case
+    for everything in (False, True):
+        show_diff(difference(history, before, after), everything)
+        assert capsys.readouterr().out.count(f'FOUND: <it> ({case}): `./assay culprit a b`') == 1
+    show_diff(difference(history, after, before))
+    assert 'FOUND' not in capsys.readouterr().out
+    for stored in history.runs:
+        parts = sections(history.run_of(stored), [])
+        told = [part for one in parts if one.anchor == 'searched' for part in one.told]
+        is_of_it = stored.uuid in (*one.before, *one.after)
+        assert [part.reason for part in told] == ['FOUND: <it>'] * is_of_it
 
 
 def test_a_damaged_journal_is_told(machine):

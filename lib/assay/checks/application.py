@@ -289,7 +289,8 @@ class UpstreamCheck(SpackApplicationCheck):
         Path(self.stagedir, OURS).mkdir()
         self.write_files(self.asked, OURS)
         program = self.build.product(self.application.program)
-        self.prerun_cmds = [apart(OURS, self.start_line(program, *self.asked.arguments))]
+        ours = apart(OURS, self.start_line(program, *self.asked.arguments))
+        self.prerun_cmds = [*self.prerun_cmds, ours]
         self.keep_files = [*self.keep_files, OURS]
 
     def verify(self) -> None:

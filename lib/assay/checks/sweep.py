@@ -95,13 +95,12 @@ class ApplicationSweep(ApplicationJob):
 
     @run_before('run')
     def launch_each_point(self) -> None:
-        self.prerun_cmds = []
         for point, placement, problem in self.runs:
             Path(self.stagedir, point.name).mkdir()
             self.write_files(problem, point.name)
             command = [self.program_path, *problem.arguments]
             line = self.start_line(*command, placed=(placement, point.ranks))
-            self.prerun_cmds += [f'echo {point.name}', apart(point.name, line)]
+            self.prerun_cmds = [*self.prerun_cmds, f'echo {point.name}', apart(point.name, line)]
         self.job.launcher = getlauncher('local')()
         self.executable, self.executable_opts = 'true', []
         self.keep_files = [*self.keep_files, TABLE, *(run.point.name for run in self.runs)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from typing import Annotated
 
@@ -54,7 +55,12 @@ def culprit(
       assay culprit 2026-11-01..2026-11-10 2026-11-12 -n '^Ring' --json
     """
     from assay.comparing.culprit import PURPOSE, CulpritSearch, question
-    from assay.report.culprit import culprits_json, show_culprits
+    from assay.report.culprit import (
+        culprit_conclusion,
+        culprits_json,
+        most_exact,
+        show_culprits,
+    )
     from assay.results.diff.difference import difference
     from assay.results.history import load
     from assay.results.run_selectors import choose
@@ -80,7 +86,16 @@ def culprit(
     given = reframe_options.read_for('a comparison', options)
     handles = make_ready(suite, site, given.environments)
     runner = Runner(suite, given, handles, PURPOSE, suite.own)
-    found = CulpritSearch(runner, asked, options, budget).run()
+    search = CulpritSearch(runner, asked, options, budget)
+    found = search.run()
+    # `last` is another run tomorrow.
+    sides = (
+        runs[-1].name if words.startswith('last') else words
+        for words, runs in ((before, old), (after, new))
+    )
+    chosen = [*(['-n', cases] if cases else []), *(['--figure', figures] if figures else [])]
+    command = shlex.join(['./assay', 'culprit', *sides, *chosen])
+    search.journal.conclude(asked, culprit_conclusion(most_exact(found)), command)
     if as_json:
         print(culprits_json(found))
     else:

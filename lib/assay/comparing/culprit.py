@@ -42,6 +42,7 @@ from assay.results.figure_series import FigureKey, Measured, measured
 from assay.results.history import load
 from assay.results.run_selectors import choose_figures
 from assay.results.runner import Runner
+from assay.results.searches import CONCLUDED
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
 from assay.running.setting import ENVIRONMENT, SOURCES
@@ -148,7 +149,8 @@ def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str
     first = max(worse, key=_certainty).figure.test_case
     of_case = [one for one in worse if one.figure.test_case == first]
     positions = {number: one.figure for number, one in enumerate(found.figures) if one in of_case}
-    switched, untried = factors_of(found.facts, positions, site)
+    facts = of_case[0].after.facts
+    switched, untried = factors_of(found.facts, positions, site, facts)
     assert_something_to_switch(switched, untried)
     asked = Question(
         tuple(run.uuid for run in found.before),
@@ -649,7 +651,9 @@ class Journal:
     def _read(self, line: str) -> None:
         try:
             told = json.loads(line)
-            if 'untried' in told:
+            if CONCLUDED in told:
+                pass  # for others: it follows from the pairs
+            elif 'untried' in told:
                 self.untried |= told['untried']
             else:
                 figures = {name: (a, b) for name, (a, b) in told.pop('figures').items()}
@@ -667,6 +671,16 @@ class Journal:
     def give_up(self, name: str, why: str) -> None:
         self.untried[name] = why
         self._write({'untried': {name: why}})
+
+    def conclude(self, asked: Question, told: str, command: str) -> None:
+        """Keep what pages and comparisons of the same runs tell.
+
+        :param told: the answer, in a line.
+        :param command: that was given.
+        """
+        case = asked.figures[0].figure.test_case
+        sides = {'before': asked.before, 'after': asked.after}
+        self._write({CONCLUDED: {**sides, 'case': case, 'told': told, 'command': command}})
 
     def _write(self, told: Mapping[str, Any]) -> None:
         with explained(self.path, 'written'):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, paths
 from assay.files import explained
+from assay.machine.mca import PREFIX, default_of
 from assay.machine.provenance import (
     flag_kind,
     git,
@@ -35,6 +36,7 @@ from assay.results.provenance import OF_SETTINGS, both_tell
 from assay.running import runs
 from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
 from assay.text import from_field, visible
+from assay.witness.settings import UNITS, set_in_file
 from assay.witness.variables import OF_THE_START
 
 if TYPE_CHECKING:
@@ -54,9 +56,8 @@ KEPT = 20
 
 #: Why nothing is tried, by the beginning of a fact's name.
 _NOT_TRIED = {
-    f'{OF_SETTINGS}limit of ': 'limits are not switched',
     f'{OF_SETTINGS}preloaded ': 'no variable preloads it',
-    OF_SETTINGS: 'files and settings of the machine are not switched',
+    OF_SETTINGS: 'settings of the machine are not switched',
     'ran_on_': 'it is of the machine',
     'spec of ': 'what Spack builds is not built anew',
     'compiler': 'compilers are not switched',
@@ -73,8 +74,8 @@ class Factor:
     :param after: likewise.
     :param weight: how likely it is to be a cause, against a variable.
     :param needs: what a session needs for the value before, and for that after: values of a
-        setting, None for a variable that the jobs are not to have; and modules, None for one that
-        is not to be loaded.
+        setting, None for a variable that the jobs are not to have; modules, None for one that is
+        not to be loaded; and limits, as words of ``ulimit``.
     """
 
     name: str
@@ -85,6 +86,11 @@ class Factor:
 
     def __str__(self) -> str:
         return f'{self.name}: {self.before} -> {self.after}'
+
+    @property
+    def variable(self) -> str | None:
+        """The variable of the jobs that it is, or stands for."""
+        return next(iter(Setting(dict.fromkeys(self.needs[1], '')).variables), None)
 
     @property
     def is_built(self) -> bool:
@@ -115,21 +121,25 @@ class State:
     :param unset: variables that its jobs are not to have.
     :param unload: modules that are not to be loaded.
     :param load: those that are.
+    :param limits: words of ``ulimit``, before the job starts anything.
     """
 
     setting: Setting
     unset: frozenset[str]
     unload: tuple[str, ...] = ()
     load: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
     @property
     def options(self) -> list[str]:
         """ReFrame's, that run cases in this state alone."""
         unload = (word for name in self.unload for word in ('-u', name))
+        limits = ','.join(f'ulimit -S {one}' for one in self.limits)
         return [
             *self.setting.options,
             *unload,
             *(word for name in self.load for word in ('-m', name)),
+            *(['-S', f'prerun_cmds={limits}'] if limits else []),
         ]
 
     @property
@@ -150,19 +160,22 @@ def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
     unset: set[str] = set()
     unload: list[str] = []
     load: list[str] = []
+    limits: list[str] = []
     for one in factors:
         is_made = one.name in switched
         for name, value in one.needs[is_made].items():
             if name.startswith(_MODULE_NAME):
                 unload += filter(None, [one.needs[not is_made][name]])
                 load += filter(None, [value])
+            elif name.startswith(_LIMIT_NAME):
+                limits += filter(None, [value])
             elif value is None:
                 unset.add(name)
             elif name == FLAGS:
                 values[name] = _joined(values.get(name, ''), value)
             elif is_made or name not in values:  # of commits the last one that is made
                 values[name] = value
-    return State(Setting(values), frozenset(unset), tuple(unload), tuple(load))
+    return State(Setting(values), frozenset(unset), tuple(unload), tuple(load), tuple(limits))
 
 
 def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | None:
@@ -171,8 +184,13 @@ def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | 
     :param facts: of a figure.
     """
     wanted = one.after if is_made else one.before
-    if Setting(dict.fromkeys(one.needs[1], '')).variables and facts:
-        found = facts.get(one.name) or '-'
+    if (variable := one.variable) and facts:
+        found, place = _in_force(variable, facts)
+        if (from_field(found) if found != '-' else '') == (one.needs[is_made][variable] or ''):
+            return None
+        return f'{found}, of {place},' if place else found
+    if one.name.startswith(_LIMIT_NAME) and facts:
+        found = facts.get(f'{OF_SETTINGS}{one.name}', '-')
         return None if found == wanted else found
     if one.name.startswith(_MODULE_NAME) and 'ran_modules' in facts:
         kept = _modules_of(facts['ran_modules']).get(one.name.removeprefix(_MODULE_NAME), '-')
@@ -209,18 +227,24 @@ def _facts_of(one: Factor) -> set[str]:
     """Facts that are other ones with some of the changes than with all or none."""
     names = {FLAGS: 'flags', SOURCES: 'suite_commit', NODES: 'nodes'}
     found = {names.get(name, name) for name in one.needs[1]}
+    if one.name.startswith(_LIMIT_NAME):
+        return {f'{OF_SETTINGS}{one.name}'}
     return {'ran_modules', *found} if one.name.startswith(_MODULE_NAME) else found
 
 
 def factors_of(
-    facts: Sequence[Fact], figures: Mapping[int, FigureKey], site: _SiteConfig
+    facts: Sequence[Fact],
+    figures: Mapping[int, FigureKey],
+    site: _SiteConfig,
+    known: Mapping[str, str],
 ) -> tuple[list[Factor], list[Untried]]:
     """The differences that figures were measured with: those that are switched, and the others.
 
     :param figures: those to be explained, by their positions in the facts.
     :param site: the configuration of the system, loaded.
+    :param known: all facts of one of them after.
     """
-    made = _Maker(figures, site)
+    made = _Maker(figures, site, known)
     by_name: dict[str, list[Fact]] = {}
     for fact in facts:
         if not fact.figures.isdisjoint(figures):
@@ -252,8 +276,10 @@ def factors_of(
 class _Maker:
     """Makes changes of facts; their methods raise the reason if there is no way."""
 
-    def __init__(self, figures: Mapping[int, FigureKey], site: _SiteConfig) -> None:
-        self.figures, self.site = figures, site
+    def __init__(
+        self, figures: Mapping[int, FigureKey], site: _SiteConfig, known: Mapping[str, str]
+    ) -> None:
+        self.figures, self.site, self.known = figures, site, known
         self.environments = {one['name']: one for one in site['environments']}
         self.families = {
             str(self.environments.get(one.environment, {}).get('extras', {}).get('family', ''))
@@ -262,8 +288,15 @@ class _Maker:
         self.cases = ' '.join({one.case for one in figures.values()})
 
     def factors(self, fact: Fact, facts: Mapping[str, Sequence[Fact]]) -> Iterator[_Found]:
-        if Setting({fact.name: ''}).variables:
-            yield self._variable(fact)
+        if variable := _set_by(fact.name):
+            if fact.name == min(name for name in facts if _set_by(name) == variable):
+                yield self._line(variable, fact, facts)
+        elif Setting({fact.name: ''}).variables:
+            # Open MPI's launcher hands on what files set.
+            if fact.name not in map(_set_by, facts):
+                yield self._variable(fact)
+        elif fact.name.startswith(f'{OF_SETTINGS}{_LIMIT_NAME}'):
+            yield _limit(fact)
         elif fact.name == 'flags':
             yield from _flags(fact)
         elif fact.name == 'ran_modules':
@@ -282,6 +315,30 @@ class _Maker:
         sides = (None if told == '-' else from_field(told) for told in (fact.before, fact.after))
         before, after = ({fact.name: side} for side in sides)
         return Factor(fact.name, fact.before, fact.after, self._weight(fact.name), (before, after))
+
+    def _line(self, variable: str, fact: Fact, facts: Mapping[str, Sequence[Fact]]) -> Factor:
+        """A line of a file that steers an MPI, as the variable that comes before the file."""
+        given = {name: (value, value) for name, value in self.known.items()}
+        given |= {name: (one.before, one.after) for name, (one, *_) in facts.items()}
+        lines = {name: sides for name, sides in given.items() if _set_by(name) == variable}
+        if any(name.endswith('-override.conf') for name in lines):
+            raise AssayError('it comes before every variable')
+        sides = []
+        for side in range(2):
+            values = [one[side] for one in lines.values() if one[side] != '-']
+            if len(values) > 1:
+                raise AssayError('several files set it')
+            own = given.get(variable, ('-', '-'))[side]
+            sides.append(next((one for one in (own, *values) if one != '-'), '-'))
+        if sides[0] == sides[1]:
+            raise AssayError('the value in force is the same before and after')
+        library = re.search(r'\((/.*)\)', self.known.get('ran_mpi', ''))
+        default = None
+        if library and variable.startswith(PREFIX):
+            default = default_of(variable, Path(library[1]))
+        before, after = ({variable: default if one == '-' else from_field(one)} for one in sides)
+        name = fact.name.removeprefix(OF_SETTINGS)
+        return Factor(name, sides[0], sides[1], self._weight(variable), (before, after))
 
     def _weight(self, name: str) -> float:
         """Of a variable."""
@@ -337,13 +394,50 @@ class _Maker:
         return Factor('nodes', fact.before, fact.after, _NODES, (before, after))
 
 
+def _limit(fact: Fact) -> Factor:
+    """A soft limit, which a line of the job's script sets before anything is started."""
+    name = fact.name.removeprefix(OF_SETTINGS)
+    before, after = ({name: _as_ulimit(name, told)} for told in (fact.before, fact.after))
+    return Factor(name, fact.before, fact.after, 1.0, (before, after))
+
+
+def _as_ulimit(name: str, told: str) -> str:
+    """A limit in the words of ``ulimit``, which has all but numbers of files in KiB."""
+    option = _LIMITS[name.removeprefix(_LIMIT_NAME)]
+    if told == 'unlimited' or (told.isdecimal() and option == '-n'):
+        return f'{option} {told}'
+    number, _, unit = told.partition(' ')
+    if unit not in _KIB or not re.fullmatch(r'[\d.]+', number):
+        raise AssayError('it is not the same on all nodes')
+    return f'{option} {round(float(number) * _KIB[unit])}'
+
+
+def _set_by(name: str) -> str | None:
+    """The variable that a fact's line of a file stands for."""
+    line = set_in_file(name.removeprefix(OF_SETTINGS)) if name.startswith(OF_SETTINGS) else None
+    return line[0] if line else None
+
+
+def _in_force(variable: str, facts: Mapping[str, str]) -> tuple[str, str]:
+    """What a job had of a variable, and the file that sets it; - and nothing for neither."""
+    if variable in facts:
+        return facts[variable] or '-', ''
+    for name, value in facts.items():
+        if _set_by(name) == variable and value != '-':
+            return value, name.rpartition(' in ')[2]
+    return '-', ''
+
+
 def _follows(fact: Fact, facts: Collection[str]) -> bool:
     """Whether it is another that changed it: what a variable preloads."""
     return fact.name.startswith(f'{OF_SETTINGS}preloaded ') and 'LD_PRELOAD' in facts
 
 
 #: What the names of changes begin with.
-_MODULE_NAME, _FLAG_NAME = 'module ', 'flag '
+_MODULE_NAME, _FLAG_NAME, _LIMIT_NAME = 'module ', 'flag ', 'limit of '
+#: Options of ``ulimit``, and KiB of the units in which a limit is told.
+_LIMITS = {'memlock': '-l', 'stack': '-s', 'nofile': '-n', 'core': '-c', 'as': '-v'}
+_KIB = {unit: 1024.0**power for power, unit in enumerate(UNITS, -1)}
 
 
 def _modules_of(loaded: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from assay.results.statistics.culprits import Answer
 from assay.results.statistics.series import ratio
 from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES
 from assay.text import many, visible
+from assay.witness.settings import set_in_file
 
 #: Answers and figures that are shown, and how likely an answer is at least.
 MOST, LEAST = 8, 0.01
@@ -27,9 +28,7 @@ _GONE = 0.25
 def show_culprits(found: Culprits) -> None:
     """The answer first; then the evidence, what was not tried, and what to do."""
     out = console()
-    commits = found.commits
-    # Which commit says more than that it was one.
-    named = commits if commits and commits.is_sure and commits.changes else found
+    commits, named = found.commits, most_exact(found)
     print_line(out, visible(culprit_conclusion(named)))
     if commits:
         other, whose = (found, 'changes') if named is commits else (commits, 'commits')
@@ -62,6 +61,12 @@ def show_culprits(found: Culprits) -> None:
             print_line(out, visible(f'to live without it: {told}'))
     if found.stopped or (commits and commits.stopped):
         print_line(out, 'the same command goes on where it ended')
+
+
+def most_exact(found: Culprits) -> Culprits:
+    """Which commit says more than that it was one."""
+    commits = found.commits
+    return commits if commits and commits.is_sure and commits.changes else found
 
 
 def culprit_conclusion(found: Culprits) -> str:
@@ -167,8 +172,19 @@ def _command(found: Culprits, switched: tuple[str, ...] | list[str]) -> str:
 def remedies(changes: list[Factor]) -> Iterator[str]:
     """How to live without changes, a sentence each."""
     for change in changes:
+        if line := set_in_file(change.name):
+            name, path = change.name.partition(' in ')[0], line[1]
+            is_set = change.before != '-'
+            yield (
+                f'set {name} = {change.before} in {path}'
+                if is_set
+                else f'remove {name} from {path}'
+            )
+            continue
         for name, value in change.needs[0].items():
             match name:
+                case _ if name.startswith('limit of '):
+                    yield f'ulimit -S {value}'
                 case _ if name == FLAGS:
                     yield f'build with {value}'
                 case _ if name == ENVIRONMENT:

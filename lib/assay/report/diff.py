@@ -35,6 +35,7 @@ from assay.results.figure_series import FigureKey, Measured
 from assay.results.grouping import Attribute
 from assay.results.history import StoredRun
 from assay.results.rows import number
+from assay.results.searches import conclusions_between
 from assay.results.statistics.comparison import Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import ratio
@@ -460,6 +461,7 @@ def _show_facts(facts: Sequence[Fact], total: int, out: Console) -> None:
 
 def _short_notes(found: Difference) -> Iterator[str]:
     """What was not compared, and what else changed: a line each, and that there is more."""
+    yield from _searched(found)
     yield from _left_out(found, everything=False)
     if found.facts:
         first = found.facts[0]
@@ -471,6 +473,7 @@ def _short_notes(found: Difference) -> Iterator[str]:
 
 def _notes(found: Difference) -> Iterator[str]:
     """What is left out, what is not in both, and where the errors come from; a line each."""
+    yield from _searched(found)
     yield from _left_out(found, everything=True)
     if found.conditions:
         yield (
@@ -479,6 +482,12 @@ def _notes(found: Difference) -> Iterator[str]:
         )
     for term, count in _terms(found).most_common():
         yield f'error of {many(count, "figure")}: {term}'
+
+
+def _searched(found: Difference) -> Iterator[str]:
+    """Which change did it, as far as that was searched; a line each."""
+    sides = ([run.uuid for run in runs] for runs in (found.before, found.after))
+    yield from map(str, conclusions_between(*sides))
 
 
 def _left_out(found: Difference, everything: bool) -> Iterator[str]:

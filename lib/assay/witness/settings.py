@@ -29,7 +29,18 @@ LEAST_LOCKED = 1 << 20
 _MCA = re.compile(r'^(?:OMPI|PMIX|PRTE)_MCA_')
 #: Of the host's memory, by default half of it.
 OF_MEMORY = 'shm:size'
+#: How the variables begin that lines of such files stand for.
+_OF_FILES = {
+    'openmpi-mca-params': 'OMPI_MCA_',
+    '/.openmpi/mca-params': 'OMPI_MCA_',
+    'pmix-mca-params': 'PMIX_MCA_',
+    '/.pmix/mca-params': 'PMIX_MCA_',
+    'prte-mca-params': 'PRTE_MCA_',
+    '/.prte/mca-params': 'PRTE_MCA_',
+}
 _SIZES = ('limit:memlock', 'limit:stack', 'limit:core', 'limit:as', 'shm:size')
+#: Of sizes, each 1,024 times the one before.
+UNITS = ('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')
 _LABELS = {
     'process:huge_pages': 'huge pages of the process',
     'process:may_lock': 'memory that the process may lock',
@@ -116,6 +127,18 @@ def label(key: str) -> str:
     return _LABELS.get(key, key)
 
 
+def set_in_file(name: str) -> tuple[str, str] | None:
+    """The variable that a line of a file stands for, and the file; None of another setting.
+
+    :param name: in words.
+    """
+    found = re.fullmatch(r'(\S+) in (/.*)', name)
+    if not found:
+        return None
+    variable, path = found.groups()
+    return next((mca for name, mca in _OF_FILES.items() if name in path), '') + variable, path
+
+
 def setting_in_words(key: str, value: str | None) -> str:
     """A setting's value in words."""
     if value is None:
@@ -127,10 +150,9 @@ def setting_in_words(key: str, value: str | None) -> str:
 
 def binary_size(number: int) -> str:
     """Bytes with a binary unit: to two digits, as /dev/shm is a part of a memory like no other."""
-    units = ('B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB')
-    power = min((number.bit_length() - 1) // 10 if number else 0, len(units) - 1)
+    power = min((number.bit_length() - 1) // 10 if number else 0, len(UNITS) - 1)
     scaled = number / (1 << 10 * power)
-    return f'{float(f"{scaled:.2g}") if scaled < 100 else round(scaled):g} {units[power]}'
+    return f'{float(f"{scaled:.2g}") if scaled < 100 else round(scaled):g} {UNITS[power]}'
 
 
 def facts(report: Report) -> dict[str, str]:

@@ -29,6 +29,7 @@ from assay.results.failures import (
 from assay.results.history import History, StoredRun
 from assay.results.provenance import nodes_of
 from assay.results.rows import Row, is_number, number, of_unit, rows_of
+from assay.results.searches import conclusions_of
 from assay.results.store import TriageCause
 from assay.text import plain, visible_lines
 
@@ -97,6 +98,12 @@ def sections(
             'Found in cases that passed',
             'odd',
             (Told(title, finding) for finding, title in findings(run)),
+        ),
+        _section(
+            'searched',
+            'Searched: which change made it worse',
+            'odd',
+            (Told(one.case, one.told, one.command) for one in conclusions_of(run.uuid)),
         ),
         _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped(run, lines))),
         _section('late', 'Passed, but not at once', 'odd', late),

@@ -1,0 +1,44 @@
+"""Parameters of Open MPI as they are without any file or variable."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+#: Of the names of variables that set them.
+PREFIX = 'OMPI_MCA_'
+#: Seconds for Open MPI to list them.
+_TIME = 30
+
+
+@lru_cache(maxsize=16)
+def default_of(variable: str, library: Path) -> str | None:
+    """The default of a parameter; None if Open MPI knows none, or its ``ompi_info`` is not here.
+
+    :param variable: that sets it.
+    :param library: Open MPI's.
+    """
+    tools = (folder / 'bin' / 'ompi_info' for folder in library.parents)
+    tool = next(filter(Path.is_file, tools), None)
+    if tool is None:
+        return None
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+    # Its files are what the default is to be told from.
+    without = {**kept, f'{PREFIX}mca_base_param_files': 'none'}
+    name = variable.removeprefix(PREFIX)
+    try:
+        listed = subprocess.run(
+            [tool, '--all', '--parsable'],
+            env=without,
+            capture_output=True,
+            text=True,
+            errors='replace',
+            timeout=_TIME,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(rf'^mca:[^:]*:[^:]*:param:{re.escape(name)}:value:(.*)$', listed, re.M)
+    return found[1].strip('"') if found else None

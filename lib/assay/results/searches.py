@@ -1,0 +1,62 @@
+"""What searches for the change that made figures worse have found, as their journals keep it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from assay import paths
+
+#: Of the line of a journal that has it.
+CONCLUDED = 'concluded'
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """How a search ended, the last time that it was run.
+
+    :param before: identifiers of the runs before.
+    :param after: of those after.
+    :param case: whose figures were to be explained.
+    :param told: the answer, in a line.
+    :param command: that shows the evidence, and goes on if there is none yet.
+    """
+
+    before: frozenset[str]
+    after: frozenset[str]
+    case: str
+    told: str
+    command: str
+
+    def __str__(self) -> str:
+        return f'{self.told} ({self.case}): `{self.command}`'
+
+
+def conclusions_of(run: str) -> list[Conclusion]:
+    """Those of searches that had a run before or after, the oldest search first."""
+    return [one for one in _conclusions() if run in one.before | one.after]
+
+
+def conclusions_between(before: Iterable[str], after: Iterable[str]) -> list[Conclusion]:
+    """Those of searches between the same runs, the oldest search first."""
+    sides = frozenset(before), frozenset(after)
+    return [one for one in _conclusions() if (one.before, one.after) == sides]
+
+
+def _conclusions() -> list[Conclusion]:
+    """Of each journal the last; what is damaged or gone tells nothing."""
+    found = []
+    for path in paths.CULPRITS.glob('*.jsonl'):
+        last = None
+        try:
+            for line in path.read_text(errors='replace').splitlines():
+                if line.startswith(f'{{"{CONCLUDED}"'):
+                    last = json.loads(line)[CONCLUDED]
+            if last:
+                before, after = (frozenset(map(str, last.pop(one))) for one in ('before', 'after'))
+                one = Conclusion(before, after, **last)
+                found.append((path.stat().st_mtime, path.name, one))
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            continue
+    return [one for *_, one in sorted(found, key=lambda each: each[:2])]
