@@ -454,7 +454,7 @@ def test_versions_that_lack_the_fabric_or_the_partition_are_no_steps():
     for fabric, versions in (('ucx-shm', ['5.0.5', '5.0.6', '5.0.9']), ('tcp', ['5.0.6', '5.0.9'])):
         figure = replace(FIGURE, case=f'Ring %fabric={fabric}')
         facts = [Fact('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9', frozenset([0]))]
-        (one,), _ = factors_of(facts, {0: figure}, site)
+        (one,), _ = factors_of(facts, {0: figure}, site, {})
         assert [step.name for step in one.versions] == [f'version {one}' for one in versions]
 
 
