@@ -80,6 +80,8 @@ class CaseHistory:
         :param tries: the attempts at the case, the first one first.
         """
         case = what_counts(tries)
+        if case.result == 'skip' and case.seconds.run is not None and case.seconds.sanity is None:
+            return  # it waited for a job that had no time left for it
         if run.is_of_the_future:
             self.in_future = max(self.in_future or run.begun, run.begun)
         else:
@@ -160,7 +162,7 @@ def _seconds_of_cases(run: Run) -> dict[str, float]:
     for case in run.cases:
         if case.is_fixture:
             built += case.seconds.compile or 0.0
-        elif is_number(case.seconds.run) and case.seconds.run > 0:
+        elif case.result != 'skip' and is_number(case.seconds.run) and case.seconds.run > 0:
             ran.append((case.title, case.seconds.run))
     measuring = (run.seconds or 0.0) - built
     if not (ran and is_number(measuring) and measuring > 0):
