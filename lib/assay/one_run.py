@@ -247,7 +247,7 @@ def order_in_job(
     if job is None:
         return
     known = case_histories(load(), suite.system)
-    told: dict[str, object] = {allocation.SECONDS: _longest(known)}
+    told = _times(known)
     now = allocation.standing(job)
     if not math.isinf(now.left):
         began = time.monotonic()
@@ -269,14 +269,14 @@ def order_in_job(
     suite.environment[allocation.TIMES] = str(path)
 
 
-def _longest(known: Mapping[str, CaseHistory]) -> dict[str, float]:
-    """The longest of the last times of each case, and of the cases of each check."""
-    found: dict[str, float] = {}
+def _times(known: Mapping[str, CaseHistory]) -> dict[str, object]:
+    """The last times of cases for :mod:`assay.running.steps`: as steps, and as jobs."""
+    steps: dict[str, float] = {}
     for title, one in known.items():
-        if one.seconds:
-            for name in (title, check_of(title)):
-                found[name] = max(*one.seconds, found.get(name, 0.0))
-    return found
+        for name in (title, check_of(title)) if one.seconds_of_steps else ():
+            steps[name] = max(*one.seconds_of_steps, steps.get(name, 0.0))
+    jobs = {title: min(one.seconds) for title, one in known.items() if one.seconds}
+    return {allocation.STEPS: steps, allocation.JOBS: jobs}
 
 
 def options_of(choice: Choice) -> list[str]:

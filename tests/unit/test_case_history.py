@@ -123,6 +123,16 @@ def test_a_case_that_one_job_had_no_time_for_had_no_turn(database, golden_report
     assert (learned(database)[name], earlier_seconds(database)) == before
 
 
+def test_steps_are_known_from_jobs_that_may_have_waited(database, golden_report):
+    reports = [made(golden_report, day, day) for day in (3, 2, 1)]
+    for report, number in zip(reports, ('7.12', '7', '7+2'), strict=True):
+        for case in own(report):
+            case['jobid'] = number
+    put(database, *reports)
+    one = learned(database)[next(iter(titles(reports[0])))]
+    assert (len(one.seconds), len(one.seconds_of_steps)) == (3, 1)
+
+
 def test_a_skipped_case_had_its_turn_and_a_stopped_one_had_not(database, golden_report):
     skipped, stopped = made(golden_report, 1, 5), made(golden_report, 2, 1)
     for report, result in ((skipped, 'skip'), (stopped, 'abort')):

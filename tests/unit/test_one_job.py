@@ -697,7 +697,7 @@ def test_an_allocation_that_ends(cluster):
 def timed(cluster, monkeypatch):
     """Tells the time left of the job, which is asked for whenever a case may be too late."""
     times = cluster.folder / 'times.json'
-    times.write_text('{"seconds": {"long": 90000, "short": 1, "Halo": 80000}}')
+    times.write_text('{"steps": {"long": 90000, "Halo": 80000}, "jobs": {"short": 1, "long": 1}}')
     monkeypatch.setenv(allocation.TIMES, str(times))
     monkeypatch.setattr(steps, 'LOOK', -1)
 
@@ -711,7 +711,7 @@ def timed(cluster, monkeypatch):
 @pytest.mark.parametrize(
     ('known_as', 'hours', 'left', 'starts'),
     [
-        (('short', 'Halo'), 48, '1:00:00', True),
+        (('short', 'Pairs'), 48, '1:00:00', True),
         (('long', 'Ring'), 1, '1-00:00:00', False),
         (('new', 'Halo'), 1, '20:00:00', False),  # as long as others of its check
         (('new', 'Ring'), 10, '5:30:00', True),  # half of its limit
@@ -752,7 +752,7 @@ def test_how_long_cases_of_a_check_take_is_learned(cluster, timed):
 
 
 def test_what_is_to_come_first_does(cluster, timed):
-    (cluster.folder / 'times.json').write_text('{"seconds": {}, "first": ["small"]}')
+    (cluster.folder / 'times.json').write_text('{"steps": {}, "first": ["small"]}')
     jobs = [
         cluster.job('true', ranks=ranks, known_as=(name, 'Ring'))
         for name, ranks in (('large', 4), ('small', 1))
@@ -1197,7 +1197,12 @@ def test_the_sessions_of_a_command_have_one_job(cluster, salloc, suite, size, si
     assert (cluster.state / 'free').read_text() == '12'
 
 
-HISTORY = CaseHistory(datetime(2026, 11, 1, tzinfo=timezone.utc), seconds=[100.0, 60.0, 100.0])
+#: A case that took 60 s once, 100 s otherwise, and once as long because it waited in a queue.
+HISTORY = CaseHistory(
+    datetime(2026, 11, 1, tzinfo=timezone.utc),
+    seconds=[100.0, 60.0, 100.0, 100.0],
+    seconds_of_steps=[60.0, 100.0],
+)
 
 
 @pytest.fixture
@@ -1215,9 +1220,9 @@ def first(cluster, suite, monkeypatch):
         choice = chosen and SimpleNamespace(listed=cases[:chosen])
         one_run.order_in_job('7', choice, suite, site(own or {}), [])
         told = json.loads(Path(suite.environment[allocation.TIMES]).read_text())
-        assert told[allocation.SECONDS] == {
-            name: 100.0 for one in known for name in (one.title, 'Ring')
-        }
+        steps = {name: 100.0 for one in known for name in (one.title, 'Ring')}
+        assert told[allocation.STEPS] == steps
+        assert told[allocation.JOBS] == {one.title: 60.0 for one in known}
         return len(told[allocation.FIRST]) if allocation.FIRST in told else None
 
     return order

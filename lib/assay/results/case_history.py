@@ -7,6 +7,7 @@ same times :class:`TimeLeft` tells how long a run will go on.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -55,6 +56,8 @@ class CaseHistory:
     :param in_future: when the newest of those claims to have begun.
     :param seconds: how long it took, at most :data:`LATELY` values, the newest last; without runs
         in which it was measured again or waited for others.
+    :param seconds_of_steps: those of it that began in an allocation: any other job may have waited
+        in a queue.
     :param endings: at most :data:`FORGIVEN` words: ``good``, ``failed`` or ``disturbed``.
     :param figures: the values of each figure with a bound, at most :data:`LATELY`.
     """
@@ -62,6 +65,7 @@ class CaseHistory:
     last: datetime | None = None
     in_future: datetime | None = None
     seconds: list[float] = field(default_factory=list)
+    seconds_of_steps: list[float] = field(default_factory=list)
     endings: list[str] = field(default_factory=list)
     figures: dict[str, list[float]] = field(default_factory=dict)
 
@@ -90,6 +94,8 @@ class CaseHistory:
         waited = any(one.replaced or one.no_evidence for one in tries)
         if 0 < took <= LONGEST and not waited:
             self.seconds = [*self.seconds, took][-LATELY:]
+            if re.fullmatch(r'\d+\.\d+', case.job.id):
+                self.seconds_of_steps = [*self.seconds_of_steps, took][-LATELY:]
         # What fails while faults are brought in, or in a draft, is no reason to look at it again.
         if run.summary.purpose or case.result == 'skip':
             return

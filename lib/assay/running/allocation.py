@@ -51,10 +51,13 @@ VARIABLE = 'ASSAY_ALLOCATION'
 #: The one with the same number if that job was given the size that the cases need.
 SIZED = 'ASSAY_ALLOCATION_SIZED'
 
-#: The one with a file, without which no case is left out for lack of time. JSON: the seconds that
-#: cases took lately, by the title of a case and the longest by the class of a check; and titles of
-#: cases that come before all others, where the time is expected to be too short for all.
-TIMES, SECONDS, FIRST = 'ASSAY_ALLOCATION_TIMES', 'seconds', 'first'
+#: The one with a file, without which no case is left out for lack of time.
+TIMES = 'ASSAY_ALLOCATION_TIMES'
+
+#: In that file, which is JSON: the longest seconds that steps took lately, by the title of a case
+#: and by the class of a check; the shortest that jobs of cases took, with the wait in their queue;
+#: titles of cases that come before all others, if the time is expected to be too short for all.
+STEPS, JOBS, FIRST = 'steps', 'jobs', 'first'
 
 #: Seconds of an allocation for a budget beyond that: the run is judged, and ends, within them.
 BEYOND = 300

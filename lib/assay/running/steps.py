@@ -156,7 +156,8 @@ class _Allocation:
         self._until, self._had = time.monotonic() + now.left, now.left
         path = os.environ.get(allocation.TIMES)
         told = json.loads(Path(path).read_text()) if path else {}
-        self._times: dict[str, float] | None = told.get(allocation.SECONDS)
+        self._times: dict[str, float] | None = told.get(allocation.STEPS)
+        self._times_of_jobs: dict[str, float] = told.get(allocation.JOBS, {})
         self._first: frozenset[str] | None = None
         if allocation.FIRST in told:
             self._first = frozenset(told[allocation.FIRST])
@@ -263,12 +264,17 @@ class _Allocation:
 
         It needs as long as it took lately, or else as any case of its check. If that is not known
         half of its time limit counts, as few come near to that; but no more than half of the time
-        that there was at first, or a short allocation would start nothing.
+        that there was at first, or a short allocation would start nothing, and no more than a job
+        of its own took, with its wait in the queue.
         """
         if self._times is None:
             return False
         known = [self._times[name] for name in job.known_as if name in self._times]
-        needs = known[0] if known else min(job.time_limit or math.inf, self._had) / 2
+        if known:
+            needs = known[0]
+        else:
+            half = min(job.time_limit or math.inf, self._had) / 2
+            needs = min([half, *(self._times_of_jobs.get(name, half) for name in job.known_as)])
         now = time.monotonic()
         if self._until - now < needs and now - self._timed > LOOK:
             self._timed = now
