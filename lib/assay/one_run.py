@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from assay import AssayError, say
 from assay.comparing.against import Against
+from assay.files import explained
 from assay.machine.slurm import AwayError
 from assay.report import junit
 from assay.report.diff import conclusion_against, show_against
@@ -19,13 +21,14 @@ from assay.report.progress import Progress, conclude_run
 from assay.report.terminal import show_budget
 from assay.results import node_turns
 from assay.results.budget import Choice, choose
-from assay.results.case_history import case_histories
+from assay.results.case_history import CaseHistory, case_histories
+from assay.results.cases import check_of
 from assay.results.diff.cores import tell_distances
 from assay.results.history import StoredRun, load
 from assay.results.reframe_report import read_report
 from assay.results.run_selectors import of_system
 from assay.results.verdict import Verdict
-from assay.running import runs, selection, session_extras
+from assay.running import allocation, runs, selection, session_extras, turn
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.selection import listed
@@ -221,6 +224,59 @@ def choose_for(
     choice = choose(cases, case_histories(load(), suite.system), budget, beside, times, suspects)
     show_budget(choice)
     return choice
+
+
+def order_in_job(
+    job: str | None,
+    choice: Choice | None,
+    suite: Suite,
+    site: _SiteConfig,
+    options: Sequence[str],
+    times: int = 1,
+    suspects: Collection[str] = (),
+) -> None:
+    """Let the time left of the one job for all cases be a budget: what says most comes first.
+
+    The steps read that from a file, and the known times of cases, so that none is started that
+    would not end in time. The others have what is left of the time.
+
+    :param job: its number; None if each case has a job of its own.
+    :param choice: what was chosen for a budget.
+    :raises AssayError: if Slurm does not answer.
+    """
+    if job is None:
+        return
+    known = case_histories(load(), suite.system)
+    told = _times(known)
+    now = allocation.standing(job)
+    if not math.isinf(now.left):
+        began = time.monotonic()
+        cases = choice.listed if choice else listed(suite.command, options, suite.environment)
+        beside = time.monotonic() - began
+        left = now.left - beside
+        count = 1 if turn.is_needed(site) else len(now.nodes)
+        with suppress(AssayError):  # nothing fits: the steps find that out by themselves
+            found = choose(cases, known, left, beside, times, suspects, count)
+            if found.left_out and found.assumed < found.cases:
+                told[allocation.FIRST] = [case.title for case in found.listed]
+                say(
+                    f'the job {job} has {left:.0f} s left, expected to be enough for '
+                    f'{found.cases} of {many(len(cases), "case")}, which come first'
+                )
+    path = suite.own.folder / 'times.json'
+    with explained(path, 'written'):
+        path.write_text(json.dumps(told))
+    suite.environment[allocation.TIMES] = str(path)
+
+
+def _times(known: Mapping[str, CaseHistory]) -> dict[str, object]:
+    """The last times of cases for :mod:`assay.running.steps`: as steps, and as jobs."""
+    steps: dict[str, float] = {}
+    for title, one in known.items():
+        for name in (title, check_of(title)) if one.seconds_of_steps else ():
+            steps[name] = max(*one.seconds_of_steps, steps.get(name, 0.0))
+    jobs = {title: min(one.seconds) for title, one in known.items() if one.seconds}
+    return {allocation.STEPS: steps, allocation.JOBS: jobs}
 
 
 def options_of(choice: Choice) -> list[str]:

@@ -34,6 +34,18 @@ def time_of(seconds: float) -> str:
     return ''.join(words)
 
 
+def clock_seconds(text: str) -> int | None:
+    """The seconds of a time such as ``1-02:03:04`` or ``9:30``, as schedulers write it.
+
+    :returns: None if it is none, as ``UNLIMITED``.
+    """
+    match = re.fullmatch(r'(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)', text)
+    if not match:
+        return None
+    days, hours, minutes, seconds = (int(one or 0) for one in match.groups())
+    return 60 * (60 * (24 * days + hours) + minutes) + seconds
+
+
 def fraction_of(text: str) -> float:
     """The fraction that a percentage such as ``5%`` or ``2.5%`` is.
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from assay.results import case_history
-from assay.results.case_history import FORGIVEN, LATELY, case_histories
+from assay.results.case_history import FORGIVEN, LATELY, case_histories, earlier_seconds
 from assay.results.history import load
 from reports import cases, disturbed
 from stored import NOW, made, put
@@ -109,6 +109,28 @@ def test_held_figures_that_vary(database, golden_report):
     assert learned(database)[name].trouble == 'varies'
     store([42.0, 44.0, 38.0, 46.0, 38.5], 10)
     assert learned(database)[name].trouble == ''
+
+
+def test_a_case_that_one_job_had_no_time_for_had_no_turn(database, golden_report):
+    """Nor does it take as long as it waited."""
+    first, late = made(golden_report, 1, 5), made(golden_report, 2, 1)
+    name = next(iter(titles(first)))
+    put(database, first)
+    before = learned(database)[name], earlier_seconds(database)
+    for case in own(late):
+        case |= {'result': 'skip', 'time_run': 700.0, 'time_sanity': None}
+    put(database, late)
+    assert (learned(database)[name], earlier_seconds(database)) == before
+
+
+def test_steps_are_known_from_jobs_that_may_have_waited(database, golden_report):
+    reports = [made(golden_report, day, day) for day in (3, 2, 1)]
+    for report, number in zip(reports, ('7.12', '7', '7+2'), strict=True):
+        for case in own(report):
+            case['jobid'] = number
+    put(database, *reports)
+    one = learned(database)[next(iter(titles(reports[0])))]
+    assert (len(one.seconds), len(one.seconds_of_steps)) == (3, 1)
 
 
 def test_a_skipped_case_had_its_turn_and_a_stopped_one_had_not(database, golden_report):

@@ -2,6 +2,7 @@
 
 import errno
 import heapq
+import json
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import stat
 import subprocess
 import sys
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -18,8 +20,9 @@ import pytest
 import reframe.core.runtime as rt
 from reframe.core.exceptions import JobError, SkipTestError
 
-from assay import AssayError, paths
+from assay import AssayError, one_run, paths
 from assay.machine import slurm
+from assay.results.case_history import CaseHistory
 from assay.running import (
     allocation,
     leftovers,
@@ -75,6 +78,21 @@ def test_one_at_a_time():
     assert plan.next() is None
     plan.has_ended(['n1'])
     assert plan.next() == ('b', ['n1'])
+
+
+def test_what_has_the_last_turn_waits_for_all_others():
+    plan = NodePlan(names(4))
+    plan.add('all, last', Want(4, is_last=True))
+    plan.add('small, last', Want(1, is_last=True))
+    plan.add('three', Want(3))
+    plan.add('pair', Want(2))
+    assert [plan.next(), plan.next()] == [('three', names(3)), None]
+    plan.has_ended(names(3))
+    assert [plan.next() for _ in range(3)] == [
+        ('pair', ['n1', 'n2']),
+        ('small, last', ['n3']),
+        None,
+    ]
 
 
 def test_nodes_that_are_lost():
@@ -188,7 +206,7 @@ class Cluster:
     def has(self, nodes='n[1-4]'):
         (self.state / 'job').write_text(f'RUNNING|{nodes}|NO|all\n')
 
-    def job(self, script, ranks=1, per_node=1, options=''):
+    def job(self, script, ranks=1, per_node=1, options='', known_as=()):
         work = self.folder / f'case{len(self.jobs)}'
         work.mkdir()
         (work / 'rfm_job.sh').write_text(f'#!/bin/bash\n{options}\n{script}\n')
@@ -201,7 +219,7 @@ class Cluster:
             stderr='rfm_job.err',
         )
         job._scheduler = self.scheduler
-        job.num_tasks, job.num_tasks_per_node = ranks, per_node
+        job.num_tasks, job.num_tasks_per_node, job.known_as = ranks, per_node, known_as
         self.jobs.append(job)
         before = os.getcwd()
         os.chdir(work)  # where ReFrame submits it
@@ -675,6 +693,96 @@ def test_an_allocation_that_ends(cluster):
             job.finished()
 
 
+@pytest.fixture
+def timed(cluster, monkeypatch):
+    """Tells the time left of the job, which is asked for whenever a case may be too late."""
+    times = cluster.folder / 'times.json'
+    times.write_text('{"steps": {"long": 90000, "Halo": 80000}, "jobs": {"short": 1, "long": 1}}')
+    monkeypatch.setenv(allocation.TIMES, str(times))
+    monkeypatch.setattr(steps, 'LOOK', -1)
+
+    def tell(left):
+        (cluster.state / 'job').write_text(f'RUNNING|n[1-4]|NO|all|{left}\n')
+
+    tell('1-00:00:00')
+    return tell
+
+
+@pytest.mark.parametrize(
+    ('known_as', 'hours', 'left', 'starts'),
+    [
+        (('short', 'Pairs'), 48, '1:00:00', True),
+        (('long', 'Ring'), 1, '1-00:00:00', False),
+        (('new', 'Halo'), 1, '20:00:00', False),  # as long as others of its check
+        (('new', 'Ring'), 10, '5:30:00', True),  # half of its limit
+        (('new', 'Ring'), 10, '4:30:00', False),
+        (('new', 'Ring'), 99, '12:30:00', True),  # half of what there was
+        (('new', 'Ring'), 99, '11:30:00', False),
+        (('new', 'Ring'), None, '11:30:00', False),
+        (('long', 'Ring'), 1, 'UNLIMITED', True),
+    ],
+)
+def test_a_case_that_the_time_left_is_too_short_for(cluster, timed, known_as, hours, left, starts):
+    """It is skipped, and the run is none the worse; smaller ones go on."""
+    first = cluster.job('true')
+    cluster.play()
+    timed(left)
+    late = cluster.job('true', ranks=4, known_as=known_as)
+    other = cluster.job('true', known_as=('short', 'Ring'))
+    late.time_limit = hours and 3600 * hours
+    steps._allocation()._until = time.monotonic()  # which Slurm is asked about again
+    cluster.play()
+    assert [job.state for job in (first, other)] == ['COMPLETED'] * 2
+    if starts:
+        assert late.state == 'COMPLETED'
+        return
+    with pytest.raises(SkipTestError, match=r'not run: the job 7 had too little time left$'):
+        late.finished()
+
+
+def test_how_long_cases_of_a_check_take_is_learned(cluster, timed):
+    cluster.job('true', known_as=('first', 'Ring'))
+    cluster.play()
+    timed('1:00:00')
+    steps._allocation()._until = time.monotonic()
+    second = cluster.job('true', known_as=('second', 'Ring'))
+    other = cluster.job('true', known_as=('other', 'Pairs'))
+    cluster.play()
+    assert [job.state for job in (second, other)] == ['COMPLETED', 'CANCELLED']
+
+
+def test_what_is_to_come_first_does(cluster, timed):
+    (cluster.folder / 'times.json').write_text('{"steps": {}, "first": ["small"]}')
+    jobs = [
+        cluster.job('true', ranks=ranks, known_as=(name, 'Ring'))
+        for name, ranks in (('large', 4), ('small', 1))
+    ]
+    cluster.play()
+    assert jobs[1].began < jobs[0].began
+
+
+def test_without_known_times_no_case_is_too_late(cluster, timed, monkeypatch):
+    monkeypatch.delenv(allocation.TIMES)
+    timed('0:01')
+    job = cluster.job('true')
+    job.time_limit = 3600
+    cluster.play()
+    assert job.state == 'COMPLETED'
+
+
+def test_what_a_case_is_known_as(monkeypatch):
+    monkeypatch.setattr(steps.RegressionTask, 'run', lambda task: None)
+    job, check = SimpleNamespace(), case(1)
+    task = object.__new__(steps._Task)
+    task._case = SimpleNamespace(
+        check=SimpleNamespace(job=job, display_name='Ring %fabric=tcp'),
+        partition=SimpleNamespace(fullname=check.partition),
+        environ=SimpleNamespace(name=check.environment),
+    )
+    task.run()
+    assert job.known_as == ('Ring %fabric=tcp @made:a+openmpi', 'SimpleNamespace')
+
+
 def test_an_allocation_that_has_ended_before(cluster):
     (cluster.state / 'job').unlink()
     job = cluster.job('true')
@@ -1087,6 +1195,54 @@ def test_the_sessions_of_a_command_have_one_job(cluster, salloc, suite, size, si
     asked = (cluster.state / 'asked').read_text()
     assert ' --exclusive --nodes=2 -p all --time=5' in asked
     assert (cluster.state / 'free').read_text() == '12'
+
+
+#: A case that took 60 s once, 100 s otherwise, and once as long because it waited in a queue.
+HISTORY = CaseHistory(
+    datetime(2026, 11, 1, tzinfo=timezone.utc),
+    seconds=[100.0, 60.0, 100.0, 100.0],
+    seconds_of_steps=[60.0, 100.0],
+)
+
+
+@pytest.fixture
+def first(cluster, suite, monkeypatch):
+    """How many of four cases, each on two nodes of four, come first in so much time."""
+    cases = [Listed(f'Ring %fabric={one}', 'made:a', 'openmpi', nodes=2) for one in 'abcd']
+    monkeypatch.setattr(one_run, 'listed', lambda *_: cases)
+    monkeypatch.setattr(one_run, 'load', lambda: None)
+
+    def order(left, own=None, chosen=None, known=cases):
+        monkeypatch.setattr(
+            one_run, 'case_histories', lambda *_: {one.title: HISTORY for one in known}
+        )
+        (cluster.state / 'job').write_text(f'RUNNING|n[1-4]|NO|all|{left}\n')
+        choice = chosen and SimpleNamespace(listed=cases[:chosen])
+        one_run.order_in_job('7', choice, suite, site(own or {}), [])
+        told = json.loads(Path(suite.environment[allocation.TIMES]).read_text())
+        steps = {name: 100.0 for one in known for name in (one.title, 'Ring')}
+        assert told[allocation.STEPS] == steps
+        assert told[allocation.JOBS] == {one.title: 60.0 for one in known}
+        return len(told[allocation.FIRST]) if allocation.FIRST in told else None
+
+    return order
+
+
+@pytest.mark.parametrize(
+    ('left', 'count', 'more'),
+    [
+        ('3:30', None, {}),  # two at a time, so there is time for all
+        ('1:50', 2, {}),
+        ('1:50', 1, {'own': {'extras': {'on_this_machine': True}}}),
+        ('1:50', None, {'known': []}),
+        ('UNLIMITED', None, {}),
+        ('1:50', None, {'chosen': 2}),
+        ('1:50', 2, {'chosen': 3}),
+        ('0:08', None, {}),
+    ],
+)
+def test_the_time_left_of_the_job_is_a_budget(first, left, count, more):
+    assert first(left, **more) == count
 
 
 def test_a_command_that_is_stopped_before_its_sessions(salloc, suite):

@@ -7,7 +7,7 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 
@@ -194,13 +194,14 @@ class FaultOutcome:
 
 
 def course(
-    mpi: Mpi, faults: dict[str, Fault], severities: list[Severity]
+    mpi: Mpi, faults: dict[str, Fault], severities: list[Severity], options: Sequence[str] = ()
 ) -> Iterator[FaultOutcome]:
     """Bring in each fault at each of the severities that it has, one after the other.
 
     Faults that need the same cluster are brought into the same one.
 
     :param mpi: that the jobs use.
+    :param options: of ``assay run`` and ``assay screen``.
     :raises AssayError: if a check fails before anything is broken.
     """
     clusters: dict[tuple[int, int, int], dict[str, Fault]] = {}
@@ -208,19 +209,23 @@ def course(
         size = fault.nodes, fault.cpus, fault.switches
         clusters.setdefault(size, {})[name] = fault
     for size, own in clusters.items():
-        yield from _in_one(Cluster(*size), mpi, own, severities)
+        yield from _in_one(Cluster(*size), mpi, own, severities, options)
 
 
 def _in_one(
-    cluster: Cluster, mpi: Mpi, faults: dict[str, Fault], severities: list[Severity]
+    cluster: Cluster,
+    mpi: Mpi,
+    faults: dict[str, Fault],
+    severities: list[Severity],
+    options: Sequence[str],
 ) -> Iterator[FaultOutcome]:
     cluster.up()
     try:
-        _see_that_all_is_well(faults.values())
+        _see_that_all_is_well(faults.values(), options)
         for name, fault in faults.items():
             for severity in [one for one in fault.degrees if one in severities]:
                 try:
-                    yield _meet(cluster, mpi, name, fault, severity)
+                    yield _meet(cluster, mpi, name, fault, severity, options)
                 except AssayError as error:
                     yield FaultOutcome(name, fault, severity, problem=str(error))
                     down()
@@ -229,37 +234,44 @@ def _in_one(
         down()
 
 
-def _see_that_all_is_well(faults: Iterable[Fault]) -> None:
+def _see_that_all_is_well(faults: Iterable[Fault], options: Sequence[str]) -> None:
     faults = [*faults]
     screenings = [fault.past for fault in faults if fault.check == catalogue.SCREEN]
     checks = {check for fault in faults for check in [fault.check, *fault.green]}
     if others := sorted(checks - {catalogue.SCREEN}):
-        _see_green(others)
+        _see_green(others, options)
     for _ in range(max(screenings, default=0)):
-        _see_green([catalogue.SCREEN])
+        _see_green([catalogue.SCREEN], options)
 
 
-def _see_green(checks: list[str]) -> None:
+def _see_green(checks: list[str], options: Sequence[str]) -> None:
     for _ in range(ATTEMPTS):
-        failed = look.look_at(checks, {}).failed
+        failed = look.look_at(checks, {}, options).failed
         if not failed:
             return
     raise AssayError(f'{failed[0].case} fails where nothing is broken: {failed[0].reason}')
 
 
-def _meet(cluster: Cluster, mpi: Mpi, name: str, fault: Fault, severity: Severity) -> FaultOutcome:
+def _meet(
+    cluster: Cluster,
+    mpi: Mpi,
+    name: str,
+    fault: Fault,
+    severity: Severity,
+    options: Sequence[str],
+) -> FaultOutcome:
     checks = [fault.check, *fault.green]
     given = variables(fault, severity, mpi)
     since = time.time()
     if fault.moment == 'under a running job':
-        with look.started(checks, given) as run:
+        with look.started(checks, given, options) as run:
             look.await_ranks(since)
             with injected(cluster, fault, severity):
                 broken = look.ended(run, checks)
     else:
         with injected(cluster, fault, severity):
-            broken = look.look_at(checks, given, is_kept=False)
-    return FaultOutcome(name, fault, severity, broken, look.look_at(checks, {}))
+            broken = look.look_at(checks, given, options, is_kept=False)
+    return FaultOutcome(name, fault, severity, broken, look.look_at(checks, {}, options))
 
 
 # Its table ----------------------------------------------------------------------------------------

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -45,14 +46,17 @@ class Look:
 
 
 @contextmanager
-def started(checks: list[str], variables: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+def started(
+    checks: list[str], variables: dict[str, str], options: Sequence[str] = ()
+) -> Iterator[subprocess.Popen[str]]:
     """Start a run; one that is left before its end is stopped.
 
     :param checks: as ``-n`` has them.
     :param variables: of their jobs.
+    :param options: more of ``assay run``.
     """
     command = [ASSAY, 'run', '--system', SYSTEM, '-p', f'^{ENVIRONMENT}$']
-    command += ['--label', LABEL, '--session-extras', 'purpose=campaign']
+    command += ['--label', LABEL, '--session-extras', 'purpose=campaign', *options]
     for check in checks:
         command += ['-n', f'^{check}']
         if variables:
@@ -67,21 +71,28 @@ def started(checks: list[str], variables: dict[str, str]) -> Iterator[subprocess
             run.communicate()
 
 
-def look_at(checks: list[str], variables: dict[str, str], is_kept: bool = True) -> Look:
+def look_at(
+    checks: list[str],
+    variables: dict[str, str],
+    options: Sequence[str] = (),
+    is_kept: bool = True,
+) -> Look:
     """Run checks to the end, or a screening, which later ones are held against if it is kept."""
     if checks == [SCREEN]:
-        return screened(is_kept)
-    with started(checks, variables) as run:
+        return screened(options, is_kept)
+    with started(checks, variables, options) as run:
         return ended(run, checks)
 
 
-def screened(is_kept: bool) -> Look:
+def screened(options: Sequence[str], is_kept: bool) -> Look:
     """Screen the partition; what a finding accuses begins its sentence.
 
+    :param options: more of ``assay screen``.
     :param is_kept: whether later screenings are held against it.
     :raises AssayError: if the screening did not come to its end.
     """
     command = [ASSAY, 'screen', '--system', SYSTEM, '--environment', ENVIRONMENT, '--json']
+    command += options
     done = subprocess.run(command, capture_output=True, text=True)
     try:
         told = json.loads(done.stdout)
@@ -113,15 +124,21 @@ def class_of(check: str) -> str:
 def ended(run: subprocess.Popen[str], checks: list[str]) -> Look:
     """Wait for the end of a run.
 
+    Where no case failed, but the run as a whole did, its first check is said to have failed.
+
     :raises AssayError: if it lacks a check, or its exit code is not what it found.
     """
     said = run.communicate()[0]
+    reasons = re.findall(r'^assay: (.*)', said, re.MULTILINE)
+    of_all = [Failure(checks[0], '; '.join(reasons), ())] if reasons and run.returncode == 1 else []
+    if of_all and not re.search(r'^FAILED: ', said, re.MULTILINE):
+        return Look(of_all)  # it was refused before any case
     report = read_report(runs.newest_report())
     cases = [case.title for case in report.counted]
     for check in checks:
         if not any(is_of(case, check) for case in cases):
             raise AssayError(f'no case of {check} was run:\n{said[-4000:]}')
-    look = Look(failures(report), disturbed_cases(report), left_in_good_cases(report))
+    look = Look(failures(report) or of_all, disturbed_cases(report), left_in_good_cases(report))
     if run.returncode != (1 if look.failed else 3 if look.disturbed else 0):
         raise AssayError(f'a run ended with exit code {run.returncode}:\n{said[-4000:]}')
     return look

@@ -227,6 +227,9 @@ def campaign(
             metavar='SEVERITY', help='low, middle or high; may be repeated. All by default.'
         ),
     ] = None,
+    one_job: Annotated[
+        bool, typer.Option('--one-job', help='Run all cases of a run in one job of Slurm.')
+    ] = False,
     show: Annotated[
         bool, typer.Option('--list', help='Print the faults, and inject none.')
     ] = False,
@@ -262,7 +265,7 @@ def campaign(
     (mpi,) = (one for one in find_mpis() if one.name == look.ENVIRONMENT)
     print(*heading(), sep='\n', flush=True)
     outcomes = []
-    for outcome in course(mpi, faults, severities):
+    for outcome in course(mpi, faults, severities, ['--one-job'] if one_job else []):
         outcomes.append(outcome)
         print(plain(row(outcome)), flush=True)
     good = sum(outcome.is_good for outcome in outcomes)

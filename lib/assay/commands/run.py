@@ -143,7 +143,14 @@ def run(
             command += options_of(choose_for(budget, suite, site, given, context.args, repeat))
         raise typer.Exit(subprocess.call(command, env=suite.environment))
 
-    from assay.one_run import RunRequest, choose_for, measure, measure_against, measure_every_node
+    from assay.one_run import (
+        RunRequest,
+        choose_for,
+        measure,
+        measure_against,
+        measure_every_node,
+        order_in_job,
+    )
     from assay.results import node_turns
     from assay.results.runner import make_ready
     from assay.running.selection import listed
@@ -174,7 +181,8 @@ def run(
         return 128 + end.stopped if end.stopped else verdict.exit_code
 
     cases = choice.listed if choice else selected
-    with suite.in_one_job(site, given, context.args, cases, budget):
+    with suite.in_one_job(site, given, context.args, cases, budget) as job:
+        order_in_job(job, choice, suite, site, context.args, repeat)
         code = run_it()
     if way:
         node_turns.tell_turns(suite, site, given.jobs)

@@ -22,7 +22,7 @@ from assay.nights.outcome import (
     with_left_out,
     worse_by,
 )
-from assay.one_run import RunRequest, choose_for, measure
+from assay.one_run import RunRequest, choose_for, measure, order_in_job
 from assay.report.diff import diff_conclusion, show_diff
 from assay.results import node_turns
 from assay.results.budget import Choice
@@ -88,14 +88,17 @@ class NightMeasurement:
         :raises SystemExit: if it was told to stop.
         """
         self.handles += make_ready(self.suite, self.site, self.given.environments)
+        suspects = known_bad_cases(memory.told)
         if self.budget is not None:
             about = self.suite, self.site, self.given, self.options
-            self.choice = choose_for(self.budget, *about, suspects=known_bad_cases(memory.told))
+            self.choice = choose_for(self.budget, *about, suspects=suspects)
         if self.way:
             node_turns.choose_nodes(self.suite, self.site, self.way, self.suite.own)
         chosen = self.choice.listed if self.choice else ()
         about_job = self.site, self.given, self.options, chosen, self.budget
-        with self.suite.in_one_job(*about_job):
+        with self.suite.in_one_job(*about_job) as job:
+            ordered = job, self.choice, self.suite, self.site, self.options
+            order_in_job(*ordered, suspects=suspects)
             verdict, report = self._run(self.suite.own, self.given, (), self.choice)
             outcome, good = self._held(of_run(verdict, report), report, memory, margin)
         if self.way:

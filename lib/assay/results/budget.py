@@ -149,6 +149,7 @@ def choose(
     beside: float = 0.0,
     times: int = 1,
     suspects: Collection[str] = (),
+    nodes: int = 1,
 ) -> Choice:
     """Choose those that say most.
 
@@ -163,10 +164,12 @@ def choose(
     :param beside: seconds that the run takes beside cases and builds.
     :param times: how often each case is run.
     :param suspects: titles of cases that are worth as much as those that failed.
+    :param nodes: on which cases run side by side; a case that needs half of them costs half of its
+        time.
     :raises AssayError: if there is nothing to choose from, or nothing fits.
     """
     cases = [*cases]
-    by_age = _by_age(entries_of(cases, known, times, suspects))
+    by_age = _by_age(entries_of(cases, known, times, suspects, nodes))
     if not by_age:
         raise AssayError('no case is selected, so there is nothing to choose from.')
     needed = {name for case in cases for name in case.needs}
@@ -263,7 +266,11 @@ class _Filling:
 
 
 def entries_of(
-    cases: Sequence[Listed], known: Mapping[str, CaseHistory], times: int, suspects: Collection[str]
+    cases: Sequence[Listed],
+    known: Mapping[str, CaseHistory],
+    times: int,
+    suspects: Collection[str],
+    nodes: int = 1,
 ) -> list[BudgetEntry]:
     """The cases by their names, with what is expected of each."""
     of_check: dict[str, list[float]] = {}
@@ -288,7 +295,7 @@ def entries_of(
             BudgetEntry(
                 name,
                 tuple(own),
-                times * sum(typical.get(case.title, of_name) for case in own),
+                times * sum(typical.get(one.title, of_name) * _share(one, nodes) for one in own),
                 None if any(one.last is None for one in pasts) else min(ages)[1],
                 min(ages),
                 min(troubles, key=TROUBLES.index),
@@ -296,6 +303,11 @@ def entries_of(
             )
         )
     return found
+
+
+def _share(case: Listed, nodes: int) -> float:
+    """The part of the nodes that a case needs."""
+    return min(1.0, (case.nodes or nodes) / nodes)
 
 
 def _age(one: CaseHistory) -> tuple[int, datetime]:

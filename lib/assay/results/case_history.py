@@ -7,6 +7,7 @@ same times :class:`TimeLeft` tells how long a run will go on.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -55,6 +56,8 @@ class CaseHistory:
     :param in_future: when the newest of those claims to have begun.
     :param seconds: how long it took, at most :data:`LATELY` values, the newest last; without runs
         in which it was measured again or waited for others.
+    :param seconds_of_steps: those of it that began in an allocation: any other job may have waited
+        in a queue.
     :param endings: at most :data:`FORGIVEN` words: ``good``, ``failed`` or ``disturbed``.
     :param figures: the values of each figure with a bound, at most :data:`LATELY`.
     """
@@ -62,6 +65,7 @@ class CaseHistory:
     last: datetime | None = None
     in_future: datetime | None = None
     seconds: list[float] = field(default_factory=list)
+    seconds_of_steps: list[float] = field(default_factory=list)
     endings: list[str] = field(default_factory=list)
     figures: dict[str, list[float]] = field(default_factory=dict)
 
@@ -80,6 +84,8 @@ class CaseHistory:
         :param tries: the attempts at the case, the first one first.
         """
         case = what_counts(tries)
+        if case.result == 'skip' and case.seconds.run is not None and case.seconds.sanity is None:
+            return  # it waited for a job that had no time left for it
         if run.is_of_the_future:
             self.in_future = max(self.in_future or run.begun, run.begun)
         else:
@@ -88,6 +94,8 @@ class CaseHistory:
         waited = any(one.replaced or one.no_evidence for one in tries)
         if 0 < took <= LONGEST and not waited:
             self.seconds = [*self.seconds, took][-LATELY:]
+            if re.fullmatch(r'\d+\.\d+', case.job.id):
+                self.seconds_of_steps = [*self.seconds_of_steps, took][-LATELY:]
         # What fails while faults are brought in, or in a draft, is no reason to look at it again.
         if run.summary.purpose or case.result == 'skip':
             return
@@ -160,7 +168,7 @@ def _seconds_of_cases(run: Run) -> dict[str, float]:
     for case in run.cases:
         if case.is_fixture:
             built += case.seconds.compile or 0.0
-        elif is_number(case.seconds.run) and case.seconds.run > 0:
+        elif case.result != 'skip' and is_number(case.seconds.run) and case.seconds.run > 0:
             ran.append((case.title, case.seconds.run))
     measuring = (run.seconds or 0.0) - built
     if not (ran and is_number(measuring) and measuring > 0):

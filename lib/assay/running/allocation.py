@@ -7,6 +7,7 @@ without any node that dies.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shlex
@@ -35,6 +36,7 @@ from assay.machine.slurm import (
     reserved_nodes,
     without_defaults,
 )
+from assay.quantities import clock_seconds
 from assay.running.node_choice import NodeChoice
 from assay.running.selection import Listed
 from assay.running.supervise import noted
@@ -48,6 +50,14 @@ VARIABLE = 'ASSAY_ALLOCATION'
 
 #: The one with the same number if that job was given the size that the cases need.
 SIZED = 'ASSAY_ALLOCATION_SIZED'
+
+#: The one with a file, without which no case is left out for lack of time.
+TIMES = 'ASSAY_ALLOCATION_TIMES'
+
+#: In that file, which is JSON: the longest seconds that steps took lately, by the title of a case
+#: and by the class of a check; the shortest that jobs of cases took, with the wait in their queue;
+#: titles of cases that come before all others, if the time is expected to be too short for all.
+STEPS, JOBS, FIRST = 'steps', 'jobs', 'first'
 
 #: Seconds of an allocation for a budget beyond that: the run is judged, and ends, within them.
 BEYOND = 300
@@ -89,6 +99,7 @@ class Standing:
     :param nodes: its nodes; one that died is no longer among them.
     :param is_shared: whether other jobs may run on its nodes.
     :param partition: of Slurm.
+    :param left: seconds until Slurm ends it.
     """
 
     is_running: bool
@@ -97,6 +108,7 @@ class Standing:
     partition: str = ''
     is_booting: bool = False
     state: str = ''
+    left: float = math.inf
 
 
 def standing(job: str) -> Standing:
@@ -111,7 +123,11 @@ def standing(job: str) -> Standing:
     is_booting = state == 'CONFIGURING'
     goes_on = is_booting or state in (*job_states.RUNNING, 'SUSPENDED')
     shared = goes_on and sharing != 'NO'
-    return Standing(goes_on, tuple(expanded(nodes)), shared, partition, is_booting, state)
+    seconds = clock_seconds(left)
+    return Standing(
+        *(goes_on, tuple(expanded(nodes)), shared, partition, is_booting, state),
+        left=math.inf if seconds is None else seconds,
+    )
 
 
 def standing_once_booted(job: str) -> Standing:

@@ -18,10 +18,12 @@ class Want:
 
     :param count: how many.
     :param among: the only ones that it may have; None for any.
+    :param is_last: whether it has its turn only when no others wait.
     """
 
     count: int
     among: frozenset[str] | None = None
+    is_last: bool = False
 
 
 class NodePlan(Generic[Case]):
@@ -64,17 +66,21 @@ class NodePlan(Generic[Case]):
         """Let a case wait for nodes."""
         if want not in self._waiting:
             self._waiting[want] = OrderedDict()
-            self._largest_first = sorted(self._waiting, key=lambda one: -one.count)
+            self._largest_first = sorted(self._waiting, key=lambda one: (one.is_last, -one.count))
         self._waiting[want][case] = None
 
     def next(self) -> tuple[Case, list[str]] | None:
         """The next case and its nodes, which are no longer free; None if none can start."""
         if self._running >= self._at_once:
             return None
+        others_wait = False
         for want in self._largest_first:
+            if want.is_last and others_wait:
+                break
             if self._waiting[want] and (nodes := self._take(want)):
                 self._running += 1
                 return self._waiting[want].popitem(last=False)[0], nodes
+            others_wait |= bool(self._waiting[want]) and not want.is_last
         return None
 
     def has_ended(self, nodes: Iterable[str]) -> None:

@@ -11,6 +11,7 @@ from reframe.core.schedulers import pbs
 
 from assay import say
 from assay.machine import job_states
+from assay.quantities import clock_seconds
 from assay.running.asking import UNKNOWN, AsksInMeasure, NoAnswerError, Record, answer_of
 from assay.text import plain
 
@@ -121,7 +122,8 @@ def _record(facts: dict[str, str]) -> Record:
     code = facts.get('exit_status')
     number = int(code) if code and re.fullmatch(r'-?\d+', code) else None
     used, asked = (
-        _seconds(facts.get(f'{kind}.walltime', '')) for kind in ('resources_used', 'resource_list')
+        clock_seconds(facts.get(f'{kind}.walltime', '')) or 0
+        for kind in ('resources_used', 'resource_list')
     )
     comment = facts.get('comment', '')
     state = job_states.of_pbs(
@@ -134,12 +136,3 @@ def _record(facts: dict[str, str]) -> Record:
         # One of a signal is no program's.
         number if number is not None and state in ('COMPLETED', 'FAILED') else None,
     )
-
-
-def _seconds(time: str) -> int:
-    """Of ``01:30:00``; 0 of what is no time."""
-    parts = re.fullmatch(r'(?:(\d+):)?(\d+):(\d+)', time)
-    if not parts:
-        return 0
-    hours, minutes, seconds = (int(part or 0) for part in parts.groups())
-    return 3600 * hours + 60 * minutes + seconds

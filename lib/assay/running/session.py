@@ -111,8 +111,8 @@ class Suite:
         options: Sequence[str],
         cases: Sequence[Listed] = (),
         budget: float | None = None,
-    ) -> Iterator[None]:
-        """Have the job for all cases of the sessions within, if one was asked for.
+    ) -> Iterator[str | None]:
+        """Have the job for all cases of the sessions within, if one was asked for: its number.
 
         :param given: what was asked of ReFrame.
         :param options: of ReFrame, which select the cases where these are not given.
@@ -123,7 +123,7 @@ class Suite:
         if self.is_one_job:
             cases = cases or listed(self.command, options, self.environment)
         if not self.is_one_job or not cases:
-            yield
+            yield None
             return
         choice = node_choice.of_run(self.environment)
         asked = allocation.request(site, cases, given.jobs, budget, choice)
@@ -132,7 +132,7 @@ class Suite:
                 self.environment[allocation.VARIABLE] = number
                 is_sized = not self.around and not allocation.is_of_a_size(given.jobs)
                 self.environment[allocation.SIZED] = number if is_sized else ''
-                yield
+                yield number
         except allocation.StoppedError as stopped:
             raise SystemExit(128 + stopped.args[0]) from None
 

@@ -9,6 +9,7 @@ that its variables name. No other case has one of these nodes meanwhile.
 from __future__ import annotations
 
 import errno
+import json
 import math
 import os
 import re
@@ -38,6 +39,7 @@ from assay.machine.slurm import PASSES, query, without_defaults
 from assay.running import allocation, node_choice
 from assay.running.asking import OUTAGE, STOPPING
 from assay.running.node_plan import NodePlan, Want
+from assay.running.selection import Listed
 from assay.running.slurm_jobs import MakesJobs, options_in
 from assay.text import fold_nodes, plain
 
@@ -86,6 +88,8 @@ class _Job(slurm._SlurmJob):
     client: subprocess.Popen[bytes] | None = None
     #: Whether ReFrame has not looked at it since it was submitted.
     is_new = False
+    #: Title of its case, and class of its check.
+    known_as: tuple[str, ...] = ()
     tries = 0
 
     @property
@@ -148,6 +152,15 @@ class _Allocation:
         if self.handle is None:
             self._over = f'another run has its cases in the job {number}'
         self.nodes = frozenset(now.nodes)
+        # By the monotonic clock; and the seconds that the job had left at first.
+        self._until, self._had = time.monotonic() + now.left, now.left
+        path = os.environ.get(allocation.TIMES)
+        told = json.loads(Path(path).read_text()) if path else {}
+        self._times: dict[str, float] | None = told.get(allocation.STEPS)
+        self._times_of_jobs: dict[str, float] = told.get(allocation.JOBS, {})
+        self._first: frozenset[str] | None = None
+        if allocation.FIRST in told:
+            self._first = frozenset(told[allocation.FIRST])
         shared = any(
             one.extras.get('on_this_machine') for one in rt.runtime().system.partitions
         )  # a virtual cluster, whose nodes have the same CPUs
@@ -160,7 +173,7 @@ class _Allocation:
         self._able: set[str] = set()
         # Nodes that get no cases for now, and since when: steps do not end there, or did not start.
         self._aside: dict[str, float] = {}
-        self._asked = self._looked = self._polled = -math.inf
+        self._asked = self._looked = self._polled = self._timed = -math.inf
         self._silent_since: float | None = None
         #: When the run was stopped, if it was: then nothing starts any more.
         self.stopping_since: float | None = None
@@ -228,6 +241,10 @@ class _Allocation:
                 job._state = 'CANCELLED'
             return
         while not self._over and (found := self._plan.next()):
+            if self._is_too_late(found[0]):
+                self._plan.has_ended(found[1])
+                self._not_run(found[0])
+                continue
             try:
                 self._launch(*found)
             except OSError as error:
@@ -237,6 +254,32 @@ class _Allocation:
         if self._over:
             for job in self._plan.waiting():
                 self._not_run(job)
+
+    def is_last(self, job: Any) -> bool:
+        """Whether a case has its turn only when no others wait."""
+        return self._first is not None and self._first.isdisjoint(job.known_as)
+
+    def _is_too_late(self, job: Any) -> bool:
+        """Whether a case would hardly end before the allocation does.
+
+        It needs as long as it took lately, or else as any case of its check. If that is not known
+        half of its time limit counts, as few come near to that; but no more than half of the time
+        that there was at first, or a short allocation would start nothing, and no more than a job
+        of its own took, with its wait in the queue.
+        """
+        if self._times is None:
+            return False
+        known = [self._times[name] for name in job.known_as if name in self._times]
+        if known:
+            needs = known[0]
+        else:
+            half = min(job.time_limit or math.inf, self._had) / 2
+            needs = min([half, *(self._times_of_jobs.get(name, half) for name in job.known_as)])
+        now = time.monotonic()
+        if self._until - now < needs and now - self._timed > LOOK:
+            self._timed = now
+            self._left()  # somebody may have given it more
+        return self._until - now < needs
 
     def _launch(self, job: Any, nodes: list[str]) -> None:
         folder = Path(job.workdir)
@@ -334,6 +377,7 @@ class _Allocation:
         if not now.is_running:
             self._end(self._how_it_ended())
             return None
+        self._until = time.monotonic() + now.left
         if gone := self._plan.nodes - {*now.nodes}:
             self._plan.lose(gone)
             say(
@@ -499,6 +543,10 @@ class _Allocation:
             self._able.add(one.nodes[0])
             job._jobid = f'{self.number}.{step}'
         job._exitcode, job._completion_time = one.exit_code, time.time()
+        if self._times is not None:
+            for name in job.known_as[1:]:
+                took = job._completion_time - job.began
+                self._times[name] = max(took, self._times.get(name, 0.0))
         job._state = one.state
         one.said.close()
 
@@ -533,7 +581,8 @@ class _Allocation:
         if self._over:
             # By its warning the run does not count as good.
             _warn_once(f'{self._over}, and the cases that had not ended until then were not run')
-        job._exception = SkipTestError(f'not run: {self._over}')
+        why = self._over or f'the job {self.number} had too little time left'
+        job._exception = SkipTestError(f'not run: {why}')
         job._state = 'CANCELLED'
 
 
@@ -624,7 +673,8 @@ class Steps(MakesJobs, slurm.SqueueJobScheduler):
             for name, variable in _HANDED_ON.items()
             if (value := getattr(options, name))
         }
-        _allocation().submit(job, Want(-(-(job.num_tasks or 1) // _per_node(job)), among))
+        count = -(-(job.num_tasks or 1) // _per_node(job))
+        _allocation().submit(job, Want(count, among, _allocation().is_last(job)))
 
     def filternodes(self, job: Any, nodes: Any) -> Any:
         found = super().filternodes(job, nodes)
@@ -686,6 +736,13 @@ class _Srun(mpi.SrunLauncher):
 
 class _Task(RegressionTask):
     """A case whose time does not count while it waits for nodes."""
+
+    def run(self) -> None:
+        check, case = self.check, self.testcase
+        title = Listed(check.display_name, case.partition.fullname, case.environ.name).title
+        if check.job:
+            check.job.known_as = title, type(check).__name__
+        super().run()
 
     def duration(self, phase: str) -> Any:
         if began := getattr(self.check.job, 'began', None):
