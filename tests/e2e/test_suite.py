@@ -169,7 +169,10 @@ def test_a_fabric_that_falls_back():
 @pytest.mark.slow
 def test_ranks_that_share_a_core(fault):
     library = fault('one_core', 'mpich')
-    said = sentence(run_one('mpich', 'Ring', '-S', f'Ring.env_vars=LD_PRELOAD:{library}'))
+    # Or each would wait for the other until the kernel takes the core from it.
+    yields = 'MPIR_CVAR_ENABLE_HEAVY_YIELD:1,MPIR_CVAR_POLLS_BEFORE_YIELD:100'
+    variables = f'LD_PRELOAD:{library},{yields}'
+    said = sentence(run_one('mpich', 'Ring', '-S', f'Ring.env_vars={variables}'))
     assert said.startswith('ranks 0 and 1 share core 0 of node ')
 
 
