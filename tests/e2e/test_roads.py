@@ -5,12 +5,12 @@ import re
 import pytest
 
 from assay import paths
-from assay.machine.mpi import find_mpis
 from assay.results.diff.cores import on_alike_cores
 from assay.results.figure_series import measured as measured_figures
 from assay.results.history import load
 from assay.results.run_selectors import choose
 from command import assert_good, counts
+from families import FOUND
 from roads import Road
 
 # On a machine that is busy all the time, or whose host moves its CPUs, such as this one may be.
@@ -23,7 +23,7 @@ SETTING = 'OMPI_MCA_btl_vader_single_copy_mechanism'
 @pytest.mark.slow
 @pytest.mark.timeout(3600)  # its runs wait for their turns
 @pytest.mark.skipif(
-    not any(mpi.name == 'openmpi-system' for mpi in find_mpis()),
+    'openmpi-system' not in FOUND,
     reason="needs Debian's Open MPI, of which the page tells",
 )
 def test_after_an_upgrade(first_uses, tmp_path):

@@ -1,4 +1,4 @@
-"""The MPIs that tests run on: one of each family of this machine."""
+"""The MPIs of this machine, and those that tests run on: one of each family."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ import pytest
 
 from assay.machine.mpi import Mpi, find_mpis
 
+#: All, by their names: they are asked once for all tests.
+FOUND = {mpi.name: mpi for mpi in find_mpis()}
+
 
 def _one_of_each_family() -> dict[str, Mpi]:
     chosen: dict[str, Mpi] = {}
-    for mpi in find_mpis():
+    for mpi in FOUND.values():
         if not mpi.fault:
             chosen.setdefault(mpi.family, mpi)
     return {mpi.name: mpi for mpi in chosen.values()}

@@ -7,6 +7,7 @@ it are what the site's programs print, or what its kernel shows.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,7 @@ def sites(kind: str = '*') -> list[Site]:
     return [_read(file) for file in sorted(SITES.glob(f'{kind}/*/site.yaml'))]
 
 
+@cache
 def _read(file: Path) -> Site:
     try:
         return Site(folder=file.parent, **yaml.safe_load(file.read_text()))

@@ -15,6 +15,7 @@ from assay.commands import run as run_command
 from assay.config import settings
 from assay.machine import mpi, wheels
 from assay.running import prepare, runs, supervise, turn
+from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
 from assay.spack import builds
 
@@ -217,3 +218,28 @@ def test_a_report_that_is_no_file_is_not_removed(monkeypatch, reframe, tmp_path)
         assert call(monkeypatch, 'run', f'--report-file={tmp_path / name}') == 1
     left = [name for name in ('pipe', 'folder', 'old') if (tmp_path / name).exists()]
     assert left == ['pipe', 'folder']
+
+
+def test_a_run_asks_mpis_once(monkeypatch, tmp_path):
+    """Its configuration has what they answered when it began, and is asked for no more."""
+    kept = mpi.Mpi(
+        name='mpich-path',
+        family='mpich',
+        version='4.3',
+        prefix=tmp_path,
+        cc='/bin/mpicc',
+        cxx=None,
+        bindir=tmp_path / 'bin',
+        launcher='/bin/mpirun',
+        description='MPICH "4.3"\n',
+        source='PATH',
+        modules=('gcc', 'mpich'),
+        env={'A': 'b'},
+        fault='it is broken',
+    )
+    run = RunFolder(tmp_path)
+    monkeypatch.setattr(runs, 'this', lambda: run)
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: ['asked'])
+    assert prepare.mpis_of_run() == ['asked']
+    prepare.keep_mpis(run, [kept])
+    assert prepare.mpis_of_run() == [kept]

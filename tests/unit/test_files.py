@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from assay.files import write_whole
+from assay.files import append_line, whole_lines, write_whole
 
 
 def mode(path):
@@ -71,3 +71,17 @@ def test_what_is_no_file_stays_what_it_is(tmp_path):
     assert pipe.is_fifo()
     with pytest.raises(IsADirectoryError):
         write_whole(tmp_path, 'new')
+
+
+def test_a_line_that_was_cut_off_is_none_and_the_next_takes_its_place(tmp_path):
+    path = tmp_path / 'new' / 'record.jsonl'
+    assert whole_lines(path) == []
+    for line in ('é 1', '2'):
+        append_line(path, line)
+    for torn in (b'3 ', 'é'.encode()[:1]):
+        path.write_bytes('é 1\n2\n'.encode() + torn)
+        append_line(path, '4')
+        assert whole_lines(path) == ['é 1', '2', '4']
+    path.write_bytes(path.read_bytes() + b'5 \xc3')
+    assert whole_lines(path) == ['é 1', '2', '4'], 'not even if it ends within a character'
+    assert path.read_bytes().endswith(b'\n5 \xc3'), 'who reads changes nothing'

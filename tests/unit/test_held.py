@@ -8,11 +8,11 @@ from assay import AssayError, paths
 from assay.config.environments import environment
 from assay.config.fabrics import load_catalogue
 from assay.discovery.check_config import hold
-from assay.machine.mpi import find_mpis
 from assay.running.doctor import Findings
+from families import FOUND
 from slurms import commands_of_slurm, node, partition
 
-MPI = next((one for one in find_mpis() if not one.fault), None)
+MPI = next((one for one in FOUND.values() if not one.fault), None)
 
 pytestmark = pytest.mark.skipif(MPI is None, reason='this machine has no MPI')
 

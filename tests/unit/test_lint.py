@@ -5,6 +5,7 @@ import os
 import pytest
 
 from assay import paths
+from assay.config import lint as lint_module
 from assay.config import reference_files
 from assay.config.lint import lint
 from assay.files import write_whole
@@ -199,3 +200,17 @@ Latency:
 """
     )
     assert run(tree) == []
+
+
+def test_what_was_clean_is_linted_again_once_a_file_has_changed(monkeypatch, tmp_path, tree):
+    for name in ('checks', 'references', 'runs'):
+        monkeypatch.setattr(paths, name.upper(), tmp_path / name)
+    monkeypatch.setattr(paths, 'CONFIG', tmp_path / 'references')
+    (tmp_path / 'runs').mkdir()
+    linted = []
+    monkeypatch.setattr(lint_module, 'lint', lambda *folders: linted.append(1) or lint(*folders))
+    assert [lint_module.lint_own() for _ in range(2)] == [[], []]
+    assert len(linted) == 1
+    (tree / 'references' / 'generic.yaml').write_text(GOOD.replace('shm', 'warp'))
+    assert [bool(lint_module.lint_own()) for _ in range(2)] == [True, True]
+    assert len(linted) == 3, 'what is not clean is linted each time'

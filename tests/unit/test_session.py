@@ -6,7 +6,7 @@ import pytest
 
 from assay import paths
 from assay.machine import slurm
-from assay.running import prepare, reframe_options, runs, session
+from assay.running import prepare, reframe_options, runs, session, turn
 
 FILE = """
 site_configuration = {{
@@ -27,8 +27,8 @@ site_configuration = {{
 @pytest.mark.parametrize('scheduler', ['slurm', 'local'])
 def test_what_a_user_prefers_of_sbatch_moves_no_case(elsewhere, monkeypatch, capsys, scheduler):
     """sbatch would heed it before the partition of the job's script."""
-    monkeypatch.setattr(prepare, 'prepare', lambda system, extra: None)
-    monkeypatch.setattr(session, 'lint', lambda *_: [])
+    monkeypatch.setattr(prepare, 'prepare', lambda system, extra: [])
+    monkeypatch.setattr(session, 'lint_own', list)
     session._tell.cache_clear()  # of this process
     monkeypatch.setenv('SBATCH_PARTITION', 'debug')
     monkeypatch.setenv('SBATCH_MEM_BIND_TYPE', 'none')
@@ -63,3 +63,15 @@ def test_variables_of_one_session_are_for_that_one(tmp_path, monkeypatch):
     suite.run(own, None, [], [], exports={'B': '3'})
     suite.run(own, None, [], [])
     assert [(one['A'], one['B']) for one in seen] == [('1', '3'), ('1', '2')]
+
+
+@pytest.mark.parametrize('waits', [False, True])
+def test_who_waits_for_a_turn_asks_the_mpis_again(tmp_path, monkeypatch, waits):
+    own = runs.RunFolder(tmp_path)
+    own.mpis.touch()
+    monkeypatch.delenv(turn.VARIABLE, raising=False)
+    monkeypatch.setattr(turn, 'is_needed', lambda site: True)
+    monkeypatch.setattr(turn, 'take', lambda run, tell: waits and tell('another run'))
+    monkeypatch.setattr(session, 'stop_what_was_left', lambda: None)
+    session.Suite(own, 'toy', 'smoke', (), {}).take_turn(None)
+    assert own.mpis.exists() is not waits

@@ -8,9 +8,7 @@ import pytest
 
 from assay import paths
 from assay.checks.build import SHARE
-from assay.machine.mpi import find_mpis
-
-MPIS = {mpi.name: mpi for mpi in find_mpis()}
+from families import FOUND
 
 # As the script of a build has it; the program is built without CMake to save time.
 SCRIPT = """
@@ -26,9 +24,9 @@ echo building in "$PWD"
 @pytest.fixture
 def build(tmp_path):
     """Starts the script of a build, with the sources in a stage folder of its own."""
-    if 'mpich' not in MPIS:
+    if 'mpich' not in FOUND:
         pytest.skip('needs the mpich wheel, which could not be installed')
-    mpi = MPIS['mpich']
+    mpi = FOUND['mpich']
 
     def start(
         name,

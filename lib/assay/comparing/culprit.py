@@ -10,14 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -35,7 +34,7 @@ from assay.comparing.factors import (
     unpack,
 )
 from assay.comparing.interleaved import AGAIN, NoGoodError, StoppedError
-from assay.files import explained, write_whole
+from assay.files import append_line, whole_lines
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
 from assay.results.diff.sides import some
@@ -669,15 +668,8 @@ class Journal:
         #: What was measured, and the changes that could not be switched, with the reason.
         self.pairs: list[Pair] = []
         self.untried: dict[str, str] = {}
-        if self.path.exists():
-            with explained(self.path, 'read'):
-                lines = self.path.read_text().split('\n')
-            *whole, torn = lines
-            for line in whole:
-                self._read(line)
-            if torn:
-                with explained(self.path, 'written'):
-                    write_whole(self.path, ''.join(f'{line}\n' for line in whole))
+        for line in whole_lines(self.path):
+            self._read(line)
 
     def _read(self, line: str) -> None:
         try:
@@ -697,11 +689,11 @@ class Journal:
 
     def keep(self, pair: Pair) -> None:
         self.pairs.append(pair)
-        self._write(asdict(pair))
+        append_line(self.path, json.dumps(asdict(pair)))
 
     def give_up(self, name: str, why: str) -> None:
         self.untried[name] = why
-        self._write({'untried': {name: why}})
+        append_line(self.path, json.dumps({'untried': {name: why}}))
 
     def conclude(self, asked: Question, told: str, command: str) -> None:
         """Keep what pages and comparisons of the same runs tell.
@@ -711,15 +703,8 @@ class Journal:
         """
         case = asked.figures[0].figure.test_case
         sides = {'before': asked.before, 'after': asked.after}
-        self._write({CONCLUDED: {**sides, 'case': case, 'told': told, 'command': command}})
-
-    def _write(self, told: Mapping[str, Any]) -> None:
-        with explained(self.path, 'written'):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open('a') as file:
-                file.write(json.dumps(told) + '\n')
-                file.flush()
-                os.fsync(file.fileno())
+        told_to_others = {**sides, 'case': case, 'told': told, 'command': command}
+        append_line(self.path, json.dumps({CONCLUDED: told_to_others}))
 
 
 def chance_of_failure(splits: Flags, failed: Sequence[Flags], worked: Sequence[Flags]) -> Floats:

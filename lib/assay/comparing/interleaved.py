@@ -14,7 +14,6 @@ from assay import AssayError, say
 from assay.comparing.pairs import Suspect, decisions, find_suspects, said_of
 from assay.comparing.sessions import (
     FIRST,
-    FOURSOME,
     ComparedSession,
     Failing,
     assert_something_in_common,
@@ -27,7 +26,7 @@ from assay.results.diff.difference import Difference, difference
 from assay.results.history import History, load
 from assay.results.runner import Runner
 from assay.results.statistics.comparison import MARGIN
-from assay.results.statistics.retest import BUDGET
+from assay.results.statistics.retest import BUDGET, FOURSOME
 from assay.running import selection
 from assay.running.reframe_options import Given
 from assay.running.session import Suite

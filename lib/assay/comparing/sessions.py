@@ -13,8 +13,6 @@ from assay.results.history import History, StoredRun
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.running.setting import Settings
 
-#: Which setting each session of four is of: a drift, and a spell of four, touch both alike.
-FOURSOME = (0, 1, 1, 0)
 #: Sessions before anything is measured again: this many times four.
 FIRST = 2
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import hashlib
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from assay import paths
 from assay.config import settings
 from assay.config.reference_files import (
     ANY,
@@ -18,7 +21,39 @@ from assay.config.reference_files import (
     read,
     unused,
 )
+from assay.files import write_whole
 from assay.text import unknown
+
+
+def lint_own() -> list[str]:
+    """Lint the checks and references of this checkout, as :func:`lint`.
+
+    That loads all checks, as ReFrame is about to: what was clean is not linted again until a file
+    has changed that the result depends on.
+    """
+    stamp, state = paths.RUNS / 'linted', ''
+    with suppress(OSError):  # of a file that nobody can read the lint itself has to tell
+        state = _state()
+        if stamp.read_text() == state:
+            return []
+    problems = lint(paths.CHECKS, paths.REFERENCES)
+    if state and not problems:
+        with suppress(OSError):  # it is linted again then
+            write_whole(stamp, state)
+    return problems
+
+
+def _state() -> str:
+    """A checksum of all that the result depends on: these files, and the packages installed."""
+    folders = [paths.CHECKS, paths.CONFIG, paths.ROOT / 'lib']
+    files = {path for folder in folders for path in folder.rglob('*.*') if path.is_file()}
+    # Beneath a folder of a site's own there may be much else.
+    files |= {*paths.SYSTEMS.glob('*.py')}
+    found = hashlib.sha256(sys.prefix.encode())
+    for path in sorted(path for path in files if path.suffix in ('.py', '.yaml', '.yml')):
+        content = path.read_bytes()
+        found.update(f'{path} {len(content)} '.encode() + content)
+    return found.hexdigest()
 
 
 def lint(checks: Path, references: Path) -> list[str]:

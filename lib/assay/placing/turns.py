@@ -9,11 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay import AssayError, say
-from assay.results.statistics.retest import BUDGET, LOOKS, Decision, decide
+from assay.results.statistics.retest import BUDGET, FOURSOME, LOOKS, Decision, decide
 from assay.running.program import run_passing_signals
-
-#: The order of the sides of two pairs.
-ORDER = (0, 1, 1, 0)
 
 #: Signals that end it: the launcher gets them too, and has cleaned up when it ends.
 STOPS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
@@ -45,7 +42,7 @@ def in_turn(run: Run, margin: float) -> Turns:
     try:
         while len(seconds[1]) < BUDGET:
             four: tuple[list[float], list[float]] = ([], [])
-            for side in ORDER:
+            for side in FOURSOME:
                 four[side].append(run(side))
             for side, its in enumerate(four):
                 seconds[side].extend(its)

@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
 
 from assay import AssayError, paths, say
 from assay.config import settings
+from assay.files import explained, write_whole
 from assay.machine import modules, mpi, wheels
+from assay.running import runs
+from assay.running.runs import RunFolder
 from assay.spack import packages
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
-def prepare(system: str, extra: Iterable[str]) -> None:
+
+def prepare(system: str, extra: Iterable[str]) -> list[mpi.Mpi]:
     """Have installed what the system lacks, and chosen what Spack builds.
 
     :param extra: what ``--with`` names: MPIs, ``spack``, ``spack:PACKAGE`` or ``spack:GROUP``.
+    :returns: the MPIs of this machine, if the system has them.
     :raises AssayError: if one is unknown or cannot be installed, or there is no C compiler.
     """
     extra = list(extra)
     by_spack = [what for what in extra if what.partition(':')[0] == 'spack']
     if by_spack:
         packages.choose(filter(None, (what.partition(':')[2] for what in by_spack)))
-    install_mpis(system, [what for what in extra if what not in by_spack])
+    return install_mpis(system, [what for what in extra if what not in by_spack])
 
 
 def name_mpis(system: str, places: list[str]) -> None:
@@ -37,9 +45,10 @@ def name_mpis(system: str, places: list[str]) -> None:
     modules.name_places(places)
 
 
-def install_mpis(system: str, extra: list[str]) -> None:
+def install_mpis(system: str, extra: list[str]) -> list[mpi.Mpi]:
     """Give the systems on this machine what they lack; others bring their MPIs themselves.
 
+    :returns: as :func:`prepare`.
     :raises AssayError: if something cannot be installed, or there is no C compiler.
     """
     name = system.partition(':')[0]
@@ -47,7 +56,7 @@ def install_mpis(system: str, extra: list[str]) -> None:
         if extra:
             systems = ' and '.join(settings.ON_THIS_MACHINE)
             raise AssayError(f'--with is for the systems {systems} only.')
-        return
+        return []
 
     def install(name: str) -> bool:
         log = paths.LOGS / f'install-{name}.log'
@@ -74,6 +83,36 @@ def install_mpis(system: str, extra: list[str]) -> None:
     # One that does not answer fails the checks that are built for it; here nothing else is left.
     if all(one.fault for one in found):
         raise AssayError('; '.join(one.fault for one in found if one.fault) or 'there is no MPI.')
+    return found
+
+
+def keep_mpis(run: RunFolder, found: list[mpi.Mpi]) -> None:
+    """Keep the MPIs of this machine for the configuration that a run loads.
+
+    :raises AssayError: if they cannot be written.
+    """
+    with explained(run.mpis, 'written'):
+        write_whole(run.mpis, _mpis().dump_json(found))
+
+
+def mpis_of_run() -> list[mpi.Mpi]:
+    """The MPIs of this machine, which a run asks once, when it begins.
+
+    `assay run` loads the configuration, and the ReFrame that it starts does too. A plain `reframe`,
+    and each later session of a command with many, asks them itself.
+
+    :raises AssayError: as :func:`assay.machine.mpi.find_mpis`.
+    """
+    try:
+        return _mpis().validate_json(runs.this().mpis.read_bytes())
+    except FileNotFoundError:
+        return mpi.find_mpis()
+
+
+def _mpis() -> TypeAdapter[list[mpi.Mpi]]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(list[mpi.Mpi])
 
 
 def _to_be_used() -> list[mpi.Mpi]:

@@ -72,6 +72,11 @@ class RunFolder:
         return self.folder / 'distances.json'
 
     @property
+    def mpis(self) -> Path:
+        """The file with the MPIs of this machine, as they answered when the run began."""
+        return self.folder / 'mpis.json'
+
+    @property
     def exports(self) -> dict[str, str]:
         """The environment variables that keep ReFrame's files in the folder."""
         return {

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, paths, say
 from assay.config import settings
-from assay.config.lint import lint
+from assay.config.lint import lint_own
 from assay.machine.job_states import forget_job_around
 from assay.machine.slurm import SCHEDULERS, forget_sbatch_defaults
 from assay.running import allocation, node_choice, prepare, runs, session_extras, supervise, turn
@@ -84,7 +84,7 @@ class Suite:
             settings.assert_tmpdir()
         if self.not_heeded and _uses_slurm(site):
             _tell(self.not_heeded)
-        if problems := lint(paths.CHECKS, paths.REFERENCES):
+        if problems := lint_own():
             raise AssayError('\nassay: '.join(problems))
         return site
 
@@ -98,10 +98,15 @@ class Suite:
         """
         handles = []
         if turn.is_needed(site) and turn.VARIABLE not in os.environ:
-            handles.append(turn.take(f'run {self.own.folder.name}', say))
+            handles.append(turn.take(f'run {self.own.folder.name}', self._waits))
             self.environment[turn.VARIABLE] = 'yes'
         stop_what_was_left()
         return handles
+
+    def _waits(self, for_what: str) -> None:
+        # An MPI may be another by then.
+        self.own.mpis.unlink(missing_ok=True)
+        say(for_what)
 
     @contextmanager
     def in_one_job(
@@ -193,7 +198,8 @@ def suite(
     own = runs.this()
     options = settings.options_of(mode)
     exports = settings.exports(system)
-    prepare.prepare(system, extra)
+    if found := prepare.prepare(system, extra):
+        prepare.keep_mpis(own, found)
     # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
     files = (f'--checkpath={file}' for file in files_of(given, paths.CHECKS))
     command = (str(paths.VENV_BIN / 'reframe'), *options, *files)

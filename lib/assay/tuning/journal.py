@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from assay import AssayError, paths, say
-from assay.files import explained, strict_json, write_whole
+from assay.files import append_line, strict_json, whole_lines
 from assay.mpis.algorithms import Algorithm
 from assay.tuning.choosing import Trial
 from assay.tuning.starts import Outcome, outcome_of
@@ -46,8 +46,6 @@ class Journal:
 
     def begin(self) -> None:
         """:raises AssayError: if it cannot be written."""
-        with explained(self.path, 'written'):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
         self._write({'kind': SUBJECT, **self.subject})
 
     def add_round(self, starts: Starts, is_proof: bool) -> None:
@@ -66,8 +64,7 @@ class Journal:
         self._write({'kind': END})
 
     def _write(self, entry: Mapping[str, Any]) -> None:
-        with explained(self.path, 'written'), self.path.open('a') as file:
-            file.write(json.dumps(entry, allow_nan=False) + '\n')
+        append_line(self.path, json.dumps(entry, allow_nan=False))
 
 
 def open_journal(subject: Mapping[str, Any]) -> Journal:
@@ -85,8 +82,6 @@ def open_journal(subject: Mapping[str, Any]) -> Journal:
                 break
             found = Journal(path, subject)
             _fill(found, entries)
-            # Without what was cut off, which the next entry would follow on its line.
-            write_whole(path, ''.join(f'{json.dumps(entry)}\n' for entry in entries))
             if not found.is_new:
                 rounds = len(found.chosen_by) + len(found.proofs)
                 say(f'goes on with {path}, which has {rounds} rounds')
@@ -97,20 +92,12 @@ def open_journal(subject: Mapping[str, Any]) -> Journal:
 
 
 def _entries(path: Path) -> Iterator[dict[str, Any]]:
-    """Those of a file; the last may have been cut off while it was written.
-
-    :raises AssayError: if it cannot be read.
-    """
-    with explained(path, 'read'):
-        lines = path.read_text().splitlines()
-    for number, line in enumerate(lines):
+    """:raises AssayError: if the file cannot be read."""
+    for number, line in enumerate(whole_lines(path), 1):
         try:
-            entry = strict_json(line)
+            yield strict_json(line)
         except ValueError:
-            if number == len(lines) - 1:
-                return
-            raise AssayError(f'{path}, line {number + 1}: cannot be read') from None
-        yield entry
+            raise AssayError(f'{path}, line {number}: cannot be read') from None
 
 
 def _trial(told: Mapping[str, Any]) -> Trial:

@@ -18,7 +18,7 @@ from assay.quantities import time_of
 from assay.results.cases import left_in
 from assay.results.failures import failures, skipped
 from assay.results.runner import Concluded, Runner
-from assay.results.statistics.retest import BUDGET, Decision
+from assay.results.statistics.retest import BUDGET, FOURSOME, Decision
 from assay.running import selection
 from assay.running.selection import Listed
 from assay.running.supervise import noted
@@ -28,8 +28,7 @@ from assay.tuning.journal import Starts, open_journal
 from assay.tuning.starts import LATEST, OUTCOMES, Job, Outcome, Start, read_job, write_plan
 from assay.tuning.trials import Excluded, excluded, in_order, of_order, trials
 
-#: Pairs of a job of the proof: two foursomes, after which somebody looks.
-FOURSOME = (Trial(), Trial(is_rules=True), Trial(is_rules=True), Trial())
+#: Foursomes of a job of the proof, after which somebody looks.
 FOURSOMES = 2
 #: Jobs of the proof at most: of some a start may fail, whose pairs do not count.
 MOST_PROOFS = BUDGET // (2 * FOURSOMES) + 2
@@ -204,7 +203,12 @@ class Tuning:
                 f'{many(sum(bool(one.rule) for one in wanted), "rule")} in force, pairs '
                 f'{pairs + 1} to {pairs + 2 * FOURSOMES} of at most {BUDGET}'
             )
-            self._round(label, [*FOURSOME * FOURSOMES], rules, is_proof=True)
+            self._round(
+                label,
+                [Trial(is_rules=bool(side)) for side in FOURSOME * FOURSOMES],
+                rules,
+                is_proof=True,
+            )
 
     def _wanted(self, offered: Sequence[Algorithm]) -> list[Candidate]:
         """The candidates, which the rounds of all algorithms decide once there are pairs."""

@@ -23,6 +23,8 @@ from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Floats, ratio
 from assay.results.statistics.spread import FLOOR, Variance, moderated
 
+#: The sides of two pairs in order of time: a drift, and a spell of the machine, touch both alike.
+FOURSOME = (0, 1, 1, 0)
 #: Pairs after which somebody looks, and the shares of the rate that are spent then. A tenth is kept
 #: back, for neighbouring foursomes are a little alike too.
 LOOKS = {4: 0.05, 6: 0.1, 8: 0.2, 12: 0.55}
