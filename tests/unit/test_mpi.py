@@ -117,6 +117,11 @@ def test_debians_two_mpis_each_get_a_prefix_and_alternatives_add_none(machine):
     command(machine / 'hydra_pmi_proxy', '')
     (machine / 'mpicc').symlink_to('mpicc.openmpi')
     (machine / 'mpirun').symlink_to('mpirun.mpich')  # the admin's choice, and not a wise one
+    libraries = machine.parent / 'lib' / 'x86_64-linux-gnu'
+    for part in ('openmpi/include', 'openmpi/lib', 'mpich/include'):
+        (libraries / part).mkdir(parents=True)
+    for name in ('openmpi/lib/libmpi.so', 'libmpich.so', 'libmpichfort.so', 'libm.so'):
+        (libraries / name).touch()
     found = {one.name: one for one in mpi.find_mpis()}
     assert {name: one.family for name, one in found.items()} == {
         'openmpi-system': 'openmpi',
@@ -125,6 +130,14 @@ def test_debians_two_mpis_each_get_a_prefix_and_alternatives_add_none(machine):
     links = found['mpich-system'].bindir
     assert (links / 'mpiexec').resolve() == machine / 'mpiexec.mpich'
     assert (links / 'hydra_pmi_proxy').resolve() == machine / 'hydra_pmi_proxy'
+    there = {
+        name: {path.name for path in (one.bindir.parent / 'lib').iterdir()}
+        for name, one in found.items()
+    }
+    assert there == {
+        'openmpi-system': {'libmpi.so'},
+        'mpich-system': {'libmpich.so', 'libmpichfort.so'},
+    }
 
 
 def test_commands_of_something_else_are_no_mpi(machine):

@@ -682,7 +682,7 @@ def test_a_build_of_other_sources_is_not_run(installed):
         ([], 'assay'),
         (['minife'], 'assay,minife'),
         (['mpi_benchmarks', 'hpl'], 'assay,intel-mpi-benchmarks,osu-micro-benchmarks,hpl'),
-        (['assay', 'applications'], 'assay,minife,minimd,minighost,hpl,hpcg'),
+        (['assay', 'applications'], 'assay,minife,minimd,minighost,hpl,hpcg,npb'),
     ],
 )
 def test_packages_and_groups_are_chosen_by_name(monkeypatch, names, chosen):

@@ -6,6 +6,7 @@ Upstream's of ours run beside ours.
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +15,7 @@ import reframe.core.runtime as rt
 from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import refusing
+from assay.checks.benchmark import RESULT, read_report, refusing
 from assay.checks.build import LIBRARY, BuildSources, installed
 from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
@@ -25,7 +26,8 @@ from assay.job.launch import Launch, LaunchError, apart
 from assay.layout.launchers import add_part_script, command_of_parts
 from assay.machine.provenance import Provenance, of_binary
 from assay.machine.topology import usable_memory
-from assay.programs.application import Application, Problem, WrongAnswerError
+from assay.programs.application import CLOCK_RATE, Application, Problem, WrongAnswerError
+from assay.programs.benchmarks import check_stream
 from assay.programs.figure import Figure
 from assay.programs.sizes import Memory, last_level_caches, working_set
 from assay.spack.lock_file import Build
@@ -272,6 +274,58 @@ class SpackApplicationCheck(ApplicationCheck):
     @property
     def provenance(self) -> Provenance:
         return self.installed.provenance
+
+
+#: The program that measures what the memory gives, and the folder of its run.
+STREAM = 'stream'
+
+
+class BesideTriadCheck(SpackApplicationCheck):
+    """Such an application of which there is none of ours, and the triad of the same cores.
+
+    It is measured just before, in the same job.
+    """
+
+    @run_before('run')
+    def run_stream_before(self) -> None:
+        Path(self.stagedir, STREAM).mkdir()
+        stream = self.start_line(self.benchmarks.product(STREAM), '--json', RESULT)
+        self.prerun_cmds = [*self.prerun_cmds, apart(STREAM, stream)]
+        self.keep_files = [*self.keep_files, STREAM]
+
+    def verify(self) -> None:
+        try:
+            launch = self.launch_apart(STREAM, STREAM, self.placement, self.num_tasks)
+            launch.assert_ended_well()
+            report = read_report(Path(launch.folder, RESULT), STREAM, lambda: launch.reason)
+            with refusing(STREAM):
+                check_stream(report)
+            launch.assert_as_asked()
+        except LaunchError as error:
+            raise SanityError(f'{STREAM}: {error}') from None
+        #: In bytes per second.
+        self.triad = next(
+            one['bandwidth']['best']
+            for one in report['results']
+            if one['operation'] == 'triad' and one['ranks'] == 'together'
+        )
+        super().verify()
+        if self.launch.witnessed.has_profile:
+            rank = self.launch.witnessed.processes[0]
+            with refusing(self.program_name):
+                self.hold_against_witness(
+                    rank.wall, {name: call.count for name, call in rank.calls.items()}
+                )
+
+    def hold_against_witness(self, wall: float, calls: Mapping[str, int]) -> None:
+        """Hold what the program said against what was seen of a rank.
+
+        :param wall: seconds from the rank's start to its end.
+        :param calls: how often it called what of MPI.
+        :raises WrongAnswerError: if it said that it did more, or took longer.
+        """
+        if (said := self.answer[self.application.time].value) > wall * (1 + CLOCK_RATE):
+            raise WrongAnswerError(f'{said:g} s are reported, but it took {wall:g} s')
 
 
 class UpstreamCheck(SpackApplicationCheck):

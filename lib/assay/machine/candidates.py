@@ -175,10 +175,13 @@ def debian() -> Iterator[Candidate]:
         links |= {f'bin/{name}': system / name for name in family.beside_launcher}
         for folder in system.parent.glob(f'lib/*/{kind}'):
             links |= {name: folder / name for name in ('include', 'lib')}
-        (prefix / 'bin').mkdir(parents=True, exist_ok=True)
+            if not (folder / 'lib').is_dir():  # its libraries stand beside all others
+                libraries = folder.parent.glob(f'lib{kind}*.so')
+                links |= {f'lib/{library.name}': library for library in libraries}
         for name, target in links.items():
             link = prefix / name
             if target.exists() and not (link.is_symlink() and link.readlink() == target):
+                link.parent.mkdir(parents=True, exist_ok=True)
                 link.unlink(missing_ok=True)
                 with contextlib.suppress(FileExistsError):  # another run has just made it
                     link.symlink_to(target)

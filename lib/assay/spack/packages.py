@@ -14,7 +14,7 @@ from assay.config.environments import OURS, WITH_SPACK
 #: Those that checks run; others are built for users to run.
 RUN_BY_CHECKS = frozenset(
     [
-        *(OURS, 'minife', 'minimd', 'minighost', 'hpl', 'hpcg'),
+        *(OURS, 'minife', 'minimd', 'minighost', 'hpl', 'hpcg', 'npb'),
         *('intel-mpi-benchmarks', 'osu-micro-benchmarks'),
     ]
 )
