@@ -43,7 +43,8 @@ class NPB(BesideTriadCheck):
 
     def figures(self):
         figures = super().figures()
-        triad = self.triad / 1e9
-        return figures | self.named(
-            triad=triad, operations_for_byte_of_triad=figures['rate'].value / triad
-        )
+        figures |= self.named(triad=self.triad / 1e9)
+        if self.kernel != 'ep':  # which does not use the memory
+            of_triad = figures['rate'].value / figures['triad'].value
+            figures |= self.named(operations_for_byte_of_triad=of_triad)
+        return figures
