@@ -27,6 +27,7 @@ def chosen(name, fabric):
         'Overlap': {'progress': 'none'},
         'CollectivesOverlap': {'operation': 'allreduce'},
         'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
+        'NPB': {'kernel': 'mg'},
         'MiniMDMixed': {'layout': 'mixed'},
         'Screen': {'layout': 'hybrid', 'scale': 'all_nodes'},
     }

@@ -82,6 +82,8 @@ def job(tmp_path):
         with check_on(*where, **chosen(name, fabric)) as (check, partition, environ):
             if name == 'Screen':
                 check.asked_nodes = 2
+            if name == 'NPB':  # no Spack has built it here
+                check.built_classes = lambda: {'S'}
             if change:
                 change(check)
             check.setup(partition, environ)
@@ -592,6 +594,29 @@ def test_hpcg_that_gets_little_of_the_triad_fails_the_reference(job):
 
     with pytest.raises(PerformanceError, match='bandwidth_of_triad'):
         job(HPCG, slow)
+
+
+NPB = Path('NPB/openmpi-shm')
+
+
+@pytest.mark.parametrize(
+    ('edit', 'words'),
+    [
+        (lambda f: shutil.rmtree(f / 'stream'), 'stream: stream was not run'),
+        (
+            rewrite('rfm_job.out', lambda text: text.replace('  SUCCESSFUL', 'UNSUCCESSFUL')),
+            'NPB MG printed Verification = UNSUCCESSFUL, not SUCCESSFUL',
+        ),
+        (
+            rewrite('witness.json', lambda text: re.sub(r'("wall": ?)[\d.]+', r'\g<1>0.001', text)),
+            'are reported, but it took 0.001 s',
+        ),
+    ],
+)
+def test_npb_is_held_to_what_it_said_and_was_seen_to_do(job, edit, words):
+    with pytest.raises(SanityError) as error:
+        job(NPB, edit)
+    assert words in str(error.value)
 
 
 @pytest.fixture

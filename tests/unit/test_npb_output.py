@@ -112,6 +112,6 @@ def test_the_largest_class_that_fits(kernel, size, ranks, built, name):
     ],
 )
 def test_what_npb_cannot_take_is_said_before_it_runs(kernel, size, ranks, built, words):
-    with pytest.raises(ValueError) as error:  # noqa: PT011
+    with pytest.raises(ValueError) as error:
         npb(kernel, built).problem(size, ranks, 1)
     assert words in str(error.value)

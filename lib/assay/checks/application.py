@@ -281,9 +281,9 @@ STREAM = 'stream'
 
 
 class BesideTriadCheck(SpackApplicationCheck):
-    """Such an application of which there is none of ours, and the triad of the same cores.
+    """Such an application that has no counterpart of ours, beside the triad of the same cores.
 
-    It is measured just before, in the same job.
+    The triad is measured just before, in the same job.
     """
 
     @run_before('run')

@@ -164,38 +164,21 @@ class Npb(Application):
 
     def __init__(self, kernel: str, built: Callable[[], set[str]]) -> None:
         """Take a program by its name and a function that tells the classes there are of it."""
-        self.kernel = kernel
+        self.program = kernel
         self.built = built
 
-    @property
-    def program(self) -> str:
-        return self.kernel
-
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
-        kernel = self.kernel.upper()
-        grid = _grid(ranks)
-        if self.kernel == 'lu' and grid is None:
+        kernel = self.program.upper()
+        if self.program == 'lu' and _grid(ranks) is None:
             raise ValueError(f'NPB LU makes no grid of {ranks} ranks that is nearly square')
-        if self.kernel not in ('lu', 'ep') and not _is_power_of_two(ranks):
+        if self.program not in ('lu', 'ep') and not _is_power_of_two(ranks):
             raise ValueError(f'NPB {kernel} takes a power of two of ranks, not {ranks}')
         built = self.built()
-        classes = {name: one for name, one in CLASSES[self.kernel].items() if name in built}
+        classes = {name: one for name, one in CLASSES[self.program].items() if name in built}
         if not classes:
-            raise ValueError(f'NPB {kernel} was built in no class, as 3.4 names them: {kernel}.A.x')
-        if self.kernel == 'ep':
-            fitting = {
-                name: one
-                for name, one in classes.items()
-                if one.operations <= 2 * ranks * _PAIRS_OF_RANK
-            }
-        else:
-            fitting = {name: one for name, one in classes.items() if one.bytes <= size}
-        if self.kernel == 'lu' and grid:
-            fitting = {
-                name: one
-                for name, one in fitting.items()
-                if int(one.size.split('x')[0]) >= _EDGE_OF_LU * max(grid)
-            }
+            program = f'{self.program}.A.x'
+            raise ValueError(f'NPB {kernel} was built in no class, as 3.4 names them: {program}')
+        fitting = {name: one for name, one in classes.items() if self._fits(one, size, ranks)}
         if not fitting:
             raise ValueError(
                 f'no class of NPB {kernel} that was built ({", ".join(classes)}) fits {size:.3g} '
@@ -205,12 +188,20 @@ class Npb(Application):
         name = max(fitting, key=lambda one: (fitting[one].bytes, fitting[one].operations))
         return Problem([], facts={'class': name})
 
+    def _fits(self, one: Class, size: float, ranks: int) -> bool:
+        if self.program == 'ep':
+            return one.operations <= 2 * ranks * _PAIRS_OF_RANK
+        if self.program == 'lu' and (grid := _grid(ranks)):
+            edge = int(one.size.partition('x')[0])
+            return one.bytes <= size and edge >= _EDGE_OF_LU * max(grid)
+        return one.bytes <= size
+
     def read(
         self, output: str, folder: Path, problem: Problem, ranks: int, threads: int
     ) -> dict[str, Figure]:
         del folder, threads
-        kernel, name = self.kernel.upper(), problem.facts['class']
-        asked = CLASSES[self.kernel][name]
+        kernel, name = self.program.upper(), problem.facts['class']
+        asked = CLASSES[self.program][name]
         text = _summary(output, kernel)
         expected = {
             'Class': name,
