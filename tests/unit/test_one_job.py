@@ -1019,13 +1019,20 @@ def test_a_command_that_is_stopped_while_it_waits(cluster, salloc):
     assert (cluster.state / 'free').read_text() == '12'
 
 
-def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch):
+@pytest.mark.parametrize(
+    ('reason', 'words'),
+    [
+        ('PartitionNodeLimit', 'asks for more nodes than the partition allows'),
+        ('PartitionDown', r'PartitionDown: a reason .*slurm_job_cancel_reasons'),
+    ],
+)
+def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch, reason, words):
     monkeypatch.setattr(allocation, 'LOOK', 0)
-    (cluster.state / 'job').write_text('PartitionNodeLimit\n')
+    (cluster.state / 'job').write_text(f'{reason}\n')
     salloc("trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done")
-    words = 'asks for more nodes than the partition allows.*--nodes=9.*-J nodes='
-    with pytest.raises(AssayError, match=words):
-        allocation.obtain(['--nodes=9'], cluster.folder)
+    own = site({'sched_options': {'slurm_job_cancel_reasons': ['PartitionDown']}}, {})
+    with pytest.raises(AssayError, match=f'{words}.*--nodes=9.*-J nodes='):
+        allocation.obtain(['--nodes=9'], cluster.folder, allocation.cancel_reasons(own))
     assert (cluster.state / 'free').read_text() == '12'
 
 
