@@ -54,9 +54,9 @@ SIZED = 'ASSAY_ALLOCATION_SIZED'
 #: The one with a file, without which no case is left out for lack of time.
 TIMES = 'ASSAY_ALLOCATION_TIMES'
 
-#: In that file, which is JSON: the longest seconds that steps took lately, by the title of a case
-#: and by the class of a check; the shortest that jobs of cases took, with the wait in their queue;
-#: titles of cases that come before all others, if the time is expected to be too short for all.
+#: In that file, which is JSON: by the titles of cases the longest seconds that their steps took
+#: lately, and the shortest that their jobs took, with the wait in the queue; titles of cases that
+#: come before all others, if the time is expected to be too short for all.
 STEPS, JOBS, FIRST = 'steps', 'jobs', 'first'
 
 #: Seconds of an allocation for a budget beyond that: the run is judged, and ends, within them.
