@@ -22,7 +22,6 @@ from assay.report.terminal import show_budget
 from assay.results import node_turns
 from assay.results.budget import Choice, choose
 from assay.results.case_history import CaseHistory, case_histories
-from assay.results.cases import check_of
 from assay.results.diff.cores import tell_distances
 from assay.results.history import StoredRun, load
 from assay.results.reframe_report import read_report
@@ -271,10 +270,9 @@ def order_in_job(
 
 def _times(known: Mapping[str, CaseHistory]) -> dict[str, object]:
     """The last times of cases for :mod:`assay.running.steps`: as steps, and as jobs."""
-    steps: dict[str, float] = {}
-    for title, one in known.items():
-        for name in (title, check_of(title)) if one.seconds_of_steps else ():
-            steps[name] = max(*one.seconds_of_steps, steps.get(name, 0.0))
+    steps = {
+        title: max(one.seconds_of_steps) for title, one in known.items() if one.seconds_of_steps
+    }
     jobs = {title: min(one.seconds) for title, one in known.items() if one.seconds}
     return {allocation.STEPS: steps, allocation.JOBS: jobs}
 

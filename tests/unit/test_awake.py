@@ -12,6 +12,7 @@ from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
+from reframe.core.warnings import ReframeDeprecationWarning
 
 from assay import paths
 from assay.running import events, reframe_plugin
@@ -255,3 +256,15 @@ def test_a_handle_may_have_any_number(held):
         os.close(own)
         os.close(high)
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize('names', [[], ['reframe.core.variables', 'reframe']])
+def test_what_is_deprecated_is_reported_where_it_is_used(names):
+    call = reframe_plugin._warn
+    for name in names:
+        scope = {'__name__': name, 'inner': call}
+        exec('def call(text): inner(text)', scope)
+        call = scope['call']
+    with pytest.warns(ReframeDeprecationWarning, match='old') as reported:
+        call('old')
+    assert reported[0].filename == __file__

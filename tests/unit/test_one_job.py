@@ -206,7 +206,7 @@ class Cluster:
     def has(self, nodes='n[1-4]'):
         (self.state / 'job').write_text(f'RUNNING|{nodes}|NO|all\n')
 
-    def job(self, script, ranks=1, per_node=1, options='', known_as=()):
+    def job(self, script, ranks=1, per_node=1, options='', known_as=('', '')):
         work = self.folder / f'case{len(self.jobs)}'
         work.mkdir()
         (work / 'rfm_job.sh').write_text(f'#!/bin/bash\n{options}\n{script}\n')
@@ -219,7 +219,8 @@ class Cluster:
             stderr='rfm_job.err',
         )
         job._scheduler = self.scheduler
-        job.num_tasks, job.num_tasks_per_node, job.known_as = ranks, per_node, known_as
+        job.num_tasks, job.num_tasks_per_node = ranks, per_node
+        job.title, job.check = known_as
         self.jobs.append(job)
         before = os.getcwd()
         os.chdir(work)  # where ReFrame submits it
@@ -697,7 +698,7 @@ def test_an_allocation_that_ends(cluster):
 def timed(cluster, monkeypatch):
     """Tells the time left of the job, which is asked for whenever a case may be too late."""
     times = cluster.folder / 'times.json'
-    times.write_text('{"steps": {"long": 90000, "Halo": 80000}, "jobs": {"short": 1, "long": 1}}')
+    times.write_text('{"steps": {"long": 90000}, "jobs": {"short": 1, "long": 1}}')
     monkeypatch.setenv(allocation.TIMES, str(times))
     monkeypatch.setattr(steps, 'LOOK', -1)
 
@@ -713,7 +714,6 @@ def timed(cluster, monkeypatch):
     [
         (('short', 'Pairs'), 48, '1:00:00', True),
         (('long', 'Ring'), 1, '1-00:00:00', False),
-        (('new', 'Halo'), 1, '20:00:00', False),  # as long as others of its check
         (('new', 'Ring'), 10, '5:30:00', True),  # half of its limit
         (('new', 'Ring'), 10, '4:30:00', False),
         (('new', 'Ring'), 99, '12:30:00', True),  # half of what there was
@@ -747,8 +747,10 @@ def test_how_long_cases_of_a_check_take_is_learned(cluster, timed):
     steps._allocation()._until = time.monotonic()
     second = cluster.job('true', known_as=('second', 'Ring'))
     other = cluster.job('true', known_as=('other', 'Pairs'))
+    longer = cluster.job('true', known_as=('longer', 'Ring'))
+    longer.time_limit = 86400
     cluster.play()
-    assert [job.state for job in (second, other)] == ['COMPLETED', 'CANCELLED']
+    assert [job.state for job in (second, other, longer)] == ['COMPLETED', *['CANCELLED'] * 2]
 
 
 def test_what_is_to_come_first_does(cluster, timed):
@@ -780,7 +782,7 @@ def test_what_a_case_is_known_as(monkeypatch):
         environ=SimpleNamespace(name=check.environment),
     )
     task.run()
-    assert job.known_as == ('Ring %fabric=tcp @made:a+openmpi', 'SimpleNamespace')
+    assert (job.title, job.check) == ('Ring %fabric=tcp @made:a+openmpi', 'SimpleNamespace')
 
 
 def test_an_allocation_that_has_ended_before(cluster):
@@ -1019,13 +1021,20 @@ def test_a_command_that_is_stopped_while_it_waits(cluster, salloc):
     assert (cluster.state / 'free').read_text() == '12'
 
 
-def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch):
+@pytest.mark.parametrize(
+    ('reason', 'words'),
+    [
+        ('PartitionNodeLimit', 'asks for more nodes than the partition allows'),
+        ('PartitionDown', r'PartitionDown: a reason .*slurm_job_cancel_reasons'),
+    ],
+)
+def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch, reason, words):
     monkeypatch.setattr(allocation, 'LOOK', 0)
-    (cluster.state / 'job').write_text('PartitionNodeLimit\n')
+    (cluster.state / 'job').write_text(f'{reason}\n')
     salloc("trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done")
-    words = 'asks for more nodes than the partition allows.*--nodes=9.*-J nodes='
-    with pytest.raises(AssayError, match=words):
-        allocation.obtain(['--nodes=9'], cluster.folder)
+    own = site({'sched_options': {'slurm_job_cancel_reasons': ['PartitionDown']}}, {})
+    with pytest.raises(AssayError, match=f'{words}.*--nodes=9.*-J nodes='):
+        allocation.obtain(['--nodes=9'], cluster.folder, allocation.cancel_reasons(own))
     assert (cluster.state / 'free').read_text() == '12'
 
 
@@ -1220,8 +1229,7 @@ def first(cluster, suite, monkeypatch):
         choice = chosen and SimpleNamespace(listed=cases[:chosen])
         one_run.order_in_job('7', choice, suite, site(own or {}), [])
         told = json.loads(Path(suite.environment[allocation.TIMES]).read_text())
-        steps = {name: 100.0 for one in known for name in (one.title, 'Ring')}
-        assert told[allocation.STEPS] == steps
+        assert told[allocation.STEPS] == {one.title: 100.0 for one in known}
         assert told[allocation.JOBS] == {one.title: 60.0 for one in known}
         return len(told[allocation.FIRST]) if allocation.FIRST in told else None
 

@@ -118,6 +118,10 @@ _FOR_GOOD = [
 ]
 
 
+#: Said of a reason that the system's file names.
+GIVEN_UP = 'a reason for which this system cancels jobs (slurm_job_cancel_reasons)'
+
+
 def for_good(reason: str) -> str | None:
     """Why no waiting helps a job that waits for this reason; None if it may start by itself.
 

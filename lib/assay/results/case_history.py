@@ -56,18 +56,18 @@ class CaseHistory:
     :param in_future: when the newest of those claims to have begun.
     :param seconds: how long it took, at most :data:`LATELY` values, the newest last; without runs
         in which it was measured again or waited for others.
-    :param seconds_of_steps: those of it that began in an allocation: any other job may have waited
-        in a queue.
     :param endings: at most :data:`FORGIVEN` words: ``good``, ``failed`` or ``disturbed``.
     :param figures: the values of each figure with a bound, at most :data:`LATELY`.
+    :param seconds_of_steps: at most :data:`LATELY` that it took as a step of an allocation: any
+        other job may have waited in a queue.
     """
 
     last: datetime | None = None
     in_future: datetime | None = None
     seconds: list[float] = field(default_factory=list)
-    seconds_of_steps: list[float] = field(default_factory=list)
     endings: list[str] = field(default_factory=list)
     figures: dict[str, list[float]] = field(default_factory=dict)
+    seconds_of_steps: list[float] = field(default_factory=list)
 
     @property
     def trouble(self) -> str:

@@ -14,7 +14,7 @@ import shlex
 import subprocess
 import time
 from argparse import ArgumentError, ArgumentParser
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,9 +54,9 @@ SIZED = 'ASSAY_ALLOCATION_SIZED'
 #: The one with a file, without which no case is left out for lack of time.
 TIMES = 'ASSAY_ALLOCATION_TIMES'
 
-#: In that file, which is JSON: the longest seconds that steps took lately, by the title of a case
-#: and by the class of a check; the shortest that jobs of cases took, with the wait in their queue;
-#: titles of cases that come before all others, if the time is expected to be too short for all.
+#: In that file, which is JSON: by the titles of cases the longest seconds that their steps took
+#: lately, and the shortest that their jobs took, with the wait in the queue; titles of cases that
+#: come before all others, if the time is expected to be too short for all.
 STEPS, JOBS, FIRST = 'steps', 'jobs', 'first'
 
 #: Seconds of an allocation for a budget beyond that: the run is judged, and ends, within them.
@@ -336,11 +336,21 @@ def _option(given: str) -> str:
     return f'-{name} {value}' if len(name) == 1 else f'--{given}'
 
 
-def obtain(options: Sequence[str], folder: Path) -> str:
+def cancel_reasons(site: _SiteConfig) -> set[str]:
+    """Slurm's reasons to wait for which a system cancels jobs, as its file names them."""
+    return {
+        reason
+        for one in site.get('systems/0/partitions')
+        for reason in one.get('sched_options', {}).get('slurm_job_cancel_reasons', ())
+    }
+
+
+def obtain(options: Sequence[str], folder: Path, given_up: Collection[str] = ()) -> str:
     """Wait for an allocation.
 
     :param options: of salloc.
     :param folder: of the run: by it what a killed run leaves is known.
+    :param given_up: reasons of Slurm's for which it is not waited for.
     :returns: the number of its job.
     :raises AssayError: if it is refused.
     :raises StoppedError: if this command was told to stop; nothing is left of it then.
@@ -366,7 +376,7 @@ def obtain(options: Sequence[str], folder: Path) -> str:
         while process.poll() is None:
             if time.monotonic() - looked > LOOK:
                 looked = time.monotonic()
-                why = _why_in_vain(_number(log))
+                why = _why_in_vain(_number(log), given_up)
             if signals or why:
                 process.terminate()
                 with suppress(subprocess.TimeoutExpired):
@@ -398,12 +408,15 @@ def _number(log: Path) -> str | None:
     return found[-1] if found else None
 
 
-def _why_in_vain(job: str | None) -> str | None:
-    """Why it does not help to wait for a job; None if it may, or if Slurm does not answer."""
+def _why_in_vain(job: str | None, given_up: Collection[str]) -> str | None:
+    """Why a job is not waited for; None if it is, or if Slurm does not answer."""
     if job:
         with suppress(AssayError):
-            reason = query('squeue', '--noheader', f'--jobs={job}', '--format=%r')
-            return job_states.for_good(reason.strip())
+            reason = query('squeue', '--noheader', f'--jobs={job}', '--format=%r').strip()
+            name, _, nodes = reason.partition(',')
+            if name in given_up and (name != 'ReqNodeNotAvail' or 'UnavailableNodes:' in nodes):
+                return f'{plain(reason, 200)}: {job_states.GIVEN_UP}'
+            return job_states.for_good(reason)
     return None
 
 
@@ -447,12 +460,15 @@ def _assert_suits(job: str, options: Sequence[str]) -> None:
 
 
 @contextmanager
-def one_job(around: str | None, options: Sequence[str], folder: Path) -> Iterator[str]:
+def one_job(
+    around: str | None, options: Sequence[str], folder: Path, given_up: Collection[str] = ()
+) -> Iterator[str]:
     """The number of the job in which a run's cases are steps.
 
     :param around: that of a job which there is already; another one is given back afterwards.
     :param options: of salloc.
     :param folder: of the run.
+    :param given_up: as of :func:`obtain`.
     :raises AssayError: if there is none, or it has nodes of another partition.
     :raises StoppedError: if this command was told to stop meanwhile.
     """
@@ -460,7 +476,7 @@ def one_job(around: str | None, options: Sequence[str], folder: Path) -> Iterato
         _assert_suits(around, options)
         yield around
         return
-    number = obtain(options, folder)
+    number = obtain(options, folder, given_up)
     try:
         _assert_suits(number, options)
         yield number

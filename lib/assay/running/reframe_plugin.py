@@ -12,20 +12,27 @@ Schedulers are asked for their jobs as before.
 A job that was stopped ends later than its script, which the signal ends at once: the MPI's launcher
 passes it on to the ranks, and they tell how they end. ReFrame kills the launcher when it sees the
 end of the script, so it does not look until all of them have ended.
+
+ReFrame itself reads a deprecated variable of each check five times, and looks each time through the
+source of all frames for a user who may have done it: more CPU time than for all else of a case.
 """
 
 from __future__ import annotations
 
 import os
 import select
+import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from types import SimpleNamespace
 from typing import Any
 
 import reframe.core.runtime as rt
+from reframe.core import fields, variables
+from reframe.core.warnings import ReframeDeprecationWarning
 from reframe.frontend import cli
 from reframe.frontend.executors import (
     ABORT_REASONS,
@@ -290,6 +297,14 @@ class _TellingRunner(Runner):
         super()._runall(testcases)
 
 
+def _warn(message: str, from_version: str = '') -> None:
+    """Warn of what is deprecated, with the place in the first file that is not ReFrame's."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get('__name__', '').startswith('reframe'):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, ReframeDeprecationWarning, stacklevel=level)
+
+
 def begin() -> None:
     """From here on, by the pipe that the environment names; called by the configuration."""
     pipe = int(os.environ.pop(VARIABLE))
@@ -302,6 +317,7 @@ def begin() -> None:
         show_list(cases, *how)
 
     # ReFrame 4.10.4 makes or calls these after it has read its configuration.
+    fields.user_deprecation_warning = variables.user_deprecation_warning = _warn
     cli.Runner = _TellingRunner
     cli.AsynchronousExecutionPolicy = _Policy
     cli.list_checks = list_checks

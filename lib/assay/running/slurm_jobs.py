@@ -195,7 +195,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
             if name == 'ReqNodeNotAvail' and seconds > UNAVAILABLE:
                 return f'nodes have been unavailable for {UNAVAILABLE / 60:.0f} min'
         elif name in self._cancel_reasons:
-            return 'a reason for which this system cancels jobs (slurm_job_cancel_reasons)'
+            return job_states.GIVEN_UP
         return super().blocked(reason, seconds)
 
     def submit(self, job: Any) -> None:

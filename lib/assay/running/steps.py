@@ -88,8 +88,8 @@ class _Job(slurm._SlurmJob):
     client: subprocess.Popen[bytes] | None = None
     #: Whether ReFrame has not looked at it since it was submitted.
     is_new = False
-    #: Title of its case, and class of its check.
-    known_as: tuple[str, ...] = ()
+    #: Of its case, and the class of its check.
+    title = check = ''
     tries = 0
 
     @property
@@ -158,6 +158,8 @@ class _Allocation:
         told = json.loads(Path(path).read_text()) if path else {}
         self._times: dict[str, float] | None = told.get(allocation.STEPS)
         self._times_of_jobs: dict[str, float] = told.get(allocation.JOBS, {})
+        # The longest of those that have ended well here, by check and time limit.
+        self._times_here: dict[tuple[str, float | None], float] = {}
         self._first: frozenset[str] | None = None
         if allocation.FIRST in told:
             self._first = frozenset(told[allocation.FIRST])
@@ -257,24 +259,22 @@ class _Allocation:
 
     def is_last(self, job: Any) -> bool:
         """Whether a case has its turn only when no others wait."""
-        return self._first is not None and self._first.isdisjoint(job.known_as)
+        return self._first is not None and job.title not in self._first
 
     def _is_too_late(self, job: Any) -> bool:
         """Whether a case would hardly end before the allocation does.
 
-        It needs as long as it took lately, or else as any case of its check. If that is not known
-        half of its time limit counts, as few come near to that; but no more than half of the time
-        that there was at first, or a short allocation would start nothing, and no more than a job
-        of its own took, with its wait in the queue.
+        It needs as long as it took lately, or else as any case of its check with the same limit
+        did here. If that is not known half of its time limit counts, as few come near to that; but
+        no more than half of the time that there was at first, or a short allocation would start
+        nothing, and no more than a job of its own took, with its wait in the queue.
         """
         if self._times is None:
             return False
-        known = [self._times[name] for name in job.known_as if name in self._times]
-        if known:
-            needs = known[0]
-        else:
+        needs = self._times.get(job.title, self._times_here.get((job.check, job.time_limit)))
+        if needs is None:
             half = min(job.time_limit or math.inf, self._had) / 2
-            needs = min([half, *(self._times_of_jobs.get(name, half) for name in job.known_as)])
+            needs = min(half, self._times_of_jobs.get(job.title, half))
         now = time.monotonic()
         if self._until - now < needs and now - self._timed > LOOK:
             self._timed = now
@@ -543,10 +543,10 @@ class _Allocation:
             self._able.add(one.nodes[0])
             job._jobid = f'{self.number}.{step}'
         job._exitcode, job._completion_time = one.exit_code, time.time()
-        if self._times is not None:
-            for name in job.known_as[1:]:
-                took = job._completion_time - job.began
-                self._times[name] = max(took, self._times.get(name, 0.0))
+        if one.state == 'COMPLETED':
+            kind = job.check, job.time_limit
+            took = job._completion_time - job.began
+            self._times_here[kind] = max(took, self._times_here.get(kind, 0.0))
         job._state = one.state
         one.said.close()
 
@@ -741,7 +741,7 @@ class _Task(RegressionTask):
         check, case = self.check, self.testcase
         title = Listed(check.display_name, case.partition.fullname, case.environ.name).title
         if check.job:
-            check.job.known_as = title, type(check).__name__
+            check.job.title, check.job.check = title, type(check).__name__
         super().run()
 
     def duration(self, phase: str) -> Any:
