@@ -9,9 +9,10 @@ import pytest
 from assay import paths
 from assay.report.html import jobs, page
 from assay.results.reframe_report import case_of
+from assay.witness.profile import COLLECTIVES, MESSAGES, ONE_SIDED
 from pages import HOSTILE, Seen, filled, found_in
 from reports import cases
-from witnessed import entries, halo, host, partner, process, thread, validated, write
+from witnessed import entries, halo, host, partner, process, sent, thread, validated, write
 
 
 @pytest.fixture
@@ -112,8 +113,26 @@ def test_a_matrix_of_ranks():
     assert panel.values[1] == [123000, None, 123000, None]
     assert (matrix.across.title, matrix.upwards.title) == ('to rank', 'from rank')
     assert matrix.ends == (100_000, 1_000_000) and matrix.measure.is_logarithmic
-    assert matrix.headings == ['from rank', 'to rank', 'messages [1]', 'sent [B]', 'in short']
-    assert matrix.cells[0] == ['0', '1', '100', '123456', '123.5 kB']
+    assert matrix.headings[:4] == ['from rank', 'to rank', 'kind', 'messages [1]']
+    assert matrix.cells[0] == ['0', '1', MESSAGES, '100', '123456', '123.5 kB']
+
+
+def test_each_kind_has_a_matrix_of_its_own():
+    """What a collective sends to each of several ranks is in the cell of each."""
+    one_sided = partner(1, 1, 64) | {'kind': 'one_sided'}
+    collectives = [sent('0,2-3', 1, 1000)]
+    some = [process(rank, (rank,)) for rank in range(4)]
+    some[1] = process(1, (1,), partners=[partner(0, 1, 8), one_sided], collectives=collectives)
+    matrix, _ = [*jobs._of_job(validated(entries(some)), 'job')]
+    rows = {panel.title: panel.values[1] for panel in matrix.panels}
+    assert rows == {
+        MESSAGES: [8, None, None, None],
+        COLLECTIVES: [1000, None, 1000, 1000],
+        ONE_SIDED: [None, 64, None, None],
+    }
+    assert matrix.cells[0] == ['1', 'each of 0,2-3', COLLECTIVES, '1', '1000', '1.0 kB']
+    (blocks, _) = jobs._of_job(validated(entries(some)), 'job', 2)
+    assert [panel.values[0] for panel in blocks.panels][1] == [1000, 2000]
 
 
 def test_many_ranks_are_grouped_to_their_nodes():
@@ -141,7 +160,7 @@ def test_messages_to_nobody_of_these_and_empty_ones():
     matrix, _ = [*jobs._of_job(validated(entries(some)), 'job')]
     assert matrix.panels[0].values == [[None, 1], [None, None]]
     assert matrix.ends == (1, 10)
-    assert matrix.cells[0] == ['0', 'outside', '3', '50', '50 B']
+    assert matrix.cells[0] == ['0', 'outside', MESSAGES, '3', '50', '50 B']
 
 
 @pytest.mark.parametrize('sent', [(10**400, 1), (1, 10**400), (1, 1 << 63)])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from assay import AssayError
@@ -14,7 +15,7 @@ from assay.results.cases import Case, left_in
 from assay.text import many, plain
 from assay.witness import Report, WitnessError, as_list, read_witness
 from assay.witness.placement import PlacedHost, cores_in_words, hosts_of, ranks_in_words, shared
-from assay.witness.profile import PARTS, mean_shares, pairs, split
+from assay.witness.profile import PARTS, Pair, matrices, mean_shares, split
 from assay.witness.traffic import decimal_size
 
 #: Jobs of a page, rows and columns of a matrix, rows of its table, rows of cores, and cores in one.
@@ -104,7 +105,7 @@ def _of_job(report: Report, title: str, most: int = MOST_ROWS) -> Iterator[Grid]
     elif not report.has_matrix:
         notes.append('The report has no section matrix: who sent to whom is not known.')
     elif not matrix:
-        notes.append('No message went from rank to rank; collectives are in no pair.')
+        notes.append('No message went from rank to rank.')
     if seats := _seats(report, title, notes):
         yield seats
 
@@ -113,29 +114,34 @@ def _of_job(report: Report, title: str, most: int = MOST_ROWS) -> Iterator[Grid]
 
 
 def _matrix(report: Report, title: str, most: int) -> Grid | None:
-    """Bytes from each row to each column; None if there were no messages between ranks.
+    """Bytes from each row to each column, of each kind; None if no messages went between ranks.
 
     :param most: rows and columns.
     :raises WitnessError: if there are more than any job sends.
     """
     row_of, names, what = _rows(report, most)
-    cells: dict[tuple[int, int], int] = {}
-    found = pairs(report)
-    if any(max(pair.bytes, pair.messages) >= MOST_SENT for pair in found):
+    ranks_of: list[list[int]] = [[] for _ in names]
+    for rank, row in enumerate(row_of):
+        ranks_of[row].append(rank)
+    found = [(kind, pair) for kind, matrix in matrices(report).items() for pair in matrix.pairs]
+    if any(max(pair.bytes * pair.count, pair.messages) >= MOST_SENT for _, pair in found):
         raise WitnessError(f'{title}: a rank sent more to another than any job sends')
-    for pair in found:
-        if pair.receiver >= 0:
-            cell = row_of[pair.sender], row_of[pair.receiver]
+    cells: dict[str, dict[tuple[int, int], int]] = {}
+    for kind, pair in found:
+        of_kind = cells.setdefault(kind, {})
+        for column, count in _columns(pair, row_of, ranks_of):
+            cell = row_of[pair.sender], column
             # A logarithm has no place for empty messages: they are drawn as one byte.
-            cells[cell] = cells.get(cell, 0) + max(pair.bytes, 1)
-    if not cells:
+            of_kind[cell] = of_kind.get(cell, 0) + max(pair.bytes, 1) * count
+    every = [count for of_kind in cells.values() for count in of_kind.values()]
+    if not every:
         return None
-    values: list[list[float | None]] = [[None] * len(names) for _ in names]
-    for (row, column), count in cells.items():
-        values[row][column] = int(float(f'{count:.3g}'))
-    lowest = 10 ** math.floor(math.log10(min(cells.values())))
-    highest = 10 ** math.ceil(math.log10(max(cells.values())))
-    notes = ['Messages and neighbourhood collectives; other collectives are in no pair.']
+    lowest = 10 ** math.floor(math.log10(min(every)))
+    highest = 10 ** math.ceil(math.log10(max(every)))
+    notes = ['Collectives: what their arguments say; the MPI chooses the way.']
+    if not report.has_kinds:
+        notes = ['Messages and neighbourhood collectives; other collectives are in no pair.']
+    heaviest = sorted(found, key=lambda one: -one[1].bytes * one[1].count)
     if len(found) > MOST_PAIRS:
         notes.append(f'The table has the {MOST_PAIRS} heaviest of {len(found)} pairs of ranks.')
     return Grid(
@@ -147,20 +153,48 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
         measure=Axis('sent [B]', is_logarithmic=True),
         colours='amount',
         ends=(lowest, max(highest, 10 * lowest)),
-        panels=[Panel('', values)],
-        headings=['from rank', 'to rank', 'messages [1]', 'sent [B]', 'in short'],
+        panels=[
+            Panel(kind if report.has_kinds else '', _filled(of_kind, len(names)))
+            for kind, of_kind in cells.items()
+            if of_kind
+        ],
+        headings=['from rank', 'to rank', 'kind', 'messages [1]', 'sent [B]', 'in short'],
         cells=[
             [
                 str(pair.sender),
-                str(pair.receiver) if pair.receiver >= 0 else 'outside',
+                pair.to,
+                kind,
                 str(pair.messages),
                 str(pair.bytes),
                 decimal_size(pair.bytes),
             ]
-            for pair in found[:MOST_PAIRS]
+            for kind, pair in heaviest[:MOST_PAIRS]
         ],
         notes=notes,
     )
+
+
+def _columns(
+    pair: Pair, row_of: Sequence[int], ranks_of: Sequence[Sequence[int]]
+) -> Iterator[tuple[int, int]]:
+    """The columns that messages go to, and to how many ranks of each."""
+    if pair.count == 1:
+        if (rank := pair.receivers[0][0]) >= 0:
+            yield row_of[rank], 1
+        return
+    for column, ranks in enumerate(ranks_of):
+        count = sum(
+            bisect_left(ranks, one.stop) - bisect_left(ranks, one.start) for one in pair.receivers
+        )
+        if count:
+            yield column, count
+
+
+def _filled(cells: Mapping[tuple[int, int], int], size: int) -> list[list[float | None]]:
+    values: list[list[float | None]] = [[None] * size for _ in range(size)]
+    for (row, column), count in cells.items():
+        values[row][column] = int(float(f'{count:.3g}'))
+    return values
 
 
 def _rows(report: Report, most: int) -> tuple[list[int], list[str], str]:
