@@ -402,11 +402,52 @@ class Finalized(_Record):
 Lines = dict[str, dict[str, tuple[str, str, int]]]
 
 
+class _Told(_Record):
+    """Of a file with more fields than these."""
+
+    model_config = ConfigDict(extra='ignore')
+
+
+class PlannedGain(_Told):
+    """What of the wall time a plan saves: fractions."""
+
+    expected: float
+    low: float
+    high: float
+
+
+class PlannedRank(_Told):
+    """A rank's seat in a plan: that of rank ``seat_of``, behind the switch of a number."""
+
+    rank: int
+    seat_of: int
+    switch: int
+
+
+class PlannedTurns(_Told):
+    """The job as planned beside the job as it is, run in turn: its verdict and change."""
+
+    verdict: str
+    ratio: float | None
+
+
+class KeptPlan(_Told):
+    """Where ``assay place`` said that the ranks of the job that started then should sit."""
+
+    started: str
+    verdict: str
+    why: str
+    gain: PlannedGain
+    ranks: list[PlannedRank]
+    turns: PlannedTurns | None = None
+
+
 class Report(_Record):
     """What the witness wrote.
 
     ``ended`` is what ranks appended to ``<report>.ranks``, and ``finalized`` to
-    ``<report>.finalized``. ``lines`` is what ``<report>.lines`` says of the sites.
+    ``<report>.finalized``. ``lines`` is what ``<report>.lines`` says of the sites, ``plan`` what
+    ``<report>.plan`` says of the seats.
     """
 
     schema_: Literal[1, 2, 3] = Field(alias='schema')  # OLD_SCHEMA to SCHEMA
@@ -425,6 +466,7 @@ class Report(_Record):
     ended: list[EndedRank] = []
     finalized: list[Finalized] = []
     lines: Lines = {}
+    plan: KeptPlan | None = None
 
     @model_validator(mode='after')
     def _is_whole(self) -> Report:

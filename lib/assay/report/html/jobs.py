@@ -16,6 +16,7 @@ from assay.text import many, plain
 from assay.witness import Report, WitnessError, as_list, read_witness
 from assay.witness.placement import PlacedHost, cores_in_words, hosts_of, ranks_in_words, shared
 from assay.witness.profile import PARTS, Pair, matrices, mean_shares, split
+from assay.witness.report import KeptPlan
 from assay.witness.traffic import decimal_size
 
 #: Jobs of a page, rows and columns of a matrix, rows of its table, rows of cores, and cores in one.
@@ -66,7 +67,7 @@ def _bytes(path: Path) -> int:
 
 def _read(path: Path) -> Report:
     """:raises WitnessError: if it cannot be read, is no report, or has no end."""
-    for one in (path, path.with_name(f'{path.name}.ranks')):
+    for one in (path, *(path.with_name(f'{path.name}.{beside}') for beside in ('ranks', 'plan'))):
         # A pipe would wait for somebody who writes.
         if os.path.exists(one) and not (os.path.isfile(one) and _bytes(one) <= MOST_BYTES):
             raise WitnessError(
@@ -108,6 +109,8 @@ def _of_job(report: Report, title: str, most: int = MOST_ROWS) -> Iterator[Grid]
         notes.append('No message went from rank to rank.')
     if seats := _seats(report, title, notes):
         yield seats
+    if report.plan:
+        yield _plan(report, report.plan, title)
 
 
 # Messages -----------------------------------------------------------------------------------------
@@ -310,6 +313,73 @@ def _seats(report: Report, title: str, notes: list[str]) -> Grid | None:
         headings=['node and NUMA domain', 'cores', 'ranks'],
         cells=table,
         marks=[Mark('shared by several ranks', crowded, 0)] if crowded else (),
+        notes=notes,
+        labels=labels,
+        texts=texts,
+    )
+
+
+def _plan(report: Report, plan: KeptPlan, title: str) -> Grid:
+    """Where ranks should sit: a row of seats for each socket, those behind a switch together."""
+    switch = {one.seat_of: one.switch for one in plan.ranks}
+    rank_of = {one.seat_of: one.rank for one in plan.ranks}
+    many_switches = len({*switch.values()}) > 1
+    rows: dict[tuple[int, str, str], list[int]] = {}
+    for seat, process in enumerate(report.processes):
+        place = switch[seat], process.host, as_list(process.packages)
+        rows.setdefault(place, []).append(seat)
+    places = sorted(
+        (place, seats[start : start + WIDE])
+        for place, seats in rows.items()
+        for start in range(0, len(seats), WIDE)
+    )
+    gain = plan.gain
+    notes = [
+        f'{plain(plan.verdict)}: {plain(plan.why)}.',
+        f'Expected gain: {gain.expected:.1%} of the wall time ({gain.low:.1%} to {gain.high:.1%}).',
+    ]
+    if plan.turns and plan.turns.ratio is not None:
+        notes.append(
+            f'Run in turn, the job as planned was {plain(plan.turns.verdict)}: it took '
+            f'{plan.turns.ratio:.3f} times as long.'
+        )
+    if len(places) > MOST_SEATS:
+        notes.append(f'These are {MOST_SEATS} of {len(places)} rows of seats.')
+    names: list[str] = []
+    values: list[list[float | None]] = []
+    labels: list[list[str]] = []
+    texts: list[list[str]] = []
+    for number, ((behind, host, socket), seats) in enumerate(places[:MOST_SEATS]):
+        gap = [''] * (min(WIDE, max(len(some) for _, some in places)) - len(seats))
+        where = f'{plain(host, WIDTH)} socket {socket}'
+        if many_switches:
+            where = f'switch {behind}, {where}'
+        # Two rows of a socket need names of their own.
+        names.append(where if where not in names else f'{where} ({number})')
+        moves = [rank_of[seat] != seat for seat in seats]
+        values.append([*map(float, moves), *[None] * len(gap)])
+        pairs = [*zip(seats, moves, strict=True)]
+        labels.append([f'{s} > {rank_of[s]}' if moved else str(s) for s, moved in pairs] + gap)
+        texts.append([f'{where}, rank {s} now, rank {rank_of[s]} planned' for s, _ in pairs] + gap)
+    return Grid(
+        title=f'Where ranks should sit: {title}',
+        across=Axis('seat in the row [1]'),
+        upwards=Axis('sockets'),
+        columns=[str(place + 1) for place in range(max(map(len, values)))],
+        rows=names,
+        measure=Axis('other ranks that are planned there [1]'),
+        colours='seats',
+        ends=(0, 2),
+        panels=[Panel('', values)],
+        headings=['rank', 'node now', 'node planned'],
+        cells=[
+            [
+                str(one.rank),
+                *(plain(report.processes[n].host, WIDTH) for n in (one.rank, one.seat_of)),
+            ]
+            for one in plan.ranks
+            if one.rank != one.seat_of
+        ][:MOST_DOTS],
         notes=notes,
         labels=labels,
         texts=texts,
