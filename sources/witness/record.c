@@ -136,6 +136,6 @@ void record_collective(const struct timing *timing, struct communicator *communi
     struct route *route = witness.matrix && sent->each > 0
                               ? route_to(&thread->routes, COLLECTIVES, communicator, sent->to)
                               : NULL;
-    if (route)
+    if (route && route->partner)
         partner_sent(route->partner, sent->each);
 }

@@ -71,7 +71,7 @@ struct route *route_find(struct routes *routes, enum kind kind, struct communica
     if (routes->routes.count >= 2 * routes->living + FEW)
         forget_gone(routes);
     struct partner *partner = partner_of(routes, kind, communicator, rank);
-    if (!partner || !(route = calloc(1, sizeof *route)))
+    if (!(partner || is_each) || !(route = calloc(1, sizeof *route)))
         return NULL;
     *route = (struct route){ .comm = communicator->serial, .rank = rank, .partner = partner };
     if (!map_put(&routes->routes, key, route)) {

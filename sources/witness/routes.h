@@ -37,12 +37,12 @@ struct partner {
 struct route {
     uint32_t comm; /* serial of the communicator */
     int rank;      /* in it */
-    struct partner *partner;
+    struct partner *partner; /* NULL for EACH_OTHER that have none: they are not asked for again */
     uint32_t sent[TAG_CLASSES], received[TAG_CLASSES];
 };
 
 struct routes {
-    struct map routes;   /* by communicator, kind and rank */
+    struct map routes; /* by communicator, kind and rank */
     struct map partners; /* by kind and rank, or by the list of ranks */
     struct route *last[KINDS];
     size_t list_bytes; /* of the lists of ranks */
@@ -70,7 +70,7 @@ static inline int tag_class(int tag)
     return (int)(((uint32_t)tag * 2654435761u) >> 28);
 }
 
-/* The route to a rank of a communicator; NULL without memory, and after too many lists of ranks. */
+/* The route to a rank of a communicator; NULL without memory. */
 struct route *route_find(struct routes *routes, enum kind kind, struct communicator *communicator,
                          int rank);
 
