@@ -175,8 +175,20 @@ static void calls(void)
           MPI_Isend(&out, 1, WORD, 0, 0, self, &requests[1])),
          MPI_Waitall(2, requests, MPI_STATUSES_IGNORE), (void)0);
     CALL("MPI_Iprobe", (void)0, MPI_Iprobe(0, 1, self, &flag, MPI_STATUS_IGNORE), (void)0);
+    MPI_Win window;
+    double *base, two[2] = { 0 }, both[2];
+    int counts[2] = { 1, 1 }, shifts[2] = { 0, 1 };
+    MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, self, &base, &window);
+    MPI_Win_lock_all(0, window);
+    CALL("MPI_Put", (void)0, MPI_Put(&out, 1, WORD, 0, 0, 1, WORD, window),
+         MPI_Win_flush(0, window));
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
     CALL("MPI_Barrier", (void)0, MPI_Barrier(world), (void)0);
     CALL("MPI_Allreduce", (void)0, MPI_Allreduce(&out, &in, 1, WORD, MPI_SUM, world), (void)0);
+    CALL("MPI_Alltoall", (void)0, MPI_Alltoall(two, 1, WORD, both, 1, WORD, world), (void)0);
+    CALL("MPI_Alltoallv", (void)0,
+         MPI_Alltoallv(two, counts, shifts, WORD, both, counts, shifts, WORD, world), (void)0);
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,7 @@
 #include "communicators.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "map.h"
@@ -157,6 +158,52 @@ int *communicator_members(const struct communicator *communicator)
         return members;
     free(members);
     return NULL;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    int a = *(const int *)left, b = *(const int *)right;
+    return (a > b) - (a < b);
+}
+
+/* Of numbers in their order. */
+static char *list_of(const int *numbers, int count)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = count > 0 ? open_memstream(&text, &size) : NULL;
+    for (int i = 0, last; out && i < count; i = last + 1) {
+        for (last = i; last + 1 < count && numbers[last + 1] == numbers[last] + 1;)
+            last++;
+        fprintf(out, "%s%d", i ? "," : "", numbers[i]);
+        if (last > i)
+            fprintf(out, "-%d", numbers[last]);
+    }
+    if (out)
+        fclose(out);
+    return text;
+}
+
+char *communicator_others(const struct communicator *communicator)
+{
+    size_t size = (size_t)communicator->remote_size;
+    int *ranks = calloc(size + 1, sizeof *ranks), *others = calloc(size + 1, sizeof *others);
+    int count = 0;
+    for (int i = 0; ranks && i < communicator->remote_size; i++)
+        ranks[i] = i;
+    bool known = ranks && others &&
+                 (communicator->whole_world ||
+                  translate(communicator, communicator->remote_size, ranks, others));
+    const int *world_ranks = communicator->whole_world ? ranks : others;
+    for (int i = 0; known && i < communicator->remote_size; i++)
+        if (world_ranks[i] >= 0 && world_ranks[i] != witness.rank)
+            others[count++] = world_ranks[i];
+    if (known)
+        qsort(others, (size_t)count, sizeof *others, by_number);
+    char *list = known ? list_of(others, count) : NULL;
+    free(ranks);
+    free(others);
+    return list;
 }
 
 static int cartesian_neighbours(struct communicator *communicator)

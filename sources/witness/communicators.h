@@ -48,6 +48,10 @@ int communicator_world_rank(const struct communicator *communicator, int rank);
  * them is outside MPI_COMM_WORLD. */
 int *communicator_members(const struct communicator *communicator);
 
+/* Those that messages go to without this one, by their ranks in MPI_COMM_WORLD, as a list such as
+ * "0-3,8"; NULL where none is in it, and without memory. The caller frees it. */
+char *communicator_others(const struct communicator *communicator);
+
 /* Finds the destinations of a topology; 0 without one. */
 int communicator_neighbours(struct communicator *communicator, const int **ranks);
 

@@ -13,6 +13,7 @@
 #include "ending.h"
 #include "map.h"
 #include "messages.h"
+#include "monitoring.h"
 #include "placement.h"
 #include "report.h"
 #include "requests.h"
@@ -199,6 +200,7 @@ static void start(int thread_level)
     disturbed_start(folder_of_report());
     if (witness.host_rank == 0)
         traffic_start();
+    monitoring_start();
     started = ticks();
     witness.active = true;
     struct thread *thread = thread_join();
@@ -228,6 +230,7 @@ static void stop(void)
     static struct summary summary;
     int64_t ended = ticks();
     witness.active = false;
+    monitoring_stop();
     phases_end(ended);
     ticker_stop();
     ending_unwatch();

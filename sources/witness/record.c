@@ -73,7 +73,7 @@ static struct route *route_from(const struct timing *timing, struct communicator
 {
     if (!communicator || rank == MPI_PROC_NULL || rank == MPI_ANY_SOURCE)
         return NULL;
-    return route_to(&timing->thread->routes, communicator, rank);
+    return route_to(&timing->thread->routes, POINT_TO_POINT, communicator, rank);
 }
 
 static uint64_t log_receive(const struct communicator *communicator, const struct route *route,
@@ -113,15 +113,29 @@ uint64_t record_probe(const struct timing *timing, MPI_Comm comm, int rank, int 
     return log_receive(communicator, route, tag, next, timing->begin);
 }
 
-void record_put(const struct timing *timing, struct communicator *communicator, int rank,
-                int64_t bytes)
+void record_put(const struct timing *timing, enum kind kind, struct communicator *communicator,
+                int rank, int64_t bytes)
 {
     struct thread *thread = timing->thread;
     if (!thread || !communicator || rank < 0)
         return;
-    struct route *route = route_to(&thread->routes, communicator, rank);
+    struct route *route = route_to(&thread->routes, kind, communicator, rank);
     if (!route)
         return;
     add_bytes(timing, bytes);
     partner_sent(route->partner, bytes);
+}
+
+void record_collective(const struct timing *timing, struct communicator *communicator,
+                       const struct sent *sent)
+{
+    struct thread *thread = timing->thread;
+    if (!thread)
+        return;
+    add_bytes(timing, sent->bytes);
+    struct route *route = witness.matrix && sent->each > 0
+                              ? route_to(&thread->routes, COLLECTIVES, communicator, sent->to)
+                              : NULL;
+    if (route && route->partner)
+        partner_sent(route->partner, sent->each);
 }

@@ -60,7 +60,8 @@ static inline uint64_t record_send_in(const struct timing *timing,
                                       int64_t bytes)
 {
     struct thread *thread = timing->thread;
-    struct route *route = communicator ? route_to(&thread->routes, communicator, rank) : NULL;
+    struct route *route =
+        communicator ? route_to(&thread->routes, POINT_TO_POINT, communicator, rank) : NULL;
     if (!route)
         return NO_MESSAGE;
     add_bytes(timing, bytes);
@@ -87,9 +88,18 @@ uint64_t record_receive(const struct timing *timing, MPI_Comm comm, int rank, in
 /* A message that MPI_Probe found, and that a receive will take. */
 uint64_t record_probe(const struct timing *timing, MPI_Comm comm, int rank, int tag);
 
-/* A message of a one-sided call, or of a neighbourhood collective. */
-void record_put(const struct timing *timing, struct communicator *communicator, int rank,
-                int64_t bytes);
+/* A message that no receive takes, or none that is matched by its tag. */
+void record_put(const struct timing *timing, enum kind kind, struct communicator *communicator,
+                int rank, int64_t bytes);
+
+/* What a collective sends, as its arguments say. */
+struct sent {
+    int64_t bytes; /* that have to leave the rank, each once */
+    int to;        /* a rank of the communicator, or EACH_OTHER */
+    int64_t each;  /* bytes to each of them; 0: no data, or it was recorded already */
+};
+void record_collective(const struct timing *timing, struct communicator *communicator,
+                       const struct sent *sent);
 
 static inline bool is_exact(int rank, int tag)
 {

@@ -13,6 +13,7 @@
 #include "json.h"
 #include "machine.h"
 #include "map.h"
+#include "monitoring.h"
 #include "placement.h"
 #include "settings.h"
 #include "startup.h"
@@ -168,7 +169,7 @@ static void write_head(struct json *json, bool complete, const struct identity *
         struct tm utc;
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     }
-    json_integer(json, "schema", 2);
+    json_integer(json, "schema", REPORT_SCHEMA);
     json_string(json, "witness", ASSAY_VERSION);
     json_boolean(json, "complete", complete);
     json_array(json, "sections");
@@ -290,7 +291,7 @@ void report_write_sessions(const char *path, int ranks)
     struct json *json = json_replace(path);
     int error = errno;
     if (json) {
-        json_integer(json, "schema", 2);
+        json_integer(json, "schema", REPORT_SCHEMA);
         json_string(json, "witness", ASSAY_VERSION);
         json_boolean(json, "complete", false);
         json_boolean(json, "sessions", true);
@@ -373,15 +374,30 @@ static void write_sizes(const struct partner *partner)
     json_end(process);
 }
 
+static void write_ranks(const struct partner *partner)
+{
+    char one[16];
+    snprintf(one, sizeof one, "%d", partner->rank);
+    json_string(process, "ranks", partner->ranks ? partner->ranks : one);
+}
+
 static void write_partner(const struct partner *partner)
 {
+    static const char *const kinds[KINDS] = { [ONE_SIDED] = "one_sided",
+                                              [NEIGHBOURS] = "neighbours" };
     uint64_t messages = 0;
     for (int bin = 0; bin < SIZE_BINS; bin++)
         messages += partner->sizes[bin];
-    if (!messages)
+    bool is_known = partner->rank >= 0 || partner->kind != COLLECTIVES;
+    if (!messages || !is_known)
         return;
     json_object(process, NULL);
-    json_integer(process, "rank", partner->rank);
+    if (partner->kind == COLLECTIVES)
+        write_ranks(partner);
+    else
+        json_integer(process, "rank", partner->rank);
+    if (kinds[partner->kind])
+        json_string(process, "kind", kinds[partner->kind]);
     json_integer(process, "messages", (long long)messages);
     json_integer(process, "bytes", (long long)partner->bytes);
     if (witness.matrix)
@@ -389,13 +405,17 @@ static void write_partner(const struct partner *partner)
     json_end(process);
 }
 
-static int by_rank(const void *left, const void *right)
+static int in_order(const void *left, const void *right)
 {
-    const struct partner *const *a = left, *const *b = right;
-    return ((*a)->rank > (*b)->rank) - ((*a)->rank < (*b)->rank);
+    const struct partner *a = *(const struct partner *const *)left;
+    const struct partner *b = *(const struct partner *const *)right;
+    if (a->ranks || b->ranks)
+        return a->ranks && b->ranks ? strcmp(a->ranks, b->ranks) : a->ranks ? 1 : -1;
+    if (a->rank != b->rank)
+        return a->rank > b->rank ? 1 : -1;
+    return (a->kind > b->kind) - (a->kind < b->kind);
 }
 
-/* In order. */
 static void write_partners(void)
 {
     const struct map *partners = tally_partners();
@@ -404,11 +424,17 @@ static void write_partners(void)
     for (size_t i = 0; ordered && i < partners->room; i++)
         if (partners->entries[i].value)
             ordered[count++] = partners->entries[i].value;
-    json_array(process, "partners");
     if (ordered)
-        qsort(ordered, count, sizeof *ordered, by_rank);
+        qsort(ordered, count, sizeof *ordered, in_order);
+    json_array(process, "partners");
     for (size_t i = 0; i < count; i++)
-        write_partner(ordered[i]);
+        if (ordered[i]->kind != COLLECTIVES)
+            write_partner(ordered[i]);
+    json_end(process);
+    json_array(process, "collectives");
+    for (size_t i = 0; i < count; i++)
+        if (ordered[i]->kind == COLLECTIVES)
+            write_partner(ordered[i]);
     json_end(process);
     free(ordered);
 }
@@ -420,6 +446,7 @@ void report_write_end(const char *path, const struct summary *summary)
     if (witness.profile)
         write_waits(summary);
     write_partners();
+    monitoring_write(process);
     sites_write(process, summary->site_waits);
     phases_write(process);
     json_integer(process, "state_bytes", (long long)summary->state);

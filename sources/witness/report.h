@@ -4,6 +4,9 @@
 
 #include "summary.h"
 
+/* Of docs/witness.md. */
+enum { REPORT_SCHEMA = 3 };
+
 /* Collective over witness.comm: what was there at MPI_Init, marked incomplete. */
 void report_write_start(const char *path);
 

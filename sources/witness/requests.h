@@ -19,6 +19,8 @@ struct request {
     int rank, tag; /* of the other side; wildcards of a receive until it completes */
     int64_t bytes;
     int64_t *parts; /* persistent, of neighbours: bytes to each, in place of `bytes`; its own */
+    bool collective; /* persistent: it sends `bytes` in all, and `each` to `rank` (record.h) */
+    int64_t each;
     int64_t posted;  /* ticks */
     uint64_t serial; /* in the log of messages; NO_MESSAGE for a receive with wildcards */
 };

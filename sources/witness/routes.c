@@ -1,25 +1,46 @@
 #include "routes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-enum { FEW = 64 };
+/* A program that makes communicators of ever other ranks must not fill the memory. */
+enum { FEW = 64, MOST_LIST_BYTES = 1 << 18 };
 
-static struct partner *partner_of(struct routes *routes, int rank)
+static uint64_t key_of(uint32_t high, enum kind kind, int rank)
 {
-    struct partner *partner = map_get(&routes->partners, (uint32_t)rank);
-    if (partner || !(partner = calloc(1, sizeof *partner)))
-        return partner;
-    partner->rank = rank;
-    if (!map_put(&routes->partners, (uint32_t)rank, partner)) {
+    return (uint64_t)high << 32 | (uint64_t)kind << 30 | ((uint32_t)rank & EACH_OTHER);
+}
+
+/* Takes `ranks`. */
+static struct partner *partner_at(struct routes *routes, uint64_t key, enum kind kind, int rank,
+                                  char *ranks)
+{
+    struct partner *partner = map_get(&routes->partners, key);
+    size_t size = ranks ? strlen(ranks) + 1 : 0;
+    bool has_room = !size || routes->list_bytes + size <= MOST_LIST_BYTES;
+    if (!partner && has_room && (partner = calloc(1, sizeof *partner))) {
+        *partner = (struct partner){ .kind = kind, .rank = rank, .ranks = ranks };
+        if (map_put(&routes->partners, key, partner)) {
+            routes->list_bytes += size;
+            return partner;
+        }
         free(partner);
-        return NULL;
+        partner = NULL;
     }
+    free(ranks);
     return partner;
 }
 
-static uint64_t key_of(uint32_t comm, int rank)
+static struct partner *partner_of(struct routes *routes, enum kind kind,
+                                  struct communicator *communicator, int rank)
 {
-    return (uint64_t)comm << 32 | (uint32_t)rank;
+    if (rank != EACH_OTHER) {
+        int world_rank = communicator_world_rank(communicator, rank);
+        return partner_at(routes, key_of(0, kind, world_rank), kind, world_rank, NULL);
+    }
+    char *ranks = communicator_others(communicator);
+    uint64_t key = map_hash_text(ranks, 0) | (uint64_t)1 << 63;
+    return ranks ? partner_at(routes, key, kind, 0, ranks) : NULL;
 }
 
 /* Lets go of those of communicators that are gone; what their partners got stays. */
@@ -33,29 +54,31 @@ static void forget_gone(struct routes *routes)
         else
             i++;
     }
-    routes->last = NULL;
+    memset(routes->last, 0, sizeof routes->last);
     routes->living = map->count;
 }
 
-struct route *route_find(struct routes *routes, struct communicator *communicator, int rank)
+struct route *route_find(struct routes *routes, enum kind kind, struct communicator *communicator,
+                         int rank)
 {
-    uint64_t key = key_of(communicator->serial, rank);
+    bool is_each = kind == COLLECTIVES && rank == EACH_OTHER;
+    if (!is_each && (rank < 0 || rank >= communicator->remote_size))
+        return NULL; /* a mistake, of which MPI will tell the program */
+    uint64_t key = key_of(communicator->serial, kind, rank);
     struct route *route = map_get(&routes->routes, key);
     if (route)
-        return routes->last = route;
-    if (rank < 0 || rank >= communicator->remote_size)
-        return NULL; /* a mistake, of which MPI will tell the program */
+        return routes->last[kind] = route;
     if (routes->routes.count >= 2 * routes->living + FEW)
         forget_gone(routes);
-    struct partner *partner = partner_of(routes, communicator_world_rank(communicator, rank));
-    if (!partner || !(route = calloc(1, sizeof *route)))
+    struct partner *partner = partner_of(routes, kind, communicator, rank);
+    if (!(partner || is_each) || !(route = calloc(1, sizeof *route)))
         return NULL;
     *route = (struct route){ .comm = communicator->serial, .rank = rank, .partner = partner };
     if (!map_put(&routes->routes, key, route)) {
         free(route);
         return NULL;
     }
-    return routes->last = route;
+    return routes->last[kind] = route;
 }
 
 struct communicator *routes_look_up(struct routes *routes, MPI_Comm comm, bool valid)
@@ -66,9 +89,9 @@ struct communicator *routes_look_up(struct routes *routes, MPI_Comm comm, bool v
     return routes->last_communicator;
 }
 
-static void move_partner(struct partner *partner, struct routes *to)
+static void move_partner(uint64_t key, struct partner *partner, struct routes *to)
 {
-    struct partner *first = partner_of(to, partner->rank);
+    struct partner *first = partner_at(to, key, partner->kind, partner->rank, partner->ranks);
     for (int bin = 0; first && bin < SIZE_BINS; bin++)
         first->sizes[bin] += partner->sizes[bin];
     if (first)
@@ -86,7 +109,7 @@ void routes_move(struct routes *from, struct routes *to)
 {
     for (size_t i = 0; i < from->partners.room; i++)
         if (from->partners.entries[i].value)
-            move_partner(from->partners.entries[i].value, to);
+            move_partner(from->partners.entries[i].key, from->partners.entries[i].value, to);
     communicator_release(from->last_communicator);
     free_map(&from->routes);
     free_map(&from->partners);
@@ -96,5 +119,6 @@ void routes_move(struct routes *from, struct routes *to)
 size_t routes_bytes(const struct routes *routes)
 {
     return map_bytes(&routes->routes) + routes->routes.count * sizeof(struct route) +
-           map_bytes(&routes->partners) + routes->partners.count * sizeof(struct partner);
+           map_bytes(&routes->partners) + routes->partners.count * sizeof(struct partner) +
+           routes->list_bytes;
 }

@@ -1,8 +1,9 @@
 /* Whom a thread exchanges messages with: routes in a communicator, and the partners at their ends.
  *
- * A partner is a rank of MPI_COMM_WORLD, with what was sent to it. A route is a rank of one
- * communicator, with the numbers of its messages so far. Both are made at the first message, so
- * they grow with the partners of a rank and not with the number of ranks. No thread touches what
+ * A partner is a rank of MPI_COMM_WORLD, with what was sent to it by one kind of calls. A route is a
+ * rank of one communicator, with the numbers of its messages so far. Both are made at the first
+ * message, so they grow with the partners of a rank and not with the number of ranks. All other ranks
+ * of a communicator, to which a collective sends alike, are one partner. No thread touches what
  * belongs to another one: each looks for routes of communicators that are gone by itself, whenever
  * its routes have doubled. */
 #ifndef ASSAY_ROUTES_H
@@ -17,9 +18,17 @@
 /* Bin 0: empty messages; bin b: sizes from 2^(b-1) to 2^b - 1. */
 enum { SIZE_BINS = 48, TAG_CLASSES = 16 };
 
+/* NEIGHBOURS: collectives of a topology. */
+enum kind { POINT_TO_POINT, ONE_SIDED, NEIGHBOURS, COLLECTIVES, KINDS };
+
+/* As the rank of a route, of COLLECTIVES: all ranks of the communicator but this one. */
+#define EACH_OTHER ((1 << 30) - 1)
+
 struct partner {
-    int rank; /* of MPI_COMM_WORLD; -1: outside it */
-    uint64_t bytes;
+    enum kind kind;
+    int rank;    /* of MPI_COMM_WORLD; -1: outside it */
+    char *ranks; /* in place of it, where there are several: a list such as "0-3,8" */
+    uint64_t bytes; /* to each of them */
     uint64_t sizes[SIZE_BINS]; /* messages by size */
 };
 
@@ -28,14 +37,15 @@ struct partner {
 struct route {
     uint32_t comm; /* serial of the communicator */
     int rank;      /* in it */
-    struct partner *partner;
+    struct partner *partner; /* NULL for EACH_OTHER that have none: they are not asked for again */
     uint32_t sent[TAG_CLASSES], received[TAG_CLASSES];
 };
 
 struct routes {
-    struct map routes;   /* by communicator and rank */
-    struct map partners; /* by rank */
-    struct route *last;
+    struct map routes; /* by communicator, kind and rank */
+    struct map partners; /* by kind and rank, or by the list of ranks */
+    struct route *last[KINDS];
+    size_t list_bytes; /* of the lists of ranks */
     size_t living; /* routes, when those of communicators that are gone were last let go */
     /* The communicator used last, which is held, and what communicators_changed was then. */
     MPI_Comm last_handle;
@@ -61,15 +71,16 @@ static inline int tag_class(int tag)
 }
 
 /* The route to a rank of a communicator; NULL without memory. */
-struct route *route_find(struct routes *routes, struct communicator *communicator, int rank);
+struct route *route_find(struct routes *routes, enum kind kind, struct communicator *communicator,
+                         int rank);
 
-static inline struct route *route_to(struct routes *routes, struct communicator *communicator,
-                                     int rank)
+static inline struct route *route_to(struct routes *routes, enum kind kind,
+                                     struct communicator *communicator, int rank)
 {
-    struct route *last = routes->last;
+    struct route *last = routes->last[kind];
     if (last && last->rank == rank && last->comm == communicator->serial)
         return last;
-    return route_find(routes, communicator, rank);
+    return route_find(routes, kind, communicator, rank);
 }
 
 static inline void partner_sent(struct partner *partner, int64_t bytes)

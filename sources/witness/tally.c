@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "traffic.h"
 
@@ -276,6 +277,32 @@ void tally_totals(struct total totals[CALLS])
         total.time *= ticks_to_seconds(1);
         totals[call] = total;
     }
+}
+
+/* For the program, which finds it by dlsym: what its rank has called since MPI_Init, by the name of a
+ * call, or with NULL of all calls together. Values: how often, seconds, and bytes that left the rank.
+ * False of an unknown name, and while nothing is recorded. */
+__attribute__((visibility("default"))) int assay_witness_read(const char *name, double values[3]);
+
+int assay_witness_read(const char *name, double values[3])
+{
+    struct total totals[CALLS];
+    bool found = false;
+    if (!witness.active)
+        return false;
+    pthread_mutex_lock(&joining);
+    tally_totals(totals);
+    pthread_mutex_unlock(&joining);
+    values[0] = values[1] = values[2] = 0;
+    for (int call = 0; call < CALLS; call++) {
+        if (name && strcmp(name, call_name((enum call)call)) != 0)
+            continue;
+        found = true;
+        values[0] += (double)totals[call].count;
+        values[1] += totals[call].time;
+        values[2] += (double)totals[call].bytes;
+    }
+    return found;
 }
 
 double tally_time(const struct total totals[CALLS])

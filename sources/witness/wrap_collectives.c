@@ -11,11 +11,16 @@ struct shape {
     struct communicator *communicator; /* NULL: nothing is recorded */
     int rank, size, others;            /* others: ranks that this one's data goes to */
     int results;                       /* blocks that a reduction is scattered in */
+    bool is_sent;                      /* false: it will be, when a request is started */
 };
+
+/* Blocks of different sizes are recorded one by one in communicators of so many ranks. In larger ones,
+ * where each rank could have all the others as partners, each other rank gets the mean. */
+enum { MOST_BLOCKS = 1024 };
 
 static struct shape shape_of(const struct timing *timing, MPI_Comm comm)
 {
-    struct shape shape = { .communicator = record_communicator(timing, comm) };
+    struct shape shape = { .communicator = record_communicator(timing, comm), .is_sent = true };
     if (shape.communicator) {
         shape.rank = shape.communicator->rank;
         shape.size = shape.communicator->remote_size;
@@ -46,176 +51,251 @@ static void log_instance(const struct timing *timing, enum arrival arrival, int 
                      root == communicator->rank, timing->begin, timing->end);
 }
 
-/* The sum of the blocks for all other ranks. */
-#define BLOCKS(name, count_t)                                                             \
-    static int64_t name(const struct timing *timing, const struct shape *shape, int size, \
-                        const count_t counts[], MPI_Datatype type)                        \
-    {                                                                                     \
-        int64_t elements = 0;                                                             \
-        for (int i = 0; i < size; i++)                                                    \
-            if (shape->communicator->inter || i != shape->rank)                           \
-                elements += (int64_t)counts[i];                                           \
-        return bytes_of(timing, elements, type);                                          \
+static struct sent to_rank(int rank, int64_t bytes)
+{
+    return (struct sent){ bytes, rank, bytes };
+}
+
+/* The same data, which has to leave the rank once. */
+static struct sent same_to_each(int64_t bytes)
+{
+    return (struct sent){ bytes, EACH_OTHER, bytes };
+}
+
+static struct sent own_to_each(const struct shape *shape, int64_t bytes)
+{
+    return (struct sent){ shape->others * bytes, EACH_OTHER, bytes };
+}
+
+/* Blocks that were not recorded. */
+static struct sent mean_to_each(const struct shape *shape, int64_t bytes)
+{
+    return (struct sent){ bytes, EACH_OTHER, shape->others ? bytes / shape->others : 0 };
+}
+
+static void record_block(const struct timing *timing, const struct shape *shape, int rank,
+                         int64_t bytes)
+{
+    record_collective(timing, shape->communicator, &(struct sent){ .to = rank, .each = bytes });
+}
+
+/* Between two groups the counts of a reduction are those of the own one. */
+static bool has_each_block(const struct shape *shape)
+{
+    return shape->is_sent && !shape->communicator->inter && shape->size <= MOST_BLOCKS;
+}
+
+static bool is_others(const struct shape *shape, int rank)
+{
+    return shape->communicator->inter || rank != shape->rank;
+}
+
+/* Blocks for all other ranks. */
+#define BLOCKS(name, count_t)                                                                 \
+    static struct sent name(const struct timing *timing, const struct shape *shape, int size, \
+                            const count_t counts[], MPI_Datatype type)                        \
+    {                                                                                         \
+        int64_t elements = 0;                                                                 \
+        for (int i = 0; i < size; i++)                                                        \
+            if (is_others(shape, i))                                                          \
+                elements += (int64_t)counts[i];                                               \
+        int64_t bytes = bytes_of(timing, elements, type);                                     \
+        if (!bytes || !has_each_block(shape))                                                 \
+            return mean_to_each(shape, bytes);                                                \
+        for (int i = 0; i < size; i++)                                                        \
+            if (is_others(shape, i))                                                          \
+                record_block(timing, shape, i, (int64_t)counts[i] * (bytes / elements));      \
+        return (struct sent){ .bytes = bytes };                                               \
     }
 BLOCKS(blocks, int)
 LARGE(BLOCKS(blocks_c, MPI_Count))
 
-#define TYPED_BLOCKS(name, count_t)                                             \
-    static int64_t name(const struct timing *timing, const struct shape *shape, \
-                        const count_t counts[], const MPI_Datatype types[])     \
-    {                                                                           \
-        int64_t bytes = 0;                                                      \
-        for (int i = 0; i < shape->size; i++)                                   \
-            if (shape->communicator->inter || i != shape->rank)                 \
-                bytes += bytes_of(timing, (int64_t)counts[i], types[i]);        \
-        return bytes;                                                           \
+#define TYPED_BLOCKS(name, count_t)                                                              \
+    static struct sent name(const struct timing *timing, const struct shape *shape,              \
+                            const count_t counts[], const MPI_Datatype types[])                  \
+    {                                                                                            \
+        int64_t bytes = 0;                                                                       \
+        for (int i = 0; i < shape->size; i++) {                                                  \
+            int64_t block = is_others(shape, i) ? bytes_of(timing, (int64_t)counts[i], types[i]) \
+                                                : 0;                                             \
+            if (has_each_block(shape))                                                           \
+                record_block(timing, shape, i, block);                                           \
+            bytes += block;                                                                      \
+        }                                                                                        \
+        return has_each_block(shape) ? (struct sent){ .bytes = bytes }                           \
+                                     : mean_to_each(shape, bytes);                               \
     }
 TYPED_BLOCKS(typed_blocks, int)
 LARGE(TYPED_BLOCKS(typed_blocks_c, MPI_Count))
 
 #define UNPACK(...) __VA_ARGS__
 
-/* What a persistent collective sends each time that it is started. */
-static inline void remember_collective(MPI_Request request, int64_t bytes)
+static const struct sent nothing;
+
+static void record_sent(const struct timing *timing, const struct shape *shape, struct sent sent)
 {
-    request_remember(request,
-                     &(struct request){ .persistent = true, .unordered = true, .bytes = bytes });
+    if (shape->others)
+        record_collective(timing, shape->communicator, &sent);
+}
+
+/* What a persistent collective sends each time that it is started. */
+static void remember_collective(MPI_Request request, const struct shape *shape, struct sent sent)
+{
+    if (!shape->others)
+        sent = nothing;
+    request_remember(request, &(struct request){ .persistent = true,
+                                                 .unordered = true,
+                                                 .collective = true,
+                                                 .communicator = shape->communicator,
+                                                 .rank = sent.to,
+                                                 .bytes = sent.bytes,
+                                                 .each = sent.each });
 }
 
 /* The blocking, the nonblocking and the persistent form of a collective, from its arguments and their
  * declarations. `root`: a root that data comes from or goes to, 0 where there is none. */
-#define COLLECTIVE(name, nonblocking, suffix, arrival, root, bytes, arguments, ...) \
-    EXPORT int MPI_##name##suffix(__VA_ARGS__)                                      \
-    {                                                                               \
-        struct timing timing = call_begin_timed(CALL_##name, comm);                 \
-        int code = PMPI_##name##suffix arguments;                                   \
-        call_end(&timing);                                                          \
-        if (code == MPI_SUCCESS) {                                                  \
-            struct shape shape = shape_of(&timing, comm);                           \
-            if (shape.communicator)                                                 \
-                add_bytes(&timing, shape.others ? (bytes) : 0);                     \
-        }                                                                           \
-        log_instance(&timing, arrival, root);                                       \
-        return code;                                                                \
-    }                                                                               \
-    EXPORT int MPI_##nonblocking##suffix(__VA_ARGS__, MPI_Request *request)         \
-    {                                                                               \
-        struct timing timing = call_begin_in(CALL_##nonblocking, comm);             \
-        int code = PMPI_##nonblocking##suffix(UNPACK arguments, request);           \
-        call_end(&timing);                                                          \
-        if (code == MPI_SUCCESS) {                                                  \
-            struct shape shape = shape_of(&timing, comm);                           \
-            if (shape.communicator)                                                 \
-                add_bytes(&timing, shape.others ? (bytes) : 0);                     \
-        }                                                                           \
-        return code;                                                                \
-    }                                                                               \
-    PERSISTENT(name##_init##suffix, bytes, arguments, __VA_ARGS__)
+#define COLLECTIVE(name, nonblocking, suffix, arrival, root, what, arguments, ...) \
+    EXPORT int MPI_##name##suffix(__VA_ARGS__)                                     \
+    {                                                                              \
+        struct timing timing = call_begin_timed(CALL_##name, comm);                \
+        int code = PMPI_##name##suffix arguments;                                  \
+        call_end(&timing);                                                         \
+        if (code == MPI_SUCCESS) {                                                 \
+            struct shape shape = shape_of(&timing, comm);                          \
+            if (shape.communicator)                                                \
+                record_sent(&timing, &shape, what);                                \
+        }                                                                          \
+        log_instance(&timing, arrival, root);                                      \
+        return code;                                                               \
+    }                                                                              \
+    EXPORT int MPI_##nonblocking##suffix(__VA_ARGS__, MPI_Request *request)        \
+    {                                                                              \
+        struct timing timing = call_begin_in(CALL_##nonblocking, comm);            \
+        int code = PMPI_##nonblocking##suffix(UNPACK arguments, request);          \
+        call_end(&timing);                                                         \
+        if (code == MPI_SUCCESS) {                                                 \
+            struct shape shape = shape_of(&timing, comm);                          \
+            if (shape.communicator)                                                \
+                record_sent(&timing, &shape, what);                                \
+        }                                                                          \
+        return code;                                                               \
+    }                                                                              \
+    PERSISTENT(name##_init##suffix, what, arguments, __VA_ARGS__)
 
 #ifdef HAS_PMPI_Barrier_init
-#define PERSISTENT(name, bytes, arguments, ...)                             \
+#define PERSISTENT(name, what, arguments, ...)                              \
     EXPORT int MPI_##name(__VA_ARGS__, MPI_Info info, MPI_Request *request) \
     {                                                                       \
         struct timing timing = begin_uncounted(comm);                       \
         int code = PMPI_##name(UNPACK arguments, info, request);            \
         if (code == MPI_SUCCESS) {                                          \
             struct shape shape = shape_of(&timing, comm);                   \
+            shape.is_sent = false;                                          \
             if (shape.communicator)                                         \
-                remember_collective(*request, shape.others ? (bytes) : 0);  \
+                remember_collective(*request, &shape, what);                \
         }                                                                   \
         return code;                                                        \
     }
 #else
-#define PERSISTENT(name, bytes, arguments, ...)
+#define PERSISTENT(name, what, arguments, ...)
 #endif
 
-COLLECTIVE(Barrier, Ibarrier, , ALL_WAIT_FOR_ALL, 0, 0, (comm), MPI_Comm comm)
+COLLECTIVE(Barrier, Ibarrier, , ALL_WAIT_FOR_ALL, 0, nothing, (comm), MPI_Comm comm)
 
 /* suffix, type of counts, type of displacements, sums of blocks */
-#define COLLECTIVES(suffix, count_t, shift_t)                                                      \
-    COLLECTIVE(Bcast, Ibcast, suffix, ALL_WAIT_FOR_ROOT, root,                                     \
-               is_root(&shape, root) ? bytes_of(&timing, count, type) : 0,                         \
-               (buffer, count, type, root, comm), void *buffer, count_t count, MPI_Datatype type,  \
-               int root, MPI_Comm comm)                                                            \
-    COLLECTIVE(Gather, Igather, suffix, ROOT_WAITS_FOR_ALL, root,                                  \
-               is_leaf(&shape, root) ? bytes_of(&timing, sent, send_type) : 0,                     \
-               (send, sent, send_type, receive, received, type, root, comm), const void *send,     \
-               count_t sent, MPI_Datatype send_type, void *receive, count_t received,              \
-               MPI_Datatype type, int root, MPI_Comm comm)                                         \
-    COLLECTIVE(Gatherv, Igatherv, suffix, ROOT_WAITS_FOR_ALL, root,                                \
-               is_leaf(&shape, root) ? bytes_of(&timing, sent, send_type) : 0,                     \
-               (send, sent, send_type, receive, counts, shifts, type, root, comm),                 \
-               const void *send, count_t sent, MPI_Datatype send_type, void *receive,              \
-               const count_t counts[], const shift_t shifts[], MPI_Datatype type, int root,        \
-               MPI_Comm comm)                                                                      \
-    COLLECTIVE(Scatter, Iscatter, suffix, ALL_WAIT_FOR_ROOT, root,                                 \
-               is_root(&shape, root) ? shape.others * bytes_of(&timing, sent, send_type) : 0,      \
-               (send, sent, send_type, receive, received, type, root, comm), const void *send,     \
-               count_t sent, MPI_Datatype send_type, void *receive, count_t received,              \
-               MPI_Datatype type, int root, MPI_Comm comm)                                         \
-    COLLECTIVE(Scatterv, Iscatterv, suffix, ALL_WAIT_FOR_ROOT, root,                               \
-               is_root(&shape, root)                                                               \
-                   ? blocks##suffix(&timing, &shape, shape.size, counts, send_type)                \
-                   : 0,                                                                            \
-               (send, counts, shifts, send_type, receive, received, type, root, comm),             \
-               const void *send, const count_t counts[], const shift_t shifts[],                   \
-               MPI_Datatype send_type, void *receive, count_t received, MPI_Datatype type,         \
-               int root, MPI_Comm comm)                                                            \
-    COLLECTIVE(Allgather, Iallgather, suffix, ALL_WAIT_FOR_ALL, 0,                                 \
-               send == MPI_IN_PLACE ? bytes_of(&timing, received, type)                            \
-                                    : bytes_of(&timing, sent, send_type),                          \
-               (send, sent, send_type, receive, received, type, comm), const void *send,           \
-               count_t sent, MPI_Datatype send_type, void *receive, count_t received,              \
-               MPI_Datatype type, MPI_Comm comm)                                                   \
-    COLLECTIVE(Allgatherv, Iallgatherv, suffix, ALL_WAIT_FOR_ALL, 0,                               \
-               send == MPI_IN_PLACE ? bytes_of(&timing, (int64_t)counts[shape.rank], type)         \
-                                    : bytes_of(&timing, sent, send_type),                          \
-               (send, sent, send_type, receive, counts, shifts, type, comm), const void *send,     \
-               count_t sent, MPI_Datatype send_type, void *receive, const count_t counts[],        \
-               const shift_t shifts[], MPI_Datatype type, MPI_Comm comm)                           \
-    COLLECTIVE(Alltoall, Ialltoall, suffix, ALL_WAIT_FOR_ALL, 0,                                   \
-               shape.others *(send == MPI_IN_PLACE ? bytes_of(&timing, received, type)             \
-                                                   : bytes_of(&timing, sent, send_type)),          \
-               (send, sent, send_type, receive, received, type, comm), const void *send,           \
-               count_t sent, MPI_Datatype send_type, void *receive, count_t received,              \
-               MPI_Datatype type, MPI_Comm comm)                                                   \
-    COLLECTIVE(Alltoallv, Ialltoallv, suffix, ALL_WAIT_FOR_ALL, 0,                                 \
-               send == MPI_IN_PLACE                                                                \
-                   ? blocks##suffix(&timing, &shape, shape.size, counts, type)                     \
-                   : blocks##suffix(&timing, &shape, shape.size, sent, send_type),                 \
-               (send, sent, send_shifts, send_type, receive, counts, shifts, type, comm),          \
-               const void *send, const count_t sent[], const shift_t send_shifts[],                \
-               MPI_Datatype send_type, void *receive, const count_t counts[],                      \
-               const shift_t shifts[], MPI_Datatype type, MPI_Comm comm)                           \
-    COLLECTIVE(Alltoallw, Ialltoallw, suffix, ALL_WAIT_FOR_ALL, 0,                                 \
-               send == MPI_IN_PLACE ? typed_blocks##suffix(&timing, &shape, counts, types)         \
-                                    : typed_blocks##suffix(&timing, &shape, sent, send_types),     \
-               (send, sent, send_shifts, send_types, receive, counts, shifts, types, comm),        \
-               const void *send, const count_t sent[], const shift_t send_shifts[],                \
-               const MPI_Datatype send_types[], void *receive, const count_t counts[],             \
-               const shift_t shifts[], const MPI_Datatype types[], MPI_Comm comm)                  \
-    COLLECTIVE(Reduce, Ireduce, suffix, ROOT_WAITS_FOR_ALL, root,                                  \
-               is_leaf(&shape, root) ? bytes_of(&timing, count, type) : 0,                         \
-               (send, receive, count, type, op, root, comm), const void *send, void *receive,      \
-               count_t count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)               \
-    COLLECTIVE(Allreduce, Iallreduce, suffix, ALL_WAIT_FOR_ALL, 0, bytes_of(&timing, count, type), \
-               (send, receive, count, type, op, comm), const void *send, void *receive,            \
-               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                         \
-    COLLECTIVE(Reduce_scatter, Ireduce_scatter, suffix, ALL_WAIT_FOR_ALL, 0,                       \
-               blocks##suffix(&timing, &shape, shape.communicator->size, counts, type),            \
-               (send, receive, counts, type, op, comm), const void *send, void *receive,           \
-               const count_t counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)                \
-    COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, suffix, ALL_WAIT_FOR_ALL, 0,           \
-               shape.results *bytes_of(&timing, count, type),                                      \
-               (send, receive, count, type, op, comm), const void *send, void *receive,            \
-               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                         \
-    COLLECTIVE(Scan, Iscan, suffix, ALL_WAIT_FOR_ALL, 0,                                           \
-               shape.rank < shape.size - 1 ? bytes_of(&timing, count, type) : 0,                   \
-               (send, receive, count, type, op, comm), const void *send, void *receive,            \
-               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                         \
-    COLLECTIVE(Exscan, Iexscan, suffix, ALL_WAIT_FOR_ALL, 0,                                       \
-               shape.rank < shape.size - 1 ? bytes_of(&timing, count, type) : 0,                   \
-               (send, receive, count, type, op, comm), const void *send, void *receive,            \
+#define COLLECTIVES(suffix, count_t, shift_t)                                                     \
+    COLLECTIVE(Bcast, Ibcast, suffix, ALL_WAIT_FOR_ROOT, root,                                    \
+               is_root(&shape, root) ? same_to_each(bytes_of(&timing, count, type)) : nothing,    \
+               (buffer, count, type, root, comm), void *buffer, count_t count, MPI_Datatype type, \
+               int root, MPI_Comm comm)                                                           \
+    COLLECTIVE(Gather, Igather, suffix, ROOT_WAITS_FOR_ALL, root,                                 \
+               is_leaf(&shape, root) ? to_rank(root, bytes_of(&timing, sent, send_type))          \
+                                     : nothing,                                                   \
+               (send, sent, send_type, receive, received, type, root, comm), const void *send,    \
+               count_t sent, MPI_Datatype send_type, void *receive, count_t received,             \
+               MPI_Datatype type, int root, MPI_Comm comm)                                        \
+    COLLECTIVE(Gatherv, Igatherv, suffix, ROOT_WAITS_FOR_ALL, root,                               \
+               is_leaf(&shape, root) ? to_rank(root, bytes_of(&timing, sent, send_type))          \
+                                     : nothing,                                                   \
+               (send, sent, send_type, receive, counts, shifts, type, root, comm),                \
+               const void *send, count_t sent, MPI_Datatype send_type, void *receive,             \
+               const count_t counts[], const shift_t shifts[], MPI_Datatype type, int root,       \
+               MPI_Comm comm)                                                                     \
+    COLLECTIVE(Scatter, Iscatter, suffix, ALL_WAIT_FOR_ROOT, root,                                \
+               is_root(&shape, root) ? own_to_each(&shape, bytes_of(&timing, sent, send_type))    \
+                                     : nothing,                                                   \
+               (send, sent, send_type, receive, received, type, root, comm), const void *send,    \
+               count_t sent, MPI_Datatype send_type, void *receive, count_t received,             \
+               MPI_Datatype type, int root, MPI_Comm comm)                                        \
+    COLLECTIVE(Scatterv, Iscatterv, suffix, ALL_WAIT_FOR_ROOT, root,                              \
+               is_root(&shape, root)                                                              \
+                   ? blocks##suffix(&timing, &shape, shape.size, counts, send_type)               \
+                   : nothing,                                                                     \
+               (send, counts, shifts, send_type, receive, received, type, root, comm),            \
+               const void *send, const count_t counts[], const shift_t shifts[],                  \
+               MPI_Datatype send_type, void *receive, count_t received, MPI_Datatype type,        \
+               int root, MPI_Comm comm)                                                           \
+    COLLECTIVE(Allgather, Iallgather, suffix, ALL_WAIT_FOR_ALL, 0,                                \
+               same_to_each(send == MPI_IN_PLACE ? bytes_of(&timing, received, type)              \
+                                                 : bytes_of(&timing, sent, send_type)),           \
+               (send, sent, send_type, receive, received, type, comm), const void *send,          \
+               count_t sent, MPI_Datatype send_type, void *receive, count_t received,             \
+               MPI_Datatype type, MPI_Comm comm)                                                  \
+    COLLECTIVE(Allgatherv, Iallgatherv, suffix, ALL_WAIT_FOR_ALL, 0,                              \
+               same_to_each(send == MPI_IN_PLACE                                                  \
+                                ? bytes_of(&timing, (int64_t)counts[shape.rank], type)            \
+                                : bytes_of(&timing, sent, send_type)),                            \
+               (send, sent, send_type, receive, counts, shifts, type, comm), const void *send,    \
+               count_t sent, MPI_Datatype send_type, void *receive, const count_t counts[],       \
+               const shift_t shifts[], MPI_Datatype type, MPI_Comm comm)                          \
+    COLLECTIVE(Alltoall, Ialltoall, suffix, ALL_WAIT_FOR_ALL, 0,                                  \
+               own_to_each(&shape, send == MPI_IN_PLACE ? bytes_of(&timing, received, type)       \
+                                                        : bytes_of(&timing, sent, send_type)),    \
+               (send, sent, send_type, receive, received, type, comm), const void *send,          \
+               count_t sent, MPI_Datatype send_type, void *receive, count_t received,             \
+               MPI_Datatype type, MPI_Comm comm)                                                  \
+    COLLECTIVE(Alltoallv, Ialltoallv, suffix, ALL_WAIT_FOR_ALL, 0,                                \
+               send == MPI_IN_PLACE                                                               \
+                   ? blocks##suffix(&timing, &shape, shape.size, counts, type)                    \
+                   : blocks##suffix(&timing, &shape, shape.size, sent, send_type),                \
+               (send, sent, send_shifts, send_type, receive, counts, shifts, type, comm),         \
+               const void *send, const count_t sent[], const shift_t send_shifts[],               \
+               MPI_Datatype send_type, void *receive, const count_t counts[],                     \
+               const shift_t shifts[], MPI_Datatype type, MPI_Comm comm)                          \
+    COLLECTIVE(Alltoallw, Ialltoallw, suffix, ALL_WAIT_FOR_ALL, 0,                                \
+               send == MPI_IN_PLACE ? typed_blocks##suffix(&timing, &shape, counts, types)        \
+                                    : typed_blocks##suffix(&timing, &shape, sent, send_types),    \
+               (send, sent, send_shifts, send_types, receive, counts, shifts, types, comm),       \
+               const void *send, const count_t sent[], const shift_t send_shifts[],               \
+               const MPI_Datatype send_types[], void *receive, const count_t counts[],            \
+               const shift_t shifts[], const MPI_Datatype types[], MPI_Comm comm)                 \
+    COLLECTIVE(Reduce, Ireduce, suffix, ROOT_WAITS_FOR_ALL, root,                                 \
+               is_leaf(&shape, root) ? to_rank(root, bytes_of(&timing, count, type)) : nothing,   \
+               (send, receive, count, type, op, root, comm), const void *send, void *receive,     \
+               count_t count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)              \
+    COLLECTIVE(Allreduce, Iallreduce, suffix, ALL_WAIT_FOR_ALL, 0,                                \
+               same_to_each(bytes_of(&timing, count, type)),                                      \
+               (send, receive, count, type, op, comm), const void *send, void *receive,           \
+               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                        \
+    COLLECTIVE(Reduce_scatter, Ireduce_scatter, suffix, ALL_WAIT_FOR_ALL, 0,                      \
+               blocks##suffix(&timing, &shape, shape.communicator->size, counts, type),           \
+               (send, receive, counts, type, op, comm), const void *send, void *receive,          \
+               const count_t counts[], MPI_Datatype type, MPI_Op op, MPI_Comm comm)               \
+    COLLECTIVE(Reduce_scatter_block, Ireduce_scatter_block, suffix, ALL_WAIT_FOR_ALL, 0,          \
+               mean_to_each(&shape, shape.results *bytes_of(&timing, count, type)),               \
+               (send, receive, count, type, op, comm), const void *send, void *receive,           \
+               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                        \
+    COLLECTIVE(Scan, Iscan, suffix, ALL_WAIT_FOR_ALL, 0,                                          \
+               shape.rank < shape.size - 1                                                        \
+                   ? to_rank(shape.rank + 1, bytes_of(&timing, count, type))                      \
+                   : nothing,                                                                     \
+               (send, receive, count, type, op, comm), const void *send, void *receive,           \
+               count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                        \
+    COLLECTIVE(Exscan, Iexscan, suffix, ALL_WAIT_FOR_ALL, 0,                                      \
+               shape.rank < shape.size - 1                                                        \
+                   ? to_rank(shape.rank + 1, bytes_of(&timing, count, type))                      \
+                   : nothing,                                                                     \
+               (send, receive, count, type, op, comm), const void *send, void *receive,           \
                count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 
 COLLECTIVES(, int, int)
@@ -239,7 +319,7 @@ LARGE(COLLECTIVES(_c, MPI_Count, MPI_Aint))
         int count = communicator ? communicator_neighbours(communicator, &ranks) : 0; \
         for (int i = 0; i < count; i++)                                               \
             if (ranks[i] != MPI_PROC_NULL)                                            \
-                record_put(&timing, communicator, ranks[i], bytes);                   \
+                record_put(&timing, NEIGHBOURS, communicator, ranks[i], bytes);       \
         return code;                                                                  \
     }
 

@@ -5,7 +5,8 @@ static void record_to(const struct timing *timing, MPI_Win window, int target, i
                       MPI_Datatype type)
 {
     if (timing->thread && target != MPI_PROC_NULL)
-        record_put(timing, window_communicator(window), target, bytes_of(timing, count, type));
+        record_put(timing, ONE_SIDED, window_communicator(window), target,
+                   bytes_of(timing, count, type));
 }
 
 /* What leaves the target is not a message of this rank. */

@@ -388,13 +388,12 @@ static void record_unordered(const struct timing *timing, const struct request *
     int count = request->parts ? communicator_neighbours(request->communicator, &ranks) : 0;
     for (int i = 0; i < count; i++)
         if (ranks[i] != MPI_PROC_NULL)
-            record_put(timing, request->communicator, ranks[i], request->parts[i]);
-    if (request->parts)
-        return;
-    if (request->communicator && request->side == SENDER)
-        record_put(timing, request->communicator, request->rank, request->bytes);
-    else if (request->side == SENDER)
-        add_bytes(timing, request->bytes);
+            record_put(timing, NEIGHBOURS, request->communicator, ranks[i], request->parts[i]);
+    if (request->collective)
+        record_collective(timing, request->communicator,
+                          &(struct sent){ request->bytes, request->rank, request->each });
+    else if (!request->parts && request->side == SENDER)
+        record_put(timing, POINT_TO_POINT, request->communicator, request->rank, request->bytes);
 }
 
 static void record_start(const struct timing *timing, MPI_Request handle)

@@ -43,6 +43,10 @@ def test_state_does_not_grow_with_the_number_of_ranks(simulated, partners):
     assert small['partners'] == small['routes'] == partners
 
 
+def test_ranks_of_a_communicator_are_asked_for_once(simulated):
+    assert simulated(1_000, 1)['asked'] == 1
+
+
 def test_state_of_a_rank_with_26_partners(simulated):
     """A stencil in three dimensions: its faces, edges and corners."""
     state = simulated(100_000, 26)

@@ -12,6 +12,7 @@ import pytest
 from assay import paths
 from assay.machine.mpi import Mpi
 from counted import Expected, recorded
+from families import on_one_mpi
 from quiet import measured
 from running import POLLING, Run
 
@@ -20,21 +21,22 @@ ROOM = 4 * 64  # bytes that most receives post
 
 
 @pytest.fixture
-def counted(witnessed: Callable[..., Run], compiled: Callable[..., Any]) -> Callable[..., None]:
-    """Runs a part of a program, and compares it with what is expected of it.
+def counted(witnessed: Callable[..., Run], compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs a part of a program, and compares it with what is expected of it; returns the report.
 
     ``standard``: the version of MPI that the part needs.
     """
 
     def counted(
         program: str, part: str, expected: Expected, ranks: int = 4, standard: float = 3
-    ) -> None:
+    ) -> dict[str, Any]:
         run = witnessed(compiled(program), part, ranks=ranks)
         processes = recorded(run)
         if float(run.report['mpi']['standard']) < standard:
             pytest.skip(f'needs MPI {standard}: forms of calls that end in _c')
         expected.count(run.out)
         assert processes == expected.processes()
+        return run.report
 
     return counted
 
@@ -263,7 +265,12 @@ def test_persistent_collectives(counted):
     expected = Expected()
     expected.call(RANKS, 'MPI_Startall', 4 * 8, times=2)
     expected.call(RANKS, 'MPI_Waitall', times=2)
-    counted('later', 'persistent', expected, standard=4)
+    report = counted('later', 'persistent', expected, standard=4)
+    # A barrier sends no data.
+    assert [one['collectives'] for one in report['processes']] == [
+        [{'ranks': others, 'messages': 2, 'bytes': 2 * 4 * 8, 'sizes': {'32': 2}}]
+        for others in ('1-3', '0,2-3', '0-1,3', '0-2')
+    ]
 
 
 def test_persistent_collectives_of_neighbours(counted):
@@ -274,7 +281,7 @@ def test_persistent_collectives_of_neighbours(counted):
         expected.call(RANKS, name, times=2)
     for rank in RANKS:
         for to in (before(rank), after(rank)):
-            expected.put(rank, 'MPI_Start', to, 4 * 3, times=2)
+            expected.put(rank, 'MPI_Start', to, 4 * 3, times=2, kind='neighbours')
     counted('later', 'neighbours', expected, standard=4)
 
 
@@ -731,13 +738,28 @@ def test_bursts_with_pauses(bursts, who):
     assert computed['MPI_Send'] > 0.9 * pauses and computed['MPI_Recv'] < 0.5 * pauses
 
 
+# Read by the program
+
+
+@on_one_mpi
+def test_a_program_reads_what_it_has_called(witnessed, compiled):
+    program = compiled('reads', '-ldl')
+    run = witnessed(program)
+    told = 'sends of 3000 bytes, 24 calls, time 1'
+    assert (run.code, sorted(run.out.splitlines())) == (0, [f'rank {n}: 3 {told}' for n in (0, 1)])
+    alone = witnessed(program, preload='')
+    assert sorted(alone.out.splitlines()) == [f'rank {n}: no witness' for n in (0, 1)]
+
+
 # Beside Open MPI's own component
 
 
-def test_messages_are_those_that_open_mpi_counts(witnessed, compiled, mpi):
+@pytest.mark.parametrize(('enable', 'member'), [('2', 'partners'), ('1', 'sent_by_mpi')])
+def test_messages_are_those_that_open_mpi_counts(witnessed, compiled, mpi, enable, member):
+    """With 1 also those that it sends for collectives."""
     if mpi.family != 'openmpi' or not re.search(r'MCA pml: monitoring', mpi.description):
         pytest.skip("needs Open MPI's component pml monitoring")
-    env = {'OMPI_MCA_pml': 'ob1,monitoring', 'OMPI_MCA_pml_monitoring_enable': '2'}
+    env = {'OMPI_MCA_pml': 'ob1,monitoring', 'OMPI_MCA_pml_monitoring_enable': enable}
     run = witnessed(compiled('irregular'), ranks=4, env=env)
     assert run.code == 0, run.out + run.err
     told = {tuple(map(int, line.split())) for line in run.out.splitlines()}
@@ -745,5 +767,6 @@ def test_messages_are_those_that_open_mpi_counts(witnessed, compiled, mpi):
     assert told == {
         (process['rank'], partner['rank'], partner['messages'], partner['bytes'])
         for process in run.report['processes']
-        for partner in process['partners']
+        for partner in process[member]
     }
+    assert all(('sent_by_mpi' in one) == (enable == '1') for one in run.report['processes'])

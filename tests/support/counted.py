@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
@@ -10,13 +11,19 @@ import pytest
 
 from running import Run
 
+#: Of partners, in the order of the report.
+KINDS = ('', 'one_sided', 'neighbours')
+ONE_SIDED = re.compile(r'MPI_(R?(put|accumulate|get_accumulate)|Fetch_and_op|Compare_.*)', re.I)
+
 
 class Expected:
     """What each rank should have called and sent, as the report writes it."""
 
     def __init__(self, ranks: int = 4) -> None:
         self.calls: list[dict[str, list[int]]] = [defaultdict(lambda: [0, 0]) for _ in range(ranks)]
-        self.sizes: list[dict[int, Counter[int]]] = [defaultdict(Counter) for _ in range(ranks)]
+        self.sizes: list[dict[tuple[int, str], Counter[int]]] = [
+            defaultdict(Counter) for _ in range(ranks)
+        ]
 
     def call(self, ranks: int | Iterable[int], name: str, bytes: int = 0, times: int = 1) -> None:
         """Each of ``ranks`` calls it so many times, with so many bytes each time."""
@@ -24,10 +31,16 @@ class Expected:
             self.calls[rank][name][0] += times
             self.calls[rank][name][1] += times * bytes
 
-    def put(self, rank: int, name: str, to: int, bytes: int, times: int = 1) -> None:
-        """Messages of calls that are counted elsewhere."""
+    def put(
+        self, rank: int, name: str, to: int, bytes: int, times: int = 1, kind: str = ''
+    ) -> None:
+        """Messages of calls that are counted elsewhere; of a kind that their name does not tell."""
+        if 'eighbor_' in name:
+            kind = 'neighbours'
+        elif ONE_SIDED.fullmatch(name):
+            kind = 'one_sided'
         self.calls[rank][name][1] += times * bytes
-        self.sizes[rank][to][bytes] += times
+        self.sizes[rank][to, kind][bytes] += times
 
     def send(self, rank: int, name: str, to: int, bytes: int, times: int = 1) -> None:
         """Calls with a message each."""
@@ -52,15 +65,21 @@ class Expected:
                 'partners': [
                     {
                         'rank': to,
+                        **({'kind': kind} if kind else {}),
                         'messages': sizes.total(),
                         'bytes': sum(size * times for size, times in sizes.items()),
                         'sizes': dict(binned(sizes)),
                     }
-                    for to, sizes in sorted(partners.items())
+                    for (to, kind), sizes in sorted(partners.items(), key=_in_order)
                 ],
             }
             for calls, partners in zip(self.calls, self.sizes, strict=True)
         ]
+
+
+def _in_order(entry: tuple[tuple[int, str], Any]) -> tuple[int, int]:
+    (to, kind), _ = entry
+    return to, KINDS.index(kind)
 
 
 def binned(sizes: Counter[int]) -> Counter[str]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from assay.text import parse_cpus
 from running import Run
 
 OPERATIONS = 30  # of a program
@@ -73,10 +75,33 @@ def differences_of_rank(process: dict[str, Any], counted: dict[str, Any]) -> lis
         if calls.get(name) != counted['calls'].get(name)
     ]
     partners, own = (
-        {one['rank']: one for one in side} for side in (process['partners'], counted['partners'])
+        _partners_of(process),
+        _summed((one['kind'], one['rank'], one) for one in counted['partners']),
     )
     return found + [
         f'rank {rank} to {to}: {partners.get(to)}, counted {own.get(to)}'
         for to in sorted({*partners, *own})
         if partners.get(to) != own.get(to)
     ]
+
+
+def _partners_of(process: dict[str, Any]) -> dict[tuple[str, int], Counter[str]]:
+    """By kind and rank what was sent; collectives send to several ranks alike."""
+    return _summed(
+        [(one.get('kind', ''), one['rank'], one) for one in process['partners']]
+        + [
+            ('collectives', to, one)
+            for one in process['collectives']
+            for to in parse_cpus(one['ranks'])
+        ]
+    )
+
+
+def _summed(
+    sent: Iterable[tuple[str, int, dict[str, Any]]],
+) -> dict[tuple[str, int], Counter[str]]:
+    found: dict[tuple[str, int], Counter[str]] = {}
+    for kind, to, one in sent:
+        entry = {'messages': one['messages'], 'bytes': one['bytes'], **one['sizes']}
+        found.setdefault((kind, to), Counter()).update(entry)
+    return found

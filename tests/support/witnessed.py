@@ -26,6 +26,15 @@ def partner(rank, messages=1, size=0, sizes=None):
     return {'rank': rank, 'messages': messages, 'bytes': size, 'sizes': sizes or {}}
 
 
+def sent(ranks, messages=1, size=0, sizes=None):
+    """Collectives."""
+    return {'ranks': ranks, 'messages': messages, 'bytes': size, 'sizes': sizes or {}}
+
+
+def by_mpi(rank, messages=1, size=0):
+    return {'rank': rank, 'messages': messages, 'bytes': size}
+
+
 def socket(local, remote, sent):
     return {'local': local, 'remote': remote, 'device': 'lo', 'sent': sent, 'received': sent}
 
@@ -110,7 +119,7 @@ def process(rank=0, cores=(0,), on='n1', cpus=None, **more):
 def entries(processes, hosts=None, **more):
     """The report as it stands in the file."""
     return {
-        'schema': 2,
+        'schema': 3,
         'witness': '0.1.0',
         'complete': True,
         'sections': ['placement', 'fabric', 'profile', 'matrix'],

@@ -21,6 +21,7 @@ from assay.placing import costs, files, mapping, plan, turns
 from assay.placing.problem import DISTANCES, Problem, seats_of
 from assay.placing.sat import sat
 from assay.results.history import History
+from assay.witness import read_witness
 from command import call, heed_signals
 from screenings import screening, slow_links
 
@@ -486,6 +487,9 @@ def test_the_command(tmp_path, monkeypatch):
     assert told['verdict'] == 'place' and sorted(one['seat_of'] for one in told['ranks']) == [
         *range(8)
     ]
+    call('place', path, '--keep')
+    kept = read_witness(path).plan
+    assert kept and [one.seat_of for one in kept.ranks] == [one['seat_of'] for one in told['ranks']]
     ended = call('place', path, '--for', 'openmpi', '--check', path)
     assert ended.exit_code == 1 and 'not as planned: ' in ended.stdout
     packed = witnessed.write(tmp_path / 'p.json', ring(2, 4, dealt=False))

@@ -4,7 +4,7 @@ import pytest
 
 from assay import witness
 from assay.witness import profile
-from witnessed import call, halo, host, partner, process, report, wait, write
+from witnessed import by_mpi, call, halo, host, partner, process, report, sent, wait, write
 
 # Two ranks of 10 s: rank 0 computes 8 s and rank 1 6 s, and each waits for half of the rest.
 TWO = report(
@@ -147,20 +147,51 @@ def test_a_job_of_no_time():
     assert (job.comm_share, job.network_bound, job.load_balance) == (0.0, 0.0, 0.0)
 
 
+def told(matrix):
+    return [(pair.sender, pair.to, pair.messages, pair.bytes) for pair in matrix.pairs]
+
+
 def test_pairs_and_sizes(tmp_path):
     found = witness.read_witness(write(tmp_path / 'r.json', halo(4)))
-    first = profile.pairs(found)[0]
-    assert (first.sender, first.receiver, first.messages, first.bytes) == (0, 1, 100, 10**6)
-    assert len(profile.pairs(found)) == 8
-    assert profile.message_sizes(found) == {8192: 800}
+    ((kind, matrix),) = profile.matrices(found).items()
+    assert (kind, told(matrix)[0]) == (profile.MESSAGES, (0, '1', 100, 10**6))
+    assert (len(matrix.pairs), matrix.sizes) == (8, {8192: 800})
 
 
 def test_the_heaviest_pair_is_first():
     partners = [partner(0, 5, 10, {0: 4, 8: 1}), partner(1, 1, 4096, {4096: 1}), partner(-1, 2, 20)]
     found = report([process(0, partners=partners), process(1, (1,))], [host()])
-    assert [(one.receiver, one.bytes) for one in profile.pairs(found)] == [
-        (1, 4096),
-        (-1, 20),
-        (0, 10),
-    ]
-    assert profile.message_sizes(found) == {0: 4, 8: 1, 4096: 1}
+    (matrix,) = profile.matrices(found).values()
+    assert told(matrix) == [(0, '1', 1, 4096), (0, 'outside', 2, 20), (0, '0', 5, 10)]
+    assert matrix.sizes == {0: 4, 8: 1, 4096: 1}
+
+
+def test_kinds_are_told_apart():
+    one_sided = partner(1, 3, 24, {8: 3}) | {'kind': 'one_sided'}
+    neighbours = partner(2, 1, 500, {256: 1}) | {'kind': 'neighbours'}
+    first = process(
+        0,
+        partners=[partner(1, 2, 20, {8: 2}), one_sided, neighbours],
+        collectives=[sent('1-2', 4, 400, {64: 4}), sent('1', 1, 600, {512: 1})],
+        sent_by_mpi=[by_mpi(1, 2, 20), by_mpi(2, 6, 640)],
+    )
+    found = report([first, process(1, (1,)), process(2, (2,))], [host()])
+    matrices = profile.matrices(found)
+    assert {kind: told(one) for kind, one in matrices.items()} == {
+        profile.MESSAGES: [(0, '1', 2, 20)],
+        profile.COLLECTIVES: [
+            (0, 'each of 1-2', 4, 400),
+            (0, '1', 1, 600),
+            (0, '2', 1, 500),
+        ],
+        profile.AS_SENT: [(0, '2', 6, 640)],
+        profile.ONE_SIDED: [(0, '1', 3, 24)],
+    }
+    # Each rank gets those that go to several.
+    assert matrices[profile.COLLECTIVES].sizes == {64: 8, 256: 1, 512: 1}
+
+
+def test_an_earlier_report_does_not_tell_kinds_apart():
+    first = process(0, partners=[partner(1, 2, 20, {8: 2})])
+    found = report([first, process(1, (1,))], [host()]).model_copy(update={'schema_': 2})
+    assert [*profile.matrices(found)] == [profile.OF_ALL]

@@ -9,9 +9,11 @@ import pytest
 from assay import paths
 from assay.report.html import jobs, page
 from assay.results.reframe_report import case_of
+from assay.witness import WitnessError
+from assay.witness.profile import COLLECTIVES, MESSAGES, ONE_SIDED
 from pages import HOSTILE, Seen, filled, found_in
 from reports import cases
-from witnessed import entries, halo, host, partner, process, thread, validated, write
+from witnessed import entries, halo, host, partner, process, sent, thread, validated, write
 
 
 @pytest.fixture
@@ -112,8 +114,26 @@ def test_a_matrix_of_ranks():
     assert panel.values[1] == [123000, None, 123000, None]
     assert (matrix.across.title, matrix.upwards.title) == ('to rank', 'from rank')
     assert matrix.ends == (100_000, 1_000_000) and matrix.measure.is_logarithmic
-    assert matrix.headings == ['from rank', 'to rank', 'messages [1]', 'sent [B]', 'in short']
-    assert matrix.cells[0] == ['0', '1', '100', '123456', '123.5 kB']
+    assert matrix.headings[:4] == ['from rank', 'to rank', 'kind', 'messages [1]']
+    assert matrix.cells[0] == ['0', '1', MESSAGES, '100', '123456', '123.5 kB']
+
+
+def test_each_kind_has_a_matrix_of_its_own():
+    """What a collective sends to each of several ranks is in the cell of each."""
+    one_sided = partner(1, 1, 64) | {'kind': 'one_sided'}
+    collectives = [sent('0,2-3', 1, 1000)]
+    some = [process(rank, (rank,)) for rank in range(4)]
+    some[1] = process(1, (1,), partners=[partner(0, 1, 8), one_sided], collectives=collectives)
+    matrix, _ = [*jobs._of_job(validated(entries(some)), 'job')]
+    rows = {panel.title: panel.values[1] for panel in matrix.panels}
+    assert rows == {
+        MESSAGES: [8, None, None, None],
+        COLLECTIVES: [1000, None, 1000, 1000],
+        ONE_SIDED: [None, 64, None, None],
+    }
+    assert matrix.cells[0] == ['1', 'each of 0,2-3', COLLECTIVES, '1', '1000', '1.0 kB']
+    (blocks, _) = jobs._of_job(validated(entries(some)), 'job', 2)
+    assert [panel.values[0] for panel in blocks.panels][1] == [1000, 2000]
 
 
 def test_many_ranks_are_grouped_to_their_nodes():
@@ -141,7 +161,7 @@ def test_messages_to_nobody_of_these_and_empty_ones():
     matrix, _ = [*jobs._of_job(validated(entries(some)), 'job')]
     assert matrix.panels[0].values == [[None, 1], [None, None]]
     assert matrix.ends == (1, 10)
-    assert matrix.cells[0] == ['0', 'outside', '3', '50', '50 B']
+    assert matrix.cells[0] == ['0', 'outside', MESSAGES, '3', '50', '50 B']
 
 
 @pytest.mark.parametrize('sent', [(10**400, 1), (1, 10**400), (1, 1 << 63)])
@@ -164,6 +184,56 @@ def test_what_is_not_known_of_messages_is_said(changed, words):
     some = [process(0), process(1, (1,))]
     (seats,) = jobs._of_job(validated(entries(some, **changed)), 'job')
     assert words in seats.notes[0] and seats.labels[0] == ['0', '1']
+
+
+# Plans --------------------------------------------------------------------------------------------
+
+
+def planned(seats, **more):
+    """A plan that was kept; all nodes of odd number are behind another switch."""
+    return {
+        'started': halo(2)['started'],
+        'verdict': 'place',
+        'why': 'messages take half of the time',
+        'gain': {'expected': 0.25, 'low': 0.2, 'high': 0.3, 'share_of_messages': 0.5},
+        'ranks': [
+            {'rank': rank, 'host': '', 'seat_of': seat, 'switch': seat // 2 % 2}
+            for rank, seat in enumerate(seats)
+        ],
+        **more,
+    }
+
+
+@pytest.fixture
+def plan_of(tmp_path):
+    """The chart of the plan that was kept beside the report of a job of 4 ranks on 2 nodes."""
+
+    def run(plan):
+        path = write(tmp_path / 'r.json', halo(4, 2))
+        path.with_name('r.json.plan').write_text(json.dumps(plan))
+        return [*jobs._of_job(jobs._read(path), 'job')][2:]
+
+    return run
+
+
+def test_a_kept_plan_is_drawn(plan_of):
+    (chart,) = plan_of(planned([0, 2, 1, 3], turns={'verdict': 'better', 'ratio': 0.8}))
+    assert chart.rows == ['switch 0, n1 socket 0', 'switch 1, n2 socket 0']
+    assert chart.labels == [['0', '1 > 2'], ['2 > 1', '3']]
+    assert chart.panels[0].values == [[0, 1], [1, 0]]
+    assert chart.cells == [['1', 'n1', 'n2'], ['2', 'n2', 'n1']]
+    assert 'Expected gain: 25.0% of the wall time (20.0% to 30.0%).' in chart.notes
+    assert 'better: it took 0.800 times as long.' in chart.notes[-1]
+
+
+@pytest.mark.parametrize('other', [{'started': '2020-01-01T00:00:00Z'}, {'ranks': []}])
+def test_a_plan_of_an_earlier_job_is_not_drawn(plan_of, other):
+    assert plan_of(planned([0, 2, 1, 3], **other)) == []
+
+
+def test_a_broken_plan_is_told(plan_of):
+    with pytest.raises(WitnessError, match=r'r.json.plan: not a plan: why: Field required'):
+        plan_of({name: one for name, one in planned([0, 1, 2, 3]).items() if name != 'why'})
 
 
 # Seats --------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from assay import witness
 from assay.mpis import FAMILIES
 from assay.witness.reading import WitnessError
 from assay.witness.settings import machine_facts
-from witnessed import call, entries, halo, host, process, report, write
+from witnessed import by_mpi, call, entries, halo, host, process, report, sent, write
 
 ENDED = {
     'rank': 1,
@@ -94,7 +94,7 @@ def edited(edit, content=None):
 @pytest.mark.parametrize(
     ('edit', 'words'),
     [
-        (lambda r: r.update(schema=3), 'it has schema 3, and this Assay reads schema 2'),
+        (lambda r: r.update(schema=4), 'it has schema 4, and this Assay reads schema 3'),
         (lambda r: r.pop('schema'), 'schema: Field required'),
         (lambda r: r.pop('mpi'), 'mpi: Field required'),
         (lambda r: r.update(colour='red'), 'colour: Extra inputs'),
@@ -125,6 +125,10 @@ def edited(edit, content=None):
         (lambda r: r['processes'][1]['calls'].pop('MPI_Waitall'), 'processes.1.waits.MPI_Waitall'),
         (lambda r: r['processes'][1]['partners'][0].update(rank=2), 'partners: there is no rank 2'),
         (lambda r: r['processes'][1]['partners'][0].update(rank=-2), 'there is no rank -2'),
+        (lambda r: r['processes'][1].update(collectives=[sent('0-2')]), 'no ranks: 0-2'),
+        (lambda r: r['processes'][1].update(collectives=[sent('1-0')]), 'no ranks: 1-0'),
+        (lambda r: r['processes'][1].update(collectives=[sent('1;2')]), 'ranks: .* pattern'),
+        (lambda r: r['processes'][1].update(sent_by_mpi=[by_mpi(2)]), 'mpi: there is no rank 2'),
     ],
 )
 def test_a_wrong_report_is_named_with_its_field(tmp_path, edit, words):

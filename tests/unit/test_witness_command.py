@@ -327,6 +327,8 @@ def test_a_picture(tmp_path, assay):
         (['absent.json'], 'assay: no witness report absent.json: was the library preloaded'),
         (['r.json', 'absent.json'], 'assay: no witness report absent.json'),
         (['r.json', '--picture', 'job.pdf'], 'assay: job.pdf: a picture is a page for a browser'),
+        (['r.json', '--diff', 'r.json'], 'assay: two reports are compared by `assay witness BEF'),
+        (['--diff', 'r.json', 'r.json'], 'assay: two reports are compared by `assay witness BEF'),
         (['broken.json'], 'assay: broken.json: not JSON'),
         (['sessions.json'], 'assay: sessions.json: the program uses MPI sessions without MPI_Init'),
     ],

@@ -44,6 +44,13 @@ def place(
         Path | None,
         typer.Option(metavar='AFTER', help='The report of a run as planned: whether ranks sat so.'),
     ] = None,
+    keep: Annotated[
+        bool,
+        typer.Option(
+            '--keep',
+            help='Keep the plan beside the report (REPORT.json.plan): pages of the job draw it.',
+        ),
+    ] = False,
     system: StoredSystemOption = None,
     cases: CasesOption = '',
     as_json: JsonOption = False,
@@ -69,6 +76,7 @@ def place(
       assay place witness.json --for openmpi -o ranks --stay 0
       assay place witness.json --for slurm -- srun -n 64 ./app
       assay place witness.json --for slurm --check after.json
+      assay place witness.json --keep
     """
     from assay.files import write_whole
     from assay.placing import files, show, turns
@@ -97,6 +105,9 @@ def place(
     how = None
     if check:
         how = sat(made, before, _read(check), launcher == files.SPLIT, by_node)
+    plan_of_job = report.with_name(f'{report.name}.plan')
+    if keep:  # before a command that may take days
+        write_whole(plan_of_job, show.as_json(made, before.started, how, None))
     out = console()
     if not as_json:
         show.show_plan(made, out)
@@ -114,8 +125,11 @@ def place(
             measured = turns.in_turn(turns.runner([({}, command), planned]), LEAST)
     elif command and not as_json:
         print_line(out, 'the command was not run: nothing is to be changed')
+    told = show.as_json(made, before.started, how, measured)
+    if keep and measured:
+        write_whole(plan_of_job, told)
     if as_json:
-        print(show.as_json(made, how, measured))
+        print(told)
     if how and not as_json:
         print_line(out, show.sat_in_words(made, how))
     if measured and not as_json:

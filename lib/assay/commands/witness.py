@@ -24,6 +24,8 @@ class _ShowsReports(TyperGroup):
     """``assay witness REPORT.json`` is short for ``assay witness show REPORT.json``."""
 
     def parse_args(self, context: Any, args: list[str]) -> list[str]:
+        if args[:1] != ['run'] and any(word.startswith('--diff') for word in args):
+            raise AssayError('two reports are compared by `assay witness BEFORE.json AFTER.json`')
         if args and args[0] not in {*self.commands, '--help'}:
             args = ['show', *args]
         return super().parse_args(context, args)

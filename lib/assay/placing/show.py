@@ -89,9 +89,13 @@ def turns_in_words(plan: Plan, turns: Turns) -> str:
     )
 
 
-def as_json(plan: Plan, sat: Sat | None, turns: Turns | None) -> str:
-    """All that is known."""
+def as_json(plan: Plan, started: str, sat: Sat | None, turns: Turns | None) -> str:
+    """All that is known.
+
+    :param started: when the job started that was planned for.
+    """
     found: dict[str, Any] = {
+        'started': started,
         'verdict': plan.word,
         'why': plan.why,
         'gain': {
@@ -112,7 +116,12 @@ def as_json(plan: Plan, sat: Sat | None, turns: Turns | None) -> str:
             for n, (name, one) in enumerate(zip(DISTANCES, plan.costs.by_distance, strict=True))
         ],
         'ranks': [
-            {'rank': rank, 'host': plan.seats.hosts[seat], 'seat_of': seat}
+            {
+                'rank': rank,
+                'host': plan.seats.hosts[seat],
+                'seat_of': seat,
+                'switch': int(plan.seats.groups[-1][seat]),
+            }
             for rank, seat in enumerate(plan.seat.tolist())
         ],
         'notes': [*plan.notes],

@@ -378,39 +378,40 @@ def show_waits(report: Report, out: Console) -> None:
 
 
 def show_matrix(report: Report, out: Console) -> None:
-    """The heaviest pairs, and the sizes of messages."""
-    from assay.witness.profile import message_sizes, pairs
+    """Of each kind of messages the heaviest pairs, and the sizes."""
+    from assay.witness.profile import OF_ALL, Matrix, matrices
     from assay.witness.traffic import decimal_size
 
-    found = pairs(report)
-    print_table(
-        out,
-        f'Matrix ({len(found)} pairs, the heaviest first)',
-        'sender|<|receiver|messages|bytes|mean size',
-        (
+    for kind, matrix in (matrices(report) or {OF_ALL: Matrix([], {})}).items():
+        print_table(
+            out,
+            f'Matrix of {kind} ({many(len(matrix.pairs), "pair")}, the heaviest first)',
+            'sender|<|receiver|messages|bytes|mean size',
             (
-                one.sender,
-                '->',
-                one.receiver if one.receiver >= 0 else 'outside',
-                one.messages,
-                decimal_size(one.bytes),
-                decimal_size(one.bytes / one.messages if one.messages else 0),
-            )
-            for one in found
-        ),
-    )
-    sizes = message_sizes(report)
-    most = max(sizes.values(), default=1)
-    print_table(
-        out,
-        'Sizes of messages',
-        'from B|to B|messages|<',
-        (
-            (key, max(0, 2 * key - 1), count, '#' * max(1, round(40 * count / most)))
-            for key, count in sizes.items()
-        ),
-        all_rows=True,
-    )
+                (
+                    one.sender,
+                    '->',
+                    one.to,
+                    one.messages,
+                    decimal_size(one.bytes),
+                    decimal_size(one.bytes / one.messages if one.messages else 0),
+                )
+                for one in matrix.pairs
+            ),
+        )
+        if matrix.pairs and not matrix.sizes:
+            continue
+        most = max(matrix.sizes.values(), default=1)
+        print_table(
+            out,
+            f'Sizes of {kind}',
+            'from B|to B|messages|<',
+            (
+                (key, max(0, 2 * key - 1), count, '#' * max(1, round(40 * count / most)))
+                for key, count in matrix.sizes.items()
+            ),
+            all_rows=True,
+        )
 
 
 # Two jobs -----------------------------------------------------------------------------------------

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from assay.programs.figure import Figure
-from assay.witness.report import Process, Report
+from assay.witness.report import Collectives, Partner, Process, Report
 
 # Calls whose bytes are those posted for arrival, or go to or from a file. Those of all other calls
 # are sent to other ranks.
@@ -191,33 +191,85 @@ def slowest(report: Report, count: int) -> list[Split]:
     return sorted(splits, key=lambda one: -one.computation)[:count]
 
 
+#: What a matrix is of, and by which kind of partner.
+MESSAGES, COLLECTIVES, ONE_SIDED = 'point-to-point messages', 'collectives', 'one-sided calls'
+KINDS = {'': MESSAGES, 'one_sided': ONE_SIDED, 'neighbours': COLLECTIVES}
+#: What the only matrix of a report is of that does not tell them apart.
+OF_ALL = 'messages'
+#: And that of what Open MPI's monitoring counted beside the program's own messages.
+AS_SENT = f'{COLLECTIVES}, as Open MPI sent them'
+
+
 @dataclass(frozen=True)
 class Pair:
-    """Messages of one rank to another; -1 for all outside MPI_COMM_WORLD."""
+    """Messages of one rank to another, -1 for all outside MPI_COMM_WORLD, or to each of several."""
 
     sender: int
-    receiver: int
+    receivers: Sequence[range]
     messages: int
     bytes: int
 
+    @property
+    def to(self) -> str:
+        """The receiver, or ``each of 0-3``."""
+        names = [f'{one[0]}-{one[-1]}' if len(one) > 1 else str(one[0]) for one in self.receivers]
+        if names == ['-1']:
+            return 'outside'
+        several = 'each of ' if self.count > 1 else ''
+        return several + ','.join(names)
 
-def pairs(report: Report) -> list[Pair]:
-    """All pairs of ranks with messages, the heaviest first."""
-    found = [
-        Pair(process.rank, partner.rank, partner.messages, partner.bytes)
-        for process in report.processes
-        for partner in process.partners
-    ]
-    return sorted(found, key=lambda one: (-one.bytes, -one.messages, one.sender, one.receiver))
+    @property
+    def count(self) -> int:
+        """How many receivers there are."""
+        return sum(map(len, self.receivers))
 
 
-def message_sizes(report: Report) -> dict[int, int]:
-    """Messages by size: key k counts those of k to 2k - 1 bytes, key 0 the empty ones."""
-    found: Counter[int] = Counter()
+@dataclass
+class Matrix:
+    """The messages of one kind: the heaviest pairs first, and how many there are of each size.
+
+    Of ``sizes`` key k counts those of k to 2k - 1 bytes, key 0 the empty ones.
+    """
+
+    pairs: list[Pair]
+    sizes: dict[int, int]
+
+
+def matrices(report: Report) -> dict[str, Matrix]:
+    """Point-to-point messages, collectives and one-sided calls, as far as there are any."""
+    found: dict[str, tuple[list[Pair], Counter[int]]] = {}
     for process in report.processes:
-        for partner in process.partners:
-            found.update(partner.sizes)
-    return dict(sorted(found.items()))
+        sent: list[tuple[str, Sequence[range], Partner | Collectives]] = [
+            (KINDS[one.kind] if report.has_kinds else OF_ALL, [range(one.rank, one.rank + 1)], one)
+            for one in process.partners
+        ]
+        sent += [(COLLECTIVES, one.spans, one) for one in process.collectives]
+        sent += [(AS_SENT, [range(one.rank, one.rank + 1)], one) for one in _by_mpi(process)]
+        for kind, receivers, one in sent:
+            pairs, sizes = found.setdefault(kind, ([], Counter()))
+            pair = Pair(process.rank, receivers, one.messages, one.bytes)
+            pairs.append(pair)
+            sizes.update({size: number * pair.count for size, number in one.sizes.items()})
+    return {
+        kind: Matrix(sorted(found[kind][0], key=_heaviest), dict(sorted(found[kind][1].items())))
+        for kind in (MESSAGES, COLLECTIVES, AS_SENT, ONE_SIDED, OF_ALL)
+        if kind in found
+    }
+
+
+def _by_mpi(process: Process) -> Iterator[Partner]:
+    """What Open MPI sent to each rank beyond the program's own messages."""
+    own = {one.rank: one for one in process.partners if not one.kind}
+    for one in process.sent_by_mpi or []:
+        messages, size = one.messages, one.bytes
+        if program := own.get(one.rank):
+            messages, size = messages - program.messages, size - program.bytes
+        if messages > 0:
+            yield Partner(rank=one.rank, messages=messages, bytes=max(0, size))
+
+
+def _heaviest(pair: Pair) -> tuple[int, ...]:
+    return -pair.bytes * pair.count, -pair.messages, pair.sender, pair.receivers[0][0]
 
 
 # Start and end ------------------------------------------------------------------------------------

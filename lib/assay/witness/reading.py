@@ -10,7 +10,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from assay import AssayError
-from assay.witness.report import SCHEMA, EndedRank, Finalized, Lines, Report
+from assay.witness.report import SCHEMA, EndedRank, Finalized, KeptPlan, Lines, Report
 
 Beside = TypeVar('Beside', EndedRank, Finalized)
 
@@ -49,6 +49,7 @@ def read_witness(path: Path) -> Report:
         'ended': _read_lines(path.with_name(f'{path.name}.ranks'), EndedRank),
         'finalized': _read_lines(path.with_name(f'{path.name}.finalized'), Finalized),
         'lines': _lines_of_sites(path.with_name(f'{path.name}.lines')),
+        'plan': _plan(path.with_name(f'{path.name}.plan'), report),
     }
     return with_host_names(report, names_in(path.parent)).model_copy(update=beside)
 
@@ -115,6 +116,22 @@ def _lines_of_sites(path: Path) -> Lines:
         return {}
 
 
+def _plan(path: Path, report: Report) -> KeptPlan | None:
+    """The plan that was kept of this job, and not of one that was there before."""
+    try:
+        found = KeptPlan.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise WitnessError(f'{path}: cannot be read: {error.strerror}') from None
+    except ValidationError as error:
+        raise WitnessError(f'{path}: {_problems(error, "a plan")}') from None
+    ranks = [*range(report.ranks)]
+    seats = sorted(one.seat_of for one in found.ranks)
+    is_whole = seats == [one.rank for one in found.ranks] == ranks
+    return found if found.started == report.started and is_whole else None
+
+
 def _is_of_sessions(text: bytes) -> bool:
     """Whether the witness wrote that there were sessions alone; for what is no whole report."""
     try:
@@ -123,7 +140,7 @@ def _is_of_sessions(text: bytes) -> bool:
         return False
 
 
-def _problems(error: ValidationError) -> str:
+def _problems(error: ValidationError, what: str = 'a report of the witness') -> str:
     """What is wrong, with the names of the fields; the first few if it is much."""
     problems = []
     for one in error.errors(include_url=False):
@@ -135,4 +152,4 @@ def _problems(error: ValidationError) -> str:
         words = str(one['ctx']['error']) if one['type'] == 'value_error' else one['msg']
         problems.append(f'{where}: {words}' if where else words)
     more = f' (and {len(problems) - 3} more)' if len(problems) > 3 else ''
-    return 'not a report of the witness: ' + '; '.join(problems[:3]) + more
+    return f'not {what}: ' + '; '.join(problems[:3]) + more

@@ -17,9 +17,11 @@ from pydantic import (
 
 from assay.text import parse_cpus
 
-SCHEMA: Final = 2
-#: Its variables are OpenMP's alone, and a rank that differs has all of its own; its bytes of
-#: MPI_Start and MPI_Startall count receives too.
+SCHEMA: Final = 3
+#: Partners have no kinds, and there are no collectives.
+WITHOUT_KINDS: Final = 2
+#: As that, its variables are OpenMP's alone, and a rank that differs has all of its own; its bytes
+#: of MPI_Start and MPI_Startall count receives too.
 OLD_SCHEMA: Final = 1
 #: How a variable begins that reports of both have.
 OLD_VARIABLES = ('OMP_', 'GOMP_', 'KMP_')
@@ -301,12 +303,39 @@ class Phase(_Record):
 
 
 class Partner(_Record):
-    """Messages to another rank; -1 for all outside MPI_COMM_WORLD."""
+    """Messages to another rank; -1 for all outside MPI_COMM_WORLD.
+
+    Those of ``neighbours`` are of the collectives of a topology.
+    """
+
+    rank: int
+    kind: Literal['', 'one_sided', 'neighbours'] = ''
+    messages: int
+    bytes: int
+    sizes: dict[int, int] = {}
+
+
+class Collectives(_Record):
+    """What collectives send from a rank, as their arguments say: to each of ``ranks`` so much."""
+
+    ranks: Annotated[str, Field(pattern=r'^\d+(-\d+)?(,\d+(-\d+)?)*$')]
+    messages: int
+    bytes: int
+    sizes: dict[int, int] = {}
+
+    @property
+    def spans(self) -> list[range]:
+        """The ranks: a job of thousands has them thousands of times."""
+        ends = (part.split('-') for part in self.ranks.split(','))
+        return [range(int(one[0]), int(one[-1]) + 1) for one in ends]
+
+
+class SentByMpi(_Record):
+    """All messages to a rank that Open MPI's monitoring counted, those of collectives too."""
 
     rank: int
     messages: int
     bytes: int
-    sizes: dict[int, int] = {}
 
 
 class Process(_Record):
@@ -333,6 +362,8 @@ class Process(_Record):
     waits: dict[str, Wait] = {}
     waits_incomplete: bool = False
     partners: list[Partner] = []
+    collectives: list[Collectives] = []
+    sent_by_mpi: list[SentByMpi] | None = None
     sites: list[ObjectFile] = []
     phases: list[Phase] = []
     state_bytes: int = 0
@@ -371,14 +402,55 @@ class Finalized(_Record):
 Lines = dict[str, dict[str, tuple[str, str, int]]]
 
 
+class _Told(_Record):
+    """Of a file with more fields than these."""
+
+    model_config = ConfigDict(extra='ignore')
+
+
+class PlannedGain(_Told):
+    """What of the wall time a plan saves: fractions."""
+
+    expected: float
+    low: float
+    high: float
+
+
+class PlannedRank(_Told):
+    """A rank's seat in a plan: that of rank ``seat_of``, behind the switch of a number."""
+
+    rank: int
+    seat_of: int
+    switch: int
+
+
+class PlannedTurns(_Told):
+    """The job as planned beside the job as it is, run in turn: its verdict and change."""
+
+    verdict: str
+    ratio: float | None
+
+
+class KeptPlan(_Told):
+    """Where ``assay place`` said that the ranks of the job that started then should sit."""
+
+    started: str
+    verdict: str
+    why: str
+    gain: PlannedGain
+    ranks: list[PlannedRank]
+    turns: PlannedTurns | None = None
+
+
 class Report(_Record):
     """What the witness wrote.
 
     ``ended`` is what ranks appended to ``<report>.ranks``, and ``finalized`` to
-    ``<report>.finalized``. ``lines`` is what ``<report>.lines`` says of the sites.
+    ``<report>.finalized``. ``lines`` is what ``<report>.lines`` says of the sites, ``plan`` what
+    ``<report>.plan`` says of the seats.
     """
 
-    schema_: Literal[1, 2] = Field(alias='schema')  # OLD_SCHEMA and SCHEMA
+    schema_: Literal[1, 2, 3] = Field(alias='schema')  # OLD_SCHEMA to SCHEMA
     witness: str
     complete: bool
     sections: list[Literal['placement', 'fabric', 'profile', 'matrix']]
@@ -394,6 +466,7 @@ class Report(_Record):
     ended: list[EndedRank] = []
     finalized: list[Finalized] = []
     lines: Lines = {}
+    plan: KeptPlan | None = None
 
     @model_validator(mode='after')
     def _is_whole(self) -> Report:
@@ -419,6 +492,12 @@ class Report(_Record):
             for partner in process.partners:
                 if not -1 <= partner.rank < self.ranks:
                     raise ValueError(f'{where}.partners: there is no rank {partner.rank}')
+            for sent in process.sent_by_mpi or []:
+                if not 0 <= sent.rank < self.ranks:
+                    raise ValueError(f'{where}.sent_by_mpi: there is no rank {sent.rank}')
+            for one in process.collectives:
+                if any(not span or span[-1] >= self.ranks for span in one.spans):
+                    raise ValueError(f'{where}.collectives: these are no ranks: {one.ranks}')
         return self
 
     @property
@@ -430,6 +509,11 @@ class Report(_Record):
     def has_matrix(self) -> bool:
         """Whether it says who sent to whom."""
         return self.complete and 'matrix' in self.sections
+
+    @property
+    def has_kinds(self) -> bool:
+        """Whether it tells messages, collectives and one-sided calls apart."""
+        return self.schema_ > WITHOUT_KINDS
 
     @property
     def thread_time(self) -> float:

@@ -62,6 +62,9 @@ enum {
 
 /* Counts, of each thread. */
 
+enum kind { MESSAGES, ONE_SIDED, NEIGHBOURS, COLLECTIVES, KINDS };
+static const char *const kinds[KINDS] = { "", "one_sided", "neighbours", "collectives" };
+
 struct counts {
     struct {
         const char *name;
@@ -69,7 +72,7 @@ struct counts {
     } calls[MOST_CALLS];
     struct {
         long long messages, bytes, sizes[BINS];
-    } partners[MOST_RANKS];
+    } partners[KINDS][MOST_RANKS];
     uint64_t sum; /* of what arrived, in any order */
 };
 
@@ -110,14 +113,19 @@ static void called(const char *name, long long bytes)
     called_times(name, 1, bytes);
 }
 
-static void sent_to(int world, long long bytes)
+static void sent_of(enum kind kind, int world, long long bytes)
 {
     int bin = 0;
     while (bytes >> bin)
         bin++;
-    counts->partners[world].messages++;
-    counts->partners[world].bytes += bytes;
-    counts->partners[world].sizes[bin]++;
+    counts->partners[kind][world].messages++;
+    counts->partners[kind][world].bytes += bytes;
+    counts->partners[kind][world].sizes[bin]++;
+}
+
+static void sent_to(int world, long long bytes)
+{
+    sent_of(MESSAGES, world, bytes);
 }
 
 #define CALL(name, bytes, ...) (called("MPI_" #name, bytes), MPI_##name(__VA_ARGS__))
@@ -963,6 +971,29 @@ static uint64_t data_key(uint64_t key, int side, int from, int to)
 
 enum { NO_TARGET = 99 };
 
+/* What a collective sends to one rank of a communicator; barriers and empty blocks send nothing. */
+static void collected(const struct communicator *in, int rank, long long bytes)
+{
+    if (bytes > 0 && (in->inter || rank != in->rank))
+        sent_of(COLLECTIVES, in->world[rank], bytes);
+}
+
+static void collected_by_all(const struct communicator *in, long long bytes)
+{
+    for (int i = 0; i < in->others; i++)
+        collected(in, i, bytes);
+}
+
+/* Between groups, blocks of different sizes count as their mean. */
+static void collected_blocks(const struct communicator *in, const int counts_of[], long long size)
+{
+    long long bytes = 0;
+    for (int i = 0; i < in->others; i++)
+        bytes += size * counts_of[i];
+    for (int i = 0; i < in->others; i++)
+        collected(in, i, in->inter ? bytes / in->others : size * counts_of[i]);
+}
+
 /* With a root: data goes from it, or to it. */
 static void rooted(const struct communicator *in, struct dice *dice)
 {
@@ -1019,20 +1050,28 @@ static void rooted(const struct communicator *in, struct dice *dice)
          * next nonblocking collective another tag than the others have, and waits for ever. */
         ALL_FOUR(Bcast, Ibcast, root && !alone ? size : 0, block, count, layout.type, root_argument,
                  comm);
+        if (root)
+            collected_by_all(in, size);
         if (leaf)
             expect(block, &layout, count, key, "MPI_Bcast");
         break;
     case 1:
         ALL_FOUR(Gather, Igather, leaf ? own : 0, own_data, mine, own_type, all_blocks, count,
                  at_root, root_argument, comm);
+        if (leaf)
+            collected(in, root_rank, own);
         break;
     case 2:
         BOTH(Gatherv, Igatherv, leaf ? own : 0, own_data, mine, own_type, all_blocks,
              counts_at_root, shifts, at_root, root_argument, comm);
+        if (leaf)
+            collected(in, root_rank, own);
         break;
     case 3:
         ALL_FOUR(Scatter, Iscatter, root ? (leaves - !in->inter) * size : 0, all_blocks, count,
                  at_root, own_data, mine, own_type, root_argument, comm);
+        if (root)
+            collected_by_all(in, size);
         break;
     case 4: {
         long long bytes = 0;
@@ -1041,6 +1080,8 @@ static void rooted(const struct communicator *in, struct dice *dice)
                 bytes += (long long)INT * counts_of[i] * layout.ints;
         BOTH(Scatterv, Iscatterv, bytes, all_blocks, counts_at_root, shifts, at_root, own_data,
              mine, own_type, root_argument, comm);
+        if (root)
+            collected_blocks(in, counts_of, (long long)INT * layout.ints);
         break;
     }
     default: {
@@ -1051,6 +1092,8 @@ static void rooted(const struct communicator *in, struct dice *dice)
         ALL_FOUR(Reduce, Ireduce, leaf ? (long long)INT * count : 0,
                  root && in_place ? MPI_IN_PLACE : part, root ? sum : NULL, count, MPI_INT, MPI_SUM,
                  root_argument, comm);
+        if (leaf)
+            collected(in, root_rank, (long long)INT * count);
         for (int i = 0; root && i < count; i++) {
             int right = 0;
             for (int r = 0; r < leaves; r++)
@@ -1129,12 +1172,18 @@ static void reduce_all(const struct communicator *in, struct dice *dice)
     switch (kind) {
     case 0:
         ALL_FOUR(Allreduce, Iallreduce, alone ? 0 : own, data, sums, count, MPI_INT, op, comm);
+        collected_by_all(in, own);
         expect_sums(sums, count, key, other, in->others, 0, "MPI_Allreduce");
         break;
     case 1:
         BOTH(Reduce_scatter, Ireduce_scatter,
              (long long)INT * (total - (in->inter ? 0 : counts_of[in->rank])), data, sums,
              counts_of, MPI_INT, op, comm);
+        /* Between groups they are those of the own one. */
+        if (in->inter)
+            collected_by_all(in, (long long)INT * total / in->others);
+        else
+            collected_blocks(in, counts_of, INT);
         expect_sums(sums, counts_of[in->rank], key, other, in->others, before,
                     "MPI_Reduce_scatter");
         break;
@@ -1142,6 +1191,8 @@ static void reduce_all(const struct communicator *in, struct dice *dice)
         ALL_FOUR(Reduce_scatter_block, Ireduce_scatter_block,
                  (long long)INT * each * (in->size - !in->inter), data, sums, each, MPI_INT, op,
                  comm);
+        collected_by_all(in, in->inter ? (long long)INT * each * in->size / in->others
+                                       : (long long)INT * each);
         expect_sums(sums, each, key, other, in->others, in->rank * each,
                     "MPI_Reduce_scatter_block");
         break;
@@ -1154,6 +1205,8 @@ static void reduce_all(const struct communicator *in, struct dice *dice)
         if (in->rank)
             expect_sums(sums, count, key, 0, in->rank, 0, "MPI_Exscan");
     }
+    if (kind >= 3 && !last) /* scans */
+        collected(in, in->rank + 1, own);
     if (own_operation)
         MPI_Op_free(&op);
     free(part);
@@ -1226,6 +1279,10 @@ static void to_all(const struct communicator *in, struct dice *dice)
              in_place ? NULL : outs.bytes, in_place ? NULL : outs.types, arrived, ins.counts,
              ins.bytes, ins.types, comm);
     }
+    if (to_one_block)
+        collected_by_all(in, once);
+    else if (kind)
+        collected_blocks(in, out_counts, (long long)INT * layout.ints);
     for (int i = 0; kind && i < in->others; i++)
         expect(block_of(arrived, &layout, &ins, i), &layout, in_counts[i],
                data_key(key, other, i, to_one_block ? NO_TARGET : in->rank), "a block of all");
@@ -1256,7 +1313,7 @@ static void neighbours(const struct communicator *in, struct dice *dice)
         if (in->out[i] == MPI_PROC_NULL)
             continue;
         leaving += (long long)INT * out_counts[i] * layout.ints;
-        sent_to(in->world[in->out[i]], (long long)INT * out_counts[i] * layout.ints);
+        sent_of(NEIGHBOURS, in->world[in->out[i]], (long long)INT * out_counts[i] * layout.ints);
     }
     for (int i = 0; i < in->ins; i++)
         in_counts[i] =
@@ -1378,7 +1435,7 @@ static void one_sided(const struct communicator *in, struct dice *dice)
                    EACH, MPI_INT, MPI_NO_OP, window);
         }
         if (sends)
-            sent_to(in->world[target], bytes);
+            sent_of(ONE_SIDED, in->world[target], bytes);
         if (epoch >= 2 && target != MPI_PROC_NULL && word) {
             if (epoch == 2)
                 CALL(Win_flush, 0, target, window);
@@ -1388,7 +1445,7 @@ static void one_sided(const struct communicator *in, struct dice *dice)
             if (puts == 0) {
                 EITHER(large, Rput, bytes, mine, EACH, MPI_INT, target, shift_to, EACH, MPI_INT,
                        window, &request);
-                sent_to(in->world[target], bytes);
+                sent_of(ONE_SIDED, in->world[target], bytes);
                 complete(dice, 1, &request);
             } else if (puts == 1) {
                 EITHER(large, Rget, bytes, got, EACH, MPI_INT, target, shift_to, EACH, MPI_INT,
@@ -1415,7 +1472,7 @@ static void one_sided(const struct communicator *in, struct dice *dice)
         CALL(Win_post, 0, from, 0, window);
         CALL(Win_start, 0, to, 0, window);
         CALL(Put, EACH * INT, mine, EACH, MPI_INT, above, shift_to, EACH, MPI_INT, window);
-        sent_to(in->world[above], EACH * INT);
+        sent_of(ONE_SIDED, in->world[above], EACH * INT);
         CALL(Win_complete, 0, window);
         CALL(Win_wait, 0, window);
         expect(base + below * EACH, &one, EACH, key_of(key, below, 0), "a put");
@@ -1608,12 +1665,13 @@ static void merge(const struct counts *from)
 {
     for (int i = 0; i < MOST_CALLS && from->calls[i].name; i++)
         called_times(from->calls[i].name, from->calls[i].count, from->calls[i].bytes);
-    for (int i = 0; i < MOST_RANKS; i++) {
-        counts->partners[i].messages += from->partners[i].messages;
-        counts->partners[i].bytes += from->partners[i].bytes;
-        for (int bin = 0; bin < BINS; bin++)
-            counts->partners[i].sizes[bin] += from->partners[i].sizes[bin];
-    }
+    for (int kind = 0; kind < KINDS; kind++)
+        for (int i = 0; i < MOST_RANKS; i++) {
+            counts->partners[kind][i].messages += from->partners[kind][i].messages;
+            counts->partners[kind][i].bytes += from->partners[kind][i].bytes;
+            for (int bin = 0; bin < BINS; bin++)
+                counts->partners[kind][i].sizes[bin] += from->partners[kind][i].sizes[bin];
+        }
     counts->sum += from->sum;
 }
 
@@ -1694,15 +1752,19 @@ static void write_counts(void)
         fprintf(file, "%s\"%s\": [%lld, %lld]", i ? ", " : "", all.calls[i].name,
                 all.calls[i].count, all.calls[i].bytes);
     fprintf(file, "}, \"partners\": [");
-    for (int i = 0, any = 0; i < world_size; i++) {
-        if (!all.partners[i].messages)
+    for (int cell = 0, any = 0; cell < KINDS * world_size; cell++) {
+        int kind = cell / world_size, i = cell % world_size;
+        if (!all.partners[kind][i].messages)
             continue;
-        fprintf(file, "%s{\"rank\": %d, \"messages\": %lld, \"bytes\": %lld, \"sizes\": {",
-                any++ ? ", " : "", i, all.partners[i].messages, all.partners[i].bytes);
+        fprintf(file,
+                "%s{\"kind\": \"%s\", \"rank\": %d, \"messages\": %lld, \"bytes\": %lld, "
+                "\"sizes\": {",
+                any++ ? ", " : "", kinds[kind], i, all.partners[kind][i].messages,
+                all.partners[kind][i].bytes);
         for (int bin = 0, more = 0; bin < BINS; bin++)
-            if (all.partners[i].sizes[bin])
+            if (all.partners[kind][i].sizes[bin])
                 fprintf(file, "%s\"%d\": %lld", more++ ? ", " : "", bin ? 1 << (bin - 1) : 0,
-                        all.partners[i].sizes[bin]);
+                        all.partners[kind][i].sizes[bin]);
         fprintf(file, "}}");
     }
     fprintf(file, "]}\n");

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from assay import AssayError
@@ -14,7 +15,8 @@ from assay.results.cases import Case, left_in
 from assay.text import many, plain
 from assay.witness import Report, WitnessError, as_list, read_witness
 from assay.witness.placement import PlacedHost, cores_in_words, hosts_of, ranks_in_words, shared
-from assay.witness.profile import PARTS, mean_shares, pairs, split
+from assay.witness.profile import PARTS, Pair, matrices, mean_shares, split
+from assay.witness.report import KeptPlan
 from assay.witness.traffic import decimal_size
 
 #: Jobs of a page, rows and columns of a matrix, rows of its table, rows of cores, and cores in one.
@@ -65,7 +67,7 @@ def _bytes(path: Path) -> int:
 
 def _read(path: Path) -> Report:
     """:raises WitnessError: if it cannot be read, is no report, or has no end."""
-    for one in (path, path.with_name(f'{path.name}.ranks')):
+    for one in (path, *(path.with_name(f'{path.name}.{beside}') for beside in ('ranks', 'plan'))):
         # A pipe would wait for somebody who writes.
         if os.path.exists(one) and not (os.path.isfile(one) and _bytes(one) <= MOST_BYTES):
             raise WitnessError(
@@ -104,38 +106,45 @@ def _of_job(report: Report, title: str, most: int = MOST_ROWS) -> Iterator[Grid]
     elif not report.has_matrix:
         notes.append('The report has no section matrix: who sent to whom is not known.')
     elif not matrix:
-        notes.append('No message went from rank to rank; collectives are in no pair.')
+        notes.append('No message went from rank to rank.')
     if seats := _seats(report, title, notes):
         yield seats
+    if report.plan:
+        yield _plan(report, report.plan, title)
 
 
 # Messages -----------------------------------------------------------------------------------------
 
 
 def _matrix(report: Report, title: str, most: int) -> Grid | None:
-    """Bytes from each row to each column; None if there were no messages between ranks.
+    """Bytes from each row to each column, of each kind; None if no messages went between ranks.
 
     :param most: rows and columns.
     :raises WitnessError: if there are more than any job sends.
     """
     row_of, names, what = _rows(report, most)
-    cells: dict[tuple[int, int], int] = {}
-    found = pairs(report)
-    if any(max(pair.bytes, pair.messages) >= MOST_SENT for pair in found):
+    ranks_of: list[list[int]] = [[] for _ in names]
+    for rank, row in enumerate(row_of):
+        ranks_of[row].append(rank)
+    found = [(kind, pair) for kind, matrix in matrices(report).items() for pair in matrix.pairs]
+    if any(max(pair.bytes * pair.count, pair.messages) >= MOST_SENT for _, pair in found):
         raise WitnessError(f'{title}: a rank sent more to another than any job sends')
-    for pair in found:
-        if pair.receiver >= 0:
-            cell = row_of[pair.sender], row_of[pair.receiver]
+    cells: dict[str, dict[tuple[int, int], int]] = {}
+    for kind, pair in found:
+        of_kind = cells.setdefault(kind, {})
+        for column, count in _columns(pair, row_of, ranks_of):
+            cell = row_of[pair.sender], column
             # A logarithm has no place for empty messages: they are drawn as one byte.
-            cells[cell] = cells.get(cell, 0) + max(pair.bytes, 1)
-    if not cells:
+            of_kind[cell] = of_kind.get(cell, 0) + max(pair.bytes, 1) * count
+    every = [count for of_kind in cells.values() for count in of_kind.values()]
+    if not every:
         return None
-    values: list[list[float | None]] = [[None] * len(names) for _ in names]
-    for (row, column), count in cells.items():
-        values[row][column] = int(float(f'{count:.3g}'))
-    lowest = 10 ** math.floor(math.log10(min(cells.values())))
-    highest = 10 ** math.ceil(math.log10(max(cells.values())))
-    notes = ['Messages and neighbourhood collectives; other collectives are in no pair.']
+    lowest = 10 ** math.floor(math.log10(min(every)))
+    highest = 10 ** math.ceil(math.log10(max(every)))
+    notes = ['Collectives: what their arguments say; the MPI chooses the way.']
+    if not report.has_kinds:
+        notes = ['Messages and neighbourhood collectives; other collectives are in no pair.']
+    heaviest = sorted(found, key=lambda one: -one[1].bytes * one[1].count)
     if len(found) > MOST_PAIRS:
         notes.append(f'The table has the {MOST_PAIRS} heaviest of {len(found)} pairs of ranks.')
     return Grid(
@@ -147,20 +156,48 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
         measure=Axis('sent [B]', is_logarithmic=True),
         colours='amount',
         ends=(lowest, max(highest, 10 * lowest)),
-        panels=[Panel('', values)],
-        headings=['from rank', 'to rank', 'messages [1]', 'sent [B]', 'in short'],
+        panels=[
+            Panel(kind if report.has_kinds else '', _filled(of_kind, len(names)))
+            for kind, of_kind in cells.items()
+            if of_kind
+        ],
+        headings=['from rank', 'to rank', 'kind', 'messages [1]', 'sent [B]', 'in short'],
         cells=[
             [
                 str(pair.sender),
-                str(pair.receiver) if pair.receiver >= 0 else 'outside',
+                pair.to,
+                kind,
                 str(pair.messages),
                 str(pair.bytes),
                 decimal_size(pair.bytes),
             ]
-            for pair in found[:MOST_PAIRS]
+            for kind, pair in heaviest[:MOST_PAIRS]
         ],
         notes=notes,
     )
+
+
+def _columns(
+    pair: Pair, row_of: Sequence[int], ranks_of: Sequence[Sequence[int]]
+) -> Iterator[tuple[int, int]]:
+    """The columns that messages go to, and to how many ranks of each."""
+    if pair.count == 1:
+        if (rank := pair.receivers[0][0]) >= 0:
+            yield row_of[rank], 1
+        return
+    for column, ranks in enumerate(ranks_of):
+        count = sum(
+            bisect_left(ranks, one.stop) - bisect_left(ranks, one.start) for one in pair.receivers
+        )
+        if count:
+            yield column, count
+
+
+def _filled(cells: Mapping[tuple[int, int], int], size: int) -> list[list[float | None]]:
+    values: list[list[float | None]] = [[None] * size for _ in range(size)]
+    for (row, column), count in cells.items():
+        values[row][column] = int(float(f'{count:.3g}'))
+    return values
 
 
 def _rows(report: Report, most: int) -> tuple[list[int], list[str], str]:
@@ -276,6 +313,73 @@ def _seats(report: Report, title: str, notes: list[str]) -> Grid | None:
         headings=['node and NUMA domain', 'cores', 'ranks'],
         cells=table,
         marks=[Mark('shared by several ranks', crowded, 0)] if crowded else (),
+        notes=notes,
+        labels=labels,
+        texts=texts,
+    )
+
+
+def _plan(report: Report, plan: KeptPlan, title: str) -> Grid:
+    """Where ranks should sit: a row of seats for each socket, those behind a switch together."""
+    switch = {one.seat_of: one.switch for one in plan.ranks}
+    rank_of = {one.seat_of: one.rank for one in plan.ranks}
+    many_switches = len({*switch.values()}) > 1
+    rows: dict[tuple[int, str, str], list[int]] = {}
+    for seat, process in enumerate(report.processes):
+        place = switch[seat], process.host, as_list(process.packages)
+        rows.setdefault(place, []).append(seat)
+    places = sorted(
+        (place, seats[start : start + WIDE])
+        for place, seats in rows.items()
+        for start in range(0, len(seats), WIDE)
+    )
+    gain = plan.gain
+    notes = [
+        f'{plain(plan.verdict)}: {plain(plan.why)}.',
+        f'Expected gain: {gain.expected:.1%} of the wall time ({gain.low:.1%} to {gain.high:.1%}).',
+    ]
+    if plan.turns and plan.turns.ratio is not None:
+        notes.append(
+            f'Run in turn, the job as planned was {plain(plan.turns.verdict)}: it took '
+            f'{plan.turns.ratio:.3f} times as long.'
+        )
+    if len(places) > MOST_SEATS:
+        notes.append(f'These are {MOST_SEATS} of {len(places)} rows of seats.')
+    names: list[str] = []
+    values: list[list[float | None]] = []
+    labels: list[list[str]] = []
+    texts: list[list[str]] = []
+    for number, ((behind, host, socket), seats) in enumerate(places[:MOST_SEATS]):
+        gap = [''] * (min(WIDE, max(len(some) for _, some in places)) - len(seats))
+        where = f'{plain(host, WIDTH)} socket {socket}'
+        if many_switches:
+            where = f'switch {behind}, {where}'
+        # Two rows of a socket need names of their own.
+        names.append(where if where not in names else f'{where} ({number})')
+        moves = [rank_of[seat] != seat for seat in seats]
+        values.append([*map(float, moves), *[None] * len(gap)])
+        pairs = [*zip(seats, moves, strict=True)]
+        labels.append([f'{s} > {rank_of[s]}' if moved else str(s) for s, moved in pairs] + gap)
+        texts.append([f'{where}, rank {s} now, rank {rank_of[s]} planned' for s, _ in pairs] + gap)
+    return Grid(
+        title=f'Where ranks should sit: {title}',
+        across=Axis('seat in the row [1]'),
+        upwards=Axis('sockets'),
+        columns=[str(place + 1) for place in range(max(map(len, values)))],
+        rows=names,
+        measure=Axis('other ranks that are planned there [1]'),
+        colours='seats',
+        ends=(0, 2),
+        panels=[Panel('', values)],
+        headings=['rank', 'node now', 'node planned'],
+        cells=[
+            [
+                str(one.rank),
+                *(plain(report.processes[n].host, WIDTH) for n in (one.rank, one.seat_of)),
+            ]
+            for one in plan.ranks
+            if one.rank != one.seat_of
+        ][:MOST_DOTS],
         notes=notes,
         labels=labels,
         texts=texts,
