@@ -10,7 +10,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from reframe.core.builtins import parameter, run_after, run_before
+from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
 from assay.checks import site_applications as applications
@@ -40,17 +40,14 @@ class SiteApplicationCheck(
         loggable=True,
     )
     scale: str = parameter(scales(), type=str, loggable=True)
+    #: Whose figures these are: without bounds in its entry they are only recorded.
+    implementation: str = variable(str, value='', loggable=True)
     least_ranks = 1
     measures = applications.measured_by(site_applications())
 
     @cached_property
     def entry(self) -> applications.SiteApplication:
         return site_applications()[self.application]
-
-    @property
-    def implementation(self) -> str:
-        """Whose figures these are: without bounds in its entry they are only recorded."""
-        return self.application
 
     @property
     def own_references(self) -> tuple[Path, dict[str, object]]:
@@ -60,6 +57,7 @@ class SiteApplicationCheck(
 
     @run_after('init')
     def take_what_the_entry_says(self) -> None:
+        self.implementation = self.application
         self.narrow_to_features(self.entry.mpi)
         self.time_limit = self.entry.time_limit
         self.cores_per_rank = self.entry.threads
