@@ -1,4 +1,4 @@
-"""A site's own application all the way: two fabrics, a wrong answer, history, comparison, contract."""
+"""A site's own application all the way: two fabrics, a wrong answer, comparison, contract."""
 
 import re
 import subprocess
