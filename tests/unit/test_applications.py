@@ -215,6 +215,8 @@ def test_bounds_are_a_reference_that_can_fail(read, tmp_path):
         ('at_least: 100', 'file: ../x', 13, 'steps.file: .*no file of the job'),
         ('at_least: 100', 'file: in.l*', 3, r'and in\.lj is input'),
         ('within: 0.01', 'within: some', 11, 'within: '),
+        ('within: 0.01', 'within: .inf', 11, 'within: '),
+        ('value: -6.6', 'value: .nan', 10, 'value: '),
         ('within: 0.01', 'relative: -1', 11, 'relative: '),
         ('within: 0.01', 'within: 1\n        relative: 1', 9, 'within or relative, and not both'),
         (HELD, 'value: 0\n        relative: 1', 9, 'a fraction of 0'),

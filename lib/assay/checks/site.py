@@ -67,7 +67,7 @@ class SiteApplicationCheck(
     @property
     def ranks_per_node(self) -> int | None:
         if self.entry.ranks is None:
-            return None
+            return super().ranks_per_node
         nodes, most = self.node_count, self.place(None, self.entry.threads).ranks
         for count in range(most, 0, -1):
             is_put = self.place(count, self.entry.threads).ranks == count
@@ -126,7 +126,8 @@ class SiteApplicationCheck(
         folder = Path(self.stagedir)
         for name in self.entry.files:
             for earlier in folder.glob(name):  # ReFrame may keep the folder of an earlier run
-                earlier.unlink()
+                if earlier.is_file():
+                    earlier.unlink()
         for name in self.entry.inputs:
             try:
                 shutil.copy(Path(applications.file().parent, name), folder)

@@ -87,7 +87,8 @@ def _assert_group(find: str) -> str:
 
 #: As it stands in the name of a case.
 Name = Annotated[str, Field(pattern=r'^[A-Za-z][A-Za-z0-9_-]*$')]
-Number = Annotated[float, BeforeValidator(_as_number)]
+#: To infinity anything would be near, and to NaN too.
+Number = Annotated[float, BeforeValidator(_as_number), Field(allow_inf_nan=False)]
 Bound = Annotated[Number, Field(gt=0)]
 Tolerance = Annotated[Number, Field(ge=0)]
 
