@@ -1,6 +1,6 @@
 /* Programs of known shape on two ranks, to measure what a preloaded library costs them.
  *
- *     witness_load ping-pong|cg|md|stencil|calls
+ *     witness_load ping-pong|cg|md|stencil|calls|sizes
  *
  * prints "name nanoseconds" lines: of a one-way message, of a step, or of a single call; the mean of
  * the middle half of many, as clocks may tick in tens of ns. */
@@ -191,6 +191,52 @@ static void calls(void)
          MPI_Alltoallv(two, counts, shifts, WORD, both, counts, shifts, WORD, world), (void)0);
 }
 
+static void there_and_back(int size)
+{
+    if (rank == 0)
+        MPI_Send(outgoing, size, MPI_CHAR, other, 0, MPI_COMM_WORLD);
+    MPI_Recv(incoming, size, MPI_CHAR, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank == 1)
+        MPI_Send(outgoing, size, MPI_CHAR, other, 0, MPI_COMM_WORLD);
+}
+
+/* One way of a message, an exchange of all with all, and a put that is completed, by bytes. Of many
+ * short batches the first quartile: others on the machine only make a batch longer. */
+static void sizes(void)
+{
+    enum { BATCHES = 400, CALLS = 32 };
+    static double values[BATCHES];
+    static const int bytes[] = { 8, 1024, 32768 };
+    MPI_Win window;
+    MPI_Win_create(incoming, sizeof incoming, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
+#define BATCH(name, calls, call)                                     \
+    do {                                                             \
+        for (int batch = -20; batch < BATCHES; batch++) {            \
+            MPI_Barrier(MPI_COMM_WORLD);                             \
+            double start = now();                                    \
+            for (int i = 0; i < CALLS; i++)                          \
+                call;                                                \
+            if (batch >= 0)                                          \
+                values[batch] = (now() - start) / (calls);           \
+        }                                                            \
+        qsort(values, BATCHES, sizeof *values, by_value);            \
+        if (rank == 0)                                               \
+            printf("%s-%d %.3f\n", name, size, values[BATCHES / 4]); \
+    } while (0)
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+        int size = bytes[i];
+        BATCH("MPI_Send", 2 * CALLS, there_and_back(size));
+        BATCH("MPI_Alltoall", CALLS,
+              MPI_Alltoall(outgoing, size, MPI_CHAR, incoming, size, MPI_CHAR, MPI_COMM_WORLD));
+        BATCH("MPI_Put", CALLS,
+              (MPI_Put(outgoing, size, MPI_CHAR, other, 0, size, MPI_CHAR, window),
+               MPI_Win_flush(other, window)));
+    }
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
@@ -211,8 +257,10 @@ int main(int argc, char **argv)
         steps(load, stencil_step);
     else if (ranks == 2 && strcmp(load, "calls") == 0)
         calls();
+    else if (ranks == 2 && strcmp(load, "sizes") == 0)
+        sizes();
     else
-        fprintf(stderr, "usage, on two ranks: witness_load ping-pong|cg|md|stencil|calls\n");
+        fprintf(stderr, "usage, on two ranks: witness_load ping-pong|cg|md|stencil|calls|sizes\n");
     MPI_Finalize();
     return 0;
 }

@@ -4,7 +4,8 @@
     .venv/bin/python measurements/witness_overhead.py
 
 The program is witness_load.c: an 8-byte ping-pong in shared memory, loops of the shape of conjugate
-gradients (miniFE), molecular dynamics (miniMD) and a stencil, and single calls. Its variants run in
+gradients (miniFE), molecular dynamics (miniMD) and a stencil, single calls, and messages, exchanges
+and puts by size. Its variants run in
 turn on two bound ranks. Each ratio is the median over the rounds of a variant's time over that of
 the same round without; the interval is the 95% one of that median (order statistics).
 """
@@ -12,6 +13,7 @@ the same round without; the interval is the 95% one of that median (order statis
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import subprocess
 import sys
@@ -24,13 +26,13 @@ from assay.layout.layouts import LAYOUTS, NodeShape
 from assay.machine.mpi import Mpi, find_mpis
 
 SOURCE = Path(__file__).with_name('witness_load.c')
-LOADS = ('ping-pong', 'cg', 'md', 'stencil', 'calls')
+LOADS = ('ping-pong', 'cg', 'md', 'stencil', 'calls', 'sizes')
 Times = dict[str, float]
 
 
 def build_load(mpi: Mpi, folder: Path) -> tuple[Path, Path]:
     """The load and the witness, built with the MPI's compiler."""
-    build(mpi, folder)
+    build(mpi, folder, target='assay_witness')
     load = folder / 'witness_load'
     subprocess.run([mpi.cc, '-O2', SOURCE, '-o', load], check=True)
     return load, folder / 'libassay_witness.so'
@@ -65,7 +67,8 @@ def run(mpi: Mpi, load: str, program: Path, prefix: list[str], folder: Path) -> 
     )
     if done.returncode:
         sys.exit(f'{" ".join(command)} ended with exit code {done.returncode}: {done.stderr}')
-    return {name: float(ns) for name, ns in map(str.split, done.stdout.splitlines())}
+    lines = re.findall(r'^(\S+) ([\d.]+)$', done.stdout, re.MULTILINE)  # mpiP prints others
+    return {name: float(ns) for name, ns in lines}
 
 
 def compare(mpi: Mpi, loads: list[str], rounds: int, tools: list[str], folder: Path) -> None:

@@ -3,11 +3,11 @@
 from types import SimpleNamespace
 
 import pytest
-from reframe.core.exceptions import ReframeError, SkipTestError
+from reframe.core.exceptions import ReframeError, SanityError, SkipTestError
 
 from assay.checks import site
-from assay.config import applications
-from assay.config.applications import ApplicationsError
+from assay.checks import site_applications as applications
+from assay.checks.site_applications import ApplicationsError
 from assay.config.reference_files import Reference
 from assay.programs.figure import Figure
 
@@ -52,15 +52,15 @@ def test_an_output_is_read(read):
     entry = read(ENTRY)['lammps']
     assert [one.fault(OUTPUT) for one in entry.answer] == [None, None]
     steps = entry.figures['steps']
-    assert steps.value(OUTPUT) == 125.5  # the last one
+    assert steps.number(steps.find, OUTPUT) == 125.5  # the last one
     assert (steps.quantity.unit, steps.quantity.better) == ('1/s', 'higher')
 
 
 @pytest.mark.parametrize(
     ('old', 'new', 'told'),
     [
-        ('-6.603', '-6.65', "its answer is '-6.65'"),
-        ('-6.603', 'nan', "its answer is 'nan'"),
+        ('-6.603', '-6.65', 'its answer is -6.65'),
+        ('-6.603', 'nan', "'nan' is no number"),
         ('   100', '   200', 'its output has no'),
         ('Total', 'Lost', 'its output has no'),
     ],
@@ -68,6 +68,105 @@ def test_an_output_is_read(read):
 def test_a_wrong_answer_is_told(read, old, new, told):
     faults = [one.fault(OUTPUT.replace(old, new)) for one in read(ENTRY)['lammps'].answer]
     assert any(told in fault for fault in faults if fault)
+
+
+@pytest.mark.parametrize(
+    ('take', 'number'),
+    [
+        ('last', 2),
+        ('first', 4),
+        ('max', 9),
+        ('min', 2),
+        ('sum', 15),
+        ('mean', 5),
+        ('median', 4),
+    ],
+)
+def test_of_several_numbers_the_entry_says_which(read, take, number):
+    steps = read(ENTRY.replace('unit: 1/s', f'take: {take}, unit: 1/s'))['lammps'].figures['steps']
+    output = 'x 4.0 timesteps/s\nx 9 timesteps/s\nx 2.0 timesteps/s\n'
+    assert steps.number(steps.find, output) == number
+    assert steps.number(steps.find, 'none') is None
+
+
+HELD = """value: -6.6
+        within: 0.01"""
+
+
+@pytest.mark.parametrize(
+    ('held', 'is_right'),
+    [
+        ('value: -6.6\n        relative: 1e-3', True),  # a text of YAML, as it has no point
+        ('value: -6.6\n        relative: 1e-4', False),
+        ('value: -6603e-3', True),
+        ('value: -6.6', False),
+        ('take: first\n        value: -6.6\n        within: 1', True),
+    ],
+)
+def test_a_tolerance_is_absolute_or_relative(read, held, is_right):
+    assert HELD in ENTRY
+    (_, answer) = read(ENTRY.replace(HELD, held))['lammps'].answer
+    assert (answer.fault(OUTPUT) is None) == is_right
+
+
+def test_a_program_that_ends_well_may_tell_of_a_failure(read):
+    entry = read(ENTRY.replace('    figures:', "      - forbid: 'ERROR.*'\n    figures:"))['lammps']
+    assert [one.fault(OUTPUT) for one in entry.answer] == [None] * 3
+    told = [one.fault(f'{OUTPUT}ERROR: lost atoms\n') for one in entry.answer]
+    assert told == [None, None, "its output has 'ERROR: lost atoms'"]
+
+
+def test_files_that_the_program_writes_are_read(read, tmp_path):
+    """Also where they are kept without the folder that they were in."""
+    entry = read(ENTRY.replace('unit: 1/s', "file: 'logs/run-*.csv', unit: 1/s"))['lammps']
+    assert entry.files == ['logs/run-*.csv']
+    job = tmp_path / 'job'
+    (job / 'logs').mkdir(parents=True)
+    case = SimpleNamespace(
+        application='lammps',
+        ended_job=SimpleNamespace(folder=job),
+        launch=SimpleNamespace(text='x'),
+    )
+
+    def written():
+        return site.SiteApplicationCheck.written(case, entry.figures['steps'])
+
+    assert site.SiteApplicationCheck.written(case, entry.answer[0]) == 'x'
+    with pytest.raises(SanityError, match=r'wrote no file logs/run-\*.csv'):
+        written()
+    (job / 'run-1.csv').write_text('kept')
+    assert written() == 'kept'
+    (job / 'logs' / 'run-1.csv').write_text('there')
+    assert written() == 'there'
+    (job / 'logs' / 'run-2.csv').write_text('')
+    with pytest.raises(SanityError, match=r'means run-1.csv and run-2.csv'):
+        written()
+
+
+@pytest.mark.parametrize(
+    ('ranks', 'nodes', 'cores', 'count'),
+    [
+        ('square', 1, 2, 1),
+        ('square', 1, 8, 4),
+        ('square', 2, 16, 8),
+        ('square', 3, 2, None),
+        ('cube', 1, 128, 125),
+        ('cube', 1, 64, 64),
+        ('power_of_two', 1, 48, 32),
+        ('power_of_two', 3, 48, None),
+        ('[4, 8]', 2, 16, 4),
+        ('[4, 8]', 1, 3, None),
+    ],
+)
+def test_ranks_are_as_many_as_it_can_run_with(read, ranks, nodes, cores, count):
+    case = SimpleNamespace(
+        application='lammps',
+        entry=read(ENTRY + f'    ranks: {ranks}\n')['lammps'],
+        node_count=nodes,
+        place=lambda ranks, _: SimpleNamespace(ranks=cores if ranks is None else ranks),
+        skip=pytest.skip.Exception,
+    )
+    assert site.SiteApplicationCheck.ranks_per_node.fget(case) == count
 
 
 @pytest.mark.parametrize(
@@ -98,22 +197,45 @@ def test_bounds_are_a_reference_that_can_fail(read, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'told'),
+    ('old', 'new', 'line', 'told'),
     [
-        ('mpi: openmpi', 'mpi: lam', "'lam' is none of"),
-        ("'([0-9.]+) timesteps/s'", "'timesteps/s'", 'has no group'),
-        ('(\\S+)', '\\S+', 'has no group'),
-        ('command: [/usr/bin/lmp, -in, in.lj]', 'command: []', 'command'),
-        ('unit: 1/s, ', '', 'unit'),
-        ('better: higher', 'better: more', 'better'),
-        ("'Total wall time'", "'Total ('", 'not a valid expression'),
-        ('    mpi', '    nodes: 3\n    mpi', 'nodes'),
+        ('mpi: openmpi', 'mpi: lam', 5, "mpi: .*'lam' is none of"),
+        ("'([0-9.]+) timesteps/s'", "'timesteps/s'", 13, 'steps.find: .*has no group'),
+        ('(\\S+)', '\\S+', 9, r'answer\.1: .*has no group'),
+        ('command: [/usr/bin/lmp, -in, in.lj]', 'command: []', 4, 'command: '),
+        ('unit: 1/s, ', '', 13, 'steps.unit: '),
+        ('better: higher', 'better: more', 13, 'steps.better: '),
+        ("'Total wall time'", "'Total ('", 8, 'find: .*not a valid expression'),
+        ('    mpi', '    nodes: 3\n    mpi', 5, 'nodes: '),
+        ('    mpi', '    layouts: [packed, pakced]\n    mpi', 5, "'pakced' is none of packed"),
+        ('    mpi', '    ranks: odd\n    mpi', 5, "ranks: .*'odd' is none of square"),
+        ('    mpi', '    ranks: [2, 0]\n    mpi', 5, 'ranks: .*or a list of numbers of ranks'),
+        ('    mpi', '    ranks: [true]\n    mpi', 5, 'ranks: .*or a list of numbers of ranks'),
+        ('at_least: 100', 'take: best', 13, "steps.take: .*'best' is none of last"),
+        ('at_least: 100', 'file: ../x', 13, 'steps.file: .*no file of the job'),
+        ('at_least: 100', 'file: in.l*', 3, r'and in\.lj is input'),
+        ('within: 0.01', 'within: some', 11, 'within: '),
+        ('within: 0.01', 'within: .inf', 11, 'within: '),
+        ('value: -6.6', 'value: .nan', 10, 'value: '),
+        ('within: 0.01', 'relative: -1', 11, 'relative: '),
+        ('within: 0.01', 'within: 1\n        relative: 1', 9, 'within or relative, and not both'),
+        (HELD, 'value: 0\n        relative: 1', 9, 'a fraction of 0'),
+        (HELD, 'within: 1', 9, 'no value that it is of'),
+        (HELD, "forbid: 'E'", 9, 'find or forbid, and not both'),
+        ("find: 'Total wall time'", 'take: last', 8, 'find or forbid, and not both'),
+        ('applications:', 'applications: []\nothers:', 3, 'others: '),
     ],
 )
-def test_a_wrong_entry_is_told_with_its_place(read, old, new, told):
+def test_a_wrong_entry_is_told_with_its_place(read, old, new, line, told):
     assert old in ENTRY
-    with pytest.raises(ApplicationsError, match=f'(?s)applications.yaml.*{told}'):
+    with pytest.raises(ApplicationsError, match=f'applications.yaml, line {line}: .*{told}'):
         read(ENTRY.replace(old, new))
+
+
+def test_without_a_right_answer_nothing_could_fail(read):
+    text = ENTRY.replace("find: 'Total wall time'", "forbid: 'ERROR'").replace(HELD, 'value: 1')
+    with pytest.raises(ApplicationsError, match=r'line 3: .*needs a find'):
+        read(text.replace("find: '^", "forbid: '^").replace('        value: 1\n', ''))
 
 
 def test_a_site_may_have_none(tmp_path, monkeypatch):

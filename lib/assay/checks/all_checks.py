@@ -10,7 +10,7 @@ from reframe.utility import import_module_from_file
 import assay.checks.sweep  # noqa: F401
 from assay import AssayError, paths
 from assay.checks.check import MpiCheck
-from assay.config.applications import site_applications
+from assay.checks.site_applications import site_applications
 from assay.config.lint import check_classes
 
 _OF_SITE = paths.CHECKS / 'apps' / 'site.py'

@@ -19,6 +19,7 @@ from assay.checks.benchmark import RESULT, read_report, refusing
 from assay.checks.build import LIBRARY, BuildSources, installed
 from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
+from assay.checks.launching import is_script
 from assay.config.environments import feature
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import is_at_most
@@ -150,7 +151,7 @@ class ApplicationJob(MpiCheck):
 
     def command_of(self, program: str) -> str | None:
         own = self.binary and program == self.program_name
-        return None if own and _is_script(self.binary) else program
+        return None if own and is_script(self.binary) else program
 
     @property
     def program_path(self) -> str:
@@ -184,7 +185,7 @@ class ApplicationCheck(ApplicationJob):
 
     def command_of(self, program: str) -> str | None:
         if self.wide_binary and self.placement.widths:
-            return None if _is_script(self.wide_binary) else os.path.basename(self.wide_binary)
+            return None if is_script(self.wide_binary) else os.path.basename(self.wide_binary)
         return super().command_of(program)
 
     @cached_property
@@ -217,12 +218,6 @@ class ApplicationCheck(ApplicationJob):
         if name not in self.answer:  # of a program that times no windows
             name = self.application.rate
         return self.answer | {name: replace(self.answer[name], headline=True)}
-
-
-def _is_script(path: str) -> bool:
-    """Whether the file is a script, so that rank 0 runs another program."""
-    with open(path, 'rb') as file:
-        return file.read(2) == b'#!'
 
 
 def _first_networks() -> set[str]:

@@ -47,6 +47,12 @@ CONTAINER = 'container'
 LAUNCHED = 'ASSAY_WITNESS_LAUNCHED=$(date +%s%N)'
 
 
+def is_script(path: str | Path) -> bool:
+    """Whether the file is a script, so that rank 0 runs another program."""
+    with open(path, 'rb') as file:
+        return file.read(2) == b'#!'
+
+
 class IsStarted(RegressionTestPlugin):
     """A check whose programs a launcher starts, in a layout, on a fabric, with the witness."""
 
@@ -127,11 +133,15 @@ class IsStarted(RegressionTestPlugin):
             where = self.current_partition.fullname
             raise ReframeError(f'{where}: scale {self.scale} {error}') from None
 
+    @property
+    def ranks_per_node(self) -> int | None:
+        """Ranks on each node; None for as many as the layout puts there."""
+        return None if self.ranks is None else math.ceil(self.ranks / self.node_count)
+
     @run_after('setup')
     def apply_layout(self) -> None:
         nodes = self.node_count
-        per_node = None if self.ranks is None else math.ceil(self.ranks / nodes)
-        self.placement = self.place(per_node, self.cores_per_rank)
+        self.placement = self.place(self.ranks_per_node, self.cores_per_rank)
         self.num_tasks = self.placement.ranks * nodes
         self.num_tasks_per_node = self.placement.ranks
         self.num_cpus_per_task = self.placement.cpus
@@ -160,17 +170,19 @@ class IsStarted(RegressionTestPlugin):
 
     @property
     def way(self) -> str:
-        """The fabric that messages must take: where none is forced, the best that there is.
-
-        That is the first of the catalogue's order that partition and environment both offer.
-        """
+        """The fabric that messages must take: where none is forced, the best that there is."""
         if self.fabric != DEFAULT:
             return self.fabric
-        offered = {*self.current_partition.features} & {*self.current_environ.features}
-        for name in _CATALOGUE.best_first(self.node_count > 1):
-            if name in offered:
-                return name
+        if best := self.best_fabric:
+            return best
         self.skip('partition and environment offer no fabric that what they take could be held to')
+
+    @property
+    def best_fabric(self) -> str | None:
+        """The first of the catalogue's order that partition and environment both offer."""
+        offered = {*self.current_partition.features} & {*self.current_environ.features}
+        names = _CATALOGUE.best_first(self.node_count > 1)
+        return next((name for name in names if name in offered), None)
 
     @run_after('setup')
     def apply_fabric(self) -> None:

@@ -1,20 +1,24 @@
-"""The check of a site's own applications (:mod:`assay.config.applications`)."""
+"""The check of a site's own applications (:mod:`assay.checks.site_applications`)."""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
-from reframe.core.builtins import parameter, run_after, run_before
+from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
+from assay.checks import site_applications as applications
 from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
-from assay.config import applications
-from assay.config.applications import site_applications
+from assay.checks.launching import is_script
+from assay.checks.site_applications import site_applications
+from assay.job.output import Output, TooMuchError
 from assay.machine.provenance import Provenance, of_binary
 from assay.programs.figure import Figure
 
@@ -36,16 +40,14 @@ class SiteApplicationCheck(
         loggable=True,
     )
     scale: str = parameter(scales(), type=str, loggable=True)
+    #: Whose figures these are: without bounds in its entry they are only recorded.
+    implementation: str = variable(str, value='', loggable=True)
+    least_ranks = 1
     measures = applications.measured_by(site_applications())
 
     @cached_property
     def entry(self) -> applications.SiteApplication:
         return site_applications()[self.application]
-
-    @property
-    def implementation(self) -> str:
-        """Whose figures these are: without bounds in its entry they are only recorded."""
-        return self.application
 
     @property
     def own_references(self) -> tuple[Path, dict[str, object]]:
@@ -55,11 +57,35 @@ class SiteApplicationCheck(
 
     @run_after('init')
     def take_what_the_entry_says(self) -> None:
+        self.implementation = self.application
         self.narrow_to_features(self.entry.mpi)
         self.time_limit = self.entry.time_limit
         self.cores_per_rank = self.entry.threads
         if self.layout not in self.entry.layouts:
             self.valid_systems = []
+
+    @property
+    def ranks_per_node(self) -> int | None:
+        if self.entry.ranks is None:
+            return super().ranks_per_node
+        nodes, most = self.node_count, self.place(None, self.entry.threads).ranks
+        for count in range(most, 0, -1):
+            is_put = self.place(count, self.entry.threads).ranks == count
+            if is_put and self.entry.allows(count * nodes):
+                return count
+        self.skip(
+            f'{self.application} cannot run with {nodes * most} ranks or less, as many on each of '
+            f'{nodes} nodes: its ranks are {self.entry.ranks}'
+        )
+
+    @run_after('setup')
+    def send_messages(self) -> None:
+        """One rank sends none: on each fabric its case would be the same."""
+        self.skip_if(
+            self.num_tasks == 1 and self.fabric != self.best_fabric,
+            f'{self.application} has 1 rank here, which sends no message: it runs on '
+            f'{self.best_fabric} alone',
+        )
 
     @run_after('setup')
     def stay_where_it_can_run(self) -> None:
@@ -85,32 +111,72 @@ class SiteApplicationCheck(
             return Path(found).absolute()
         raise ReframeError(f'{self.application}: there is no program {self.entry.command[0]}')
 
+    @property
+    def program_name(self) -> str:
+        return os.path.basename(shlex.split(self.executable)[0])
+
+    def command_of(self, program: str) -> str | None:
+        with suppress(OSError):  # where its outputs are read again it need not be
+            if is_script(shlex.split(self.executable)[0]):
+                return None
+        return program
+
     @run_before('run')
     def put_program_and_inputs(self) -> None:
+        folder = Path(self.stagedir)
+        for name in self.entry.files:
+            for earlier in folder.glob(name):  # ReFrame may keep the folder of an earlier run
+                if earlier.is_file():
+                    earlier.unlink()
         for name in self.entry.inputs:
             try:
-                shutil.copy(Path(applications.file().parent, name), self.stagedir)
+                shutil.copy(Path(applications.file().parent, name), folder)
             except OSError as error:
                 raise ReframeError(f'{self.application}: input {name}: {error.strerror}') from None
-        self.executable = str(self.program)
+        self.executable = shlex.quote(str(self.program))
         self.executable_opts = [shlex.quote(word) for word in self.entry.command[1:]]
+        self.keep_files = [*self.keep_files, *self.entry.files]
 
     @property
     def provenance(self) -> Provenance:
         return of_binary(self.program)
 
+    def written(self, one: applications.Written) -> str:
+        """What the program wrote there.
+
+        :raises SanityError: if there is no file, or which one is meant is not known.
+        """
+        if one.file is None:
+            return self.launch.text
+        folder = self.ended_job.folder
+        # Files are kept without the folders that they were in.
+        paths = [*folder.glob(one.file)] or [*folder.glob(Path(one.file).name)]
+        files = sorted(path for path in paths if path.is_file())
+        if not files:
+            raise SanityError(f'{self.application}: it wrote no file {one.file}')
+        if len(files) > 1:
+            names = ' and '.join(path.name for path in files[:2])
+            raise SanityError(f'{self.application}: {one.file} means {names}: name one of them')
+        try:
+            return Output((files[0],)).text
+        except TooMuchError as error:
+            raise SanityError(f'{self.application}: {error}') from None
+
     def verify_answers(self) -> None:
         for one in self.entry.answer:
-            if fault := one.fault(self.launch.text):
+            if fault := one.fault(self.written(one)):
                 raise SanityError(f'{self.application}: {fault}')
 
     def figures(self) -> dict[str, Figure]:
         found: dict[str, Figure] = {}
         for name, one in self.entry.figures.items():
-            value = one.value(self.launch.text)
+            try:
+                value = one.number(one.find, self.written(one))
+            except ValueError as error:
+                raise SanityError(f'{self.application}: figure {name}: {error}') from None
             if value is None:
                 raise SanityError(
-                    f'{self.application}: its output has no figure {name}: {one.find}'
+                    f'{self.application}: {one.place} has no figure {name}: {one.find}'
                 )
             found[name] = one.quantity.figure(value)
         return found

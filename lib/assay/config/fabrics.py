@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from assay import AssayError, paths
-from assay.config.yaml_file import read_yaml
+from assay.config.yaml_file import line_of, parse_yaml
+from assay.files import explained
 from assay.mpis import FAMILIES, Family, Recipe
-from assay.mpis.family import Entry, matches, problems, search
+from assay.mpis.family import Entry, matches, problem, search
 from assay.text import Piece
 
 if TYPE_CHECKING:
@@ -188,12 +189,16 @@ def _words(mpi: Family, recipe: Recipe, output: Iterable[Piece]) -> list[str]:
 def read_entry(path: Path, kind: type[AnyEntry], fault: type[AssayError]) -> AnyEntry:
     """Read and validate a file that is one entry.
 
-    :raises fault: if the file cannot be read, is not YAML, or something in it is wrong.
+    :raises fault: if the file cannot be read, is not YAML, or something in it is wrong: a line for
+        each field, with that of the file.
     """
+    with explained(path, 'read', fault):
+        text = path.read_bytes()
     try:
-        return kind.model_validate(read_yaml(path, fault))
+        return kind.model_validate(parse_yaml(text, path, fault))
     except ValidationError as error:
-        raise fault(f'{path}: {problems(error)}') from None
+        told = (f'line {line_of(text, one["loc"])}: {problem(one)}' for one in error.errors())
+        raise fault('\n'.join(f'{path}, {one}' for one in told)) from None
 
 
 @lru_cache(maxsize=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -43,3 +44,25 @@ def parse_yaml(text: str | bytes, path: Path, fault: type[AssayError]) -> Any:
         raise fault(f'{path}: not valid YAML: {where}{error.problem}') from None
     except (yaml.YAMLError, ValueError) as error:
         raise fault(f'{path}: not valid YAML: {str(error).splitlines()[0]}') from None
+
+
+def line_of(text: str | bytes, place: Iterable[str | int]) -> int:
+    """The line of a field, counted from 1; of one that is not there, that of what lacks it.
+
+    :param text: valid YAML.
+    :param place: keys of mappings and numbers in lists, from the top.
+    """
+    node = yaml.compose(text, yaml.SafeLoader)
+    line = 1
+    for step in place:
+        if isinstance(node, yaml.MappingNode):
+            found = [(key, value) for key, value in node.value if key.value == str(step)]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            found = [(one, one) for one in node.value[step : step + 1]]
+        else:
+            found = []
+        if not found:
+            break
+        [(key, node)] = found
+        line = key.start_mark.line + 1
+    return line

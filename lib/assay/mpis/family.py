@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from assay.mpis.algorithms import Algorithms
 from assay.text import Piece
@@ -48,9 +49,12 @@ class Entry(BaseModel):
 
 def problems(error: ValidationError) -> str:
     """What is wrong, each with its field."""
-    return '; '.join(
-        f'{".".join(map(str, e["loc"])) or "top level"}: {e["msg"]}' for e in error.errors()
-    )
+    return '; '.join(map(problem, error.errors()))
+
+
+def problem(one: ErrorDetails) -> str:
+    """One of these."""
+    return f'{".".join(map(str, one["loc"])) or "top level"}: {one["msg"]}'
 
 
 class Recipe(Entry):
