@@ -563,6 +563,13 @@ def test_what_cannot_be_switched_is_told_with_the_reason():
     assert [one.name for one in found] == ['LD_PRELOAD'] and untried == []
 
 
+def test_a_program_that_others_built_is_a_change_of_its_own():
+    rebuilt = [('hash', 'a', 'b'), ('UCX_TLS', '-', 'tcp')]
+    found, (gone,) = changes(*rebuilt, known={'by': 'binary'})
+    assert ([one.name for one in found], gone.name) == (['UCX_TLS'], 'hash')
+    assert changes(*rebuilt, known={'by': 'cmake'})[1] == []
+
+
 def test_sources_of_another_commit_are_taken_from_git(monkeypatch, tmp_path):
     answers = {'sources': 1, 'lib': 0}
 
