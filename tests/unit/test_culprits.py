@@ -32,6 +32,8 @@ from assay.comparing.factors import (
     state,
     unpack,
 )
+from assay.machine.mca import default_of
+from assay.machine.mpi import find_mpis
 from assay.report.culprit import culprit_conclusion, culprits_json, remedies, show_culprits
 from assay.report.diff import show_diff
 from assay.report.html.sections import sections
@@ -491,6 +493,22 @@ def test_what_the_launcher_hands_on_of_a_file_is_the_change_of_the_file(defaults
         (f'setting eager in {HOME}', '-', '64'), ('OMPI_MCA_eager', '-', '7'), known=defaults
     )
     assert one.needs[1] == {'OMPI_MCA_eager': '7'}
+
+
+def test_a_default_is_what_open_mpi_has_without_files_and_variables(tmp_path, monkeypatch):
+    open_mpi = next((one for one in find_mpis() if one.family == 'openmpi' and one.version), None)
+    if open_mpi is None or not Path(open_mpi.prefix, 'bin', 'ompi_info').is_file():
+        pytest.skip('needs an Open MPI with ompi_info')
+    files = tmp_path / '.openmpi'
+    files.mkdir()
+    (files / 'mca-params.conf').write_text('btl_tcp_eager_limit = 1\n')
+    monkeypatch.setenv('HOME', str(tmp_path))
+    monkeypatch.setenv('OMPI_MCA_btl_tcp_eager_limit', '2')
+    library = open_mpi.prefix / 'lib' / 'any' / 'libmpi.so'
+    assert default_of('OMPI_MCA_btl_tcp_eager_limit', library) == '65536'
+    assert default_of('OMPI_MCA_pml', library) == ''
+    assert default_of('OMPI_MCA_no_such_parameter', library) is None
+    assert default_of('OMPI_MCA_pml', tmp_path / 'lib' / 'libmpi.so') is None
 
 
 @pytest.mark.parametrize(
