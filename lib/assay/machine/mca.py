@@ -27,7 +27,7 @@ def default_of(variable: str, library: Path) -> str | None:
     if tool is None:
         return None
     kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-    # Its files are what the default is to be told from.
+    # No file counts for a default.
     without = {**kept, f'{PREFIX}mca_base_param_files': 'none'}
     name = variable.removeprefix(PREFIX)
     try:
