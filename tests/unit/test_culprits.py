@@ -33,6 +33,8 @@ from assay.comparing.factors import (
     steps_of,
     unpack,
 )
+from assay.machine.mca import default_of
+from assay.machine.mpi import find_mpis
 from assay.report.culprit import culprit_conclusion, culprits_json, remedies, show_culprits
 from assay.report.diff import show_diff
 from assay.report.html.sections import sections
@@ -537,6 +539,22 @@ def test_what_the_launcher_hands_on_of_a_file_is_the_change_of_the_file(defaults
     assert one.needs[1] == {'OMPI_MCA_eager': '7'}
 
 
+def test_a_default_is_what_open_mpi_has_without_files_and_variables(tmp_path, monkeypatch):
+    open_mpi = next((one for one in find_mpis() if one.family == 'openmpi' and one.version), None)
+    if open_mpi is None or not Path(open_mpi.prefix, 'bin', 'ompi_info').is_file():
+        pytest.skip('needs an Open MPI with ompi_info')
+    files = tmp_path / '.openmpi'
+    files.mkdir()
+    (files / 'mca-params.conf').write_text('btl_tcp_eager_limit = 1\n')
+    monkeypatch.setenv('HOME', str(tmp_path))
+    monkeypatch.setenv('OMPI_MCA_btl_tcp_eager_limit', '2')
+    library = open_mpi.prefix / 'lib' / 'any' / 'libmpi.so'
+    assert default_of('OMPI_MCA_btl_tcp_eager_limit', library) == '65536'
+    assert default_of('OMPI_MCA_pml', library) == ''
+    assert default_of('OMPI_MCA_no_such_parameter', library) is None
+    assert default_of('OMPI_MCA_pml', tmp_path / 'lib' / 'libmpi.so') is None
+
+
 @pytest.mark.parametrize(
     ('name', 'known'),
     [
@@ -605,6 +623,13 @@ def test_what_cannot_be_switched_is_told_with_the_reason():
         ('LD_PRELOAD', '-', '/x/libslow.so'), ('setting preloaded library libslow.so', '-', '/x')
     )
     assert [one.name for one in found] == ['LD_PRELOAD'] and untried == []
+
+
+def test_a_program_that_others_built_is_a_change_of_its_own():
+    rebuilt = [('hash', 'a', 'b'), ('UCX_TLS', '-', 'tcp')]
+    found, (gone,) = changes(*rebuilt, known={'by': 'binary'})
+    assert ([one.name for one in found], gone.name) == (['UCX_TLS'], 'hash')
+    assert changes(*rebuilt, known={'by': 'cmake'})[1] == []
 
 
 def test_sources_of_another_commit_are_taken_from_git(monkeypatch, tmp_path):

@@ -39,7 +39,8 @@ def culprit(
     """Find which of many changes made figures worse.
 
     BEFORE and AFTER are chosen as in `assay compare-runs`. Their differences are taken apart:
-    variables of the jobs, flags, the MPI, the suite's sources, nodes. Pairs of sessions with some
+    variables of the jobs, lines of an MPI's files, soft limits, flags, the MPI, the suite's
+    sources, nodes. Pairs of sessions with some
     of the changes and with the others are measured, each chosen to tell most, until a cause has a
     probability of 95%: one change, two or three, several small ones, or none of these. Where the
     suite's sources did it, the commit is searched likewise, and where the MPI did, the version.

@@ -258,7 +258,7 @@ def factors_of(
     switched: list[Factor] = []
     untried: list[Untried] = []
     for name, those in sorted(by_name.items()):
-        if name in FOLLOWING and len(by_name) > 1:
+        if name in FOLLOWING and len(by_name) > 1 and name != made.program:
             continue
         if len({(one.before, one.after) for one in those}) > 1 or any(
             ' / ' in text for one in those for text in (one.before, one.after)
@@ -291,6 +291,8 @@ class _Maker:
             str(self.environments.get(one.environment, {}).get('extras', {}).get('family', ''))
             for one in figures.values()
         }
+        #: The fact by which a program that others built is told from another one.
+        self.program = 'hash' if known.get('by') == 'binary' else ''
         self.cases = ' '.join({one.case for one in figures.values()})
 
     def factors(self, fact: Fact, facts: Mapping[str, Sequence[Fact]]) -> Iterator[_Found]:
@@ -313,6 +315,8 @@ class _Maker:
             yield from _sources(fact)
         elif fact.name == 'nodes':
             yield self._nodes(fact)
+        elif fact.name == self.program:
+            raise AssayError('a program built elsewhere: `git bisect run`, docs/culprit.md')
         elif fact.name != 'mpi' and not _follows(fact, facts):
             reason = (why for name, why in _NOT_TRIED.items() if fact.name.startswith(name))
             raise AssayError(next(reason, 'there is no way to switch it'))

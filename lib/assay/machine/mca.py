@@ -21,7 +21,8 @@ def default_of(variable: str, library: Path) -> str | None:
     :param variable: that sets it.
     :param library: Open MPI's.
     """
-    tools = (folder / 'bin' / 'ompi_info' for folder in library.parents)
+    # Not of the root, whose /bin is that of /usr: another MPI's.
+    tools = (folder / 'bin' / 'ompi_info' for folder in library.parents[:-1])
     tool = next(filter(Path.is_file, tools), None)
     if tool is None:
         return None
