@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tarfile
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,7 @@ from assay.comparing.factors import (
     differs_from,
     factors_of,
     state,
+    steps_of,
     unpack,
 )
 from assay.report.culprit import culprit_conclusion, culprits_json, show_culprits
@@ -299,23 +300,25 @@ FIGURE = FigureKey('toy', 'node', 'openmpi', 'Ring %fabric=ucx-shm', 'latency', 
 class Site(dict):
     """A configuration that is loaded."""
 
-    def __init__(self, scheduler='local'):
+    def __init__(self, scheduler='local', between=()):
+        versions = {'openmpi': '5.0.9', 'openmpi-old': '5.0.3', **dict(between)}
         super().__init__(
             environments=[
                 {
                     'name': name,
-                    'extras': {'family': 'openmpi', 'version': version},
+                    'extras': {'family': name.partition('-')[0], 'version': version},
                     'env_vars': [['PATH', f'/opt/{name}/bin:$PATH']],
+                    'features': ['ucx-shm'] if name.endswith('-ucx') else ['ucx-shm', 'tcp'],
                 }
-                for name, version in (('openmpi', '5.0.9'), ('openmpi-old', '5.0.3'))
+                for name, version in versions.items()
             ]
         )
-        self.scheduler = scheduler
+        self.scheduler, self.environs = scheduler, [*versions]
 
     def get(self, name):
         if name == 'systems/0/modules_system':
             return 'nomod' if self.scheduler == 'local' else 'lmod'
-        return [{'name': 'node', 'scheduler': self.scheduler}]
+        return [{'name': 'node', 'scheduler': self.scheduler, 'environs': self.environs}]
 
 
 def changes(*facts, site=None):
@@ -410,6 +413,47 @@ def test_an_mpi_is_an_environment_of_its_version_or_place():
     assert one.needs == ({'env': 'openmpi-old'}, {'env': 'openmpi'})
     found, (gone,) = changes(('mpi', 'openmpi@4', 'openmpi@5.0.9'))
     assert (found, gone.why) == ([], 'no environment of this system has openmpi@4')
+
+
+#: Environments beside those of 5.0.3 and 5.0.9; the last five are no step between these.
+BETWEEN = {
+    **{'openmpi-b': '5.0.10rc1', 'openmpi-a': '5.0.8', 'openmpi-c': '5.0.3.1'},
+    **{'openmpi-d': '5.0.8', 'openmpi-e': '5.0.3', 'openmpi-f': '4.1.8'},
+    **{'openmpi-g': 'main', 'mpich-h': '5.0.5'},
+}
+
+
+def test_an_mpi_consists_of_the_versions_between():
+    site = Site(between=BETWEEN)
+    (one,), _ = changes(('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9'), site=site)
+    # By number, and of two of one version the first.
+    assert [str(step) for step in steps_of(one)] == [
+        'version 5.0.3.1: Open MPI 5.0.3 -> Open MPI 5.0.3.1',
+        'version 5.0.8: Open MPI 5.0.3.1 -> Open MPI 5.0.8',
+        'version 5.0.9: Open MPI 5.0.8 -> Open MPI 5.0.9',
+    ]
+    names = [step.name for step in steps_of(one)]
+    made = [state(steps_of(one), names[:count]).setting.environment for count in range(4)]
+    assert made == ['openmpi-e', 'openmpi-c', 'openmpi-a', 'openmpi']
+    (back,), _ = changes(('mpi', 'openmpi@5.0.9', 'openmpi@5.0.8'), site=site)
+    with pytest.raises(AssayError, match='no environment with a version between'):
+        steps_of(back)
+    (back,), _ = changes(('mpi', 'openmpi@5.0.9', 'openmpi@5.0.3'), site=site)
+    assert [step.name for step in steps_of(back)] == [
+        *('version 5.0.8', 'version 5.0.3.1', 'version 5.0.3')
+    ]
+    (other,), _ = changes(('mpi', 'mpich@5.0.5', 'openmpi@5.0.9'), site=site)
+    assert other.versions == ()
+
+
+def test_versions_that_lack_the_fabric_or_the_partition_are_no_steps():
+    site = Site(between={'openmpi-ucx': '5.0.5', 'openmpi-b': '5.0.6', 'openmpi-c': '5.0.7'})
+    site.environs.remove('openmpi-c')
+    for fabric, versions in (('ucx-shm', ['5.0.5', '5.0.6', '5.0.9']), ('tcp', ['5.0.6', '5.0.9'])):
+        figure = replace(FIGURE, case=f'Ring %fabric={fabric}')
+        facts = [Fact('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9', frozenset([0]))]
+        (one,), _ = factors_of(facts, {0: figure}, site)
+        assert [step.name for step in one.versions] == [f'version {one}' for one in versions]
 
 
 def test_nodes_are_switched_where_slurm_starts_jobs():
@@ -647,6 +691,7 @@ class Switched(Machine):
         self.guilty = {'OMPI_MCA_c'}
         self.stuck = {}
         self.environment = dict.fromkeys(NAMES, 'new')
+        self.mpi = 'openmpi'
         self.asked = []
         #: What sessions had, by identifier; and what is bad of the file of a checkout.
         self.had, self.bad = {}, ()
@@ -677,6 +722,9 @@ class Switched(Machine):
         if sources := exports.get('ASSAY_OTHER_SOURCES'):
             self.kernel = kernel(sources)
             self.variables['kernel'] = 'new' if self.kernel in self.bad else 'old'
+        self.options = options
+        named = [two.strip('^$') for one, two in pairwise(options) if one == '-p']
+        self.mpi = named[-1].replace('\\', '') if named else 'openmpi'
         self.asked.append(self.variables)
         return super().run(own, text, ['-p', '^openmpi$'], handles, audience, purpose, {})
 
@@ -775,10 +823,10 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
     monkeypatch.setattr(culprit, 'BUILD', 0.0)
     found = search(machine, one).run()
     assert [change.name for change in found.changes] == ['sources'] and found.is_sure
-    (commit,) = found.commits.changes
+    (commit,) = found.steps.changes
     assert commit.after == repository[4][:12] and found.is_answered
     # No session had another change.
-    own = {run for pair in found.commits.pairs for run in pair.runs}
+    own = {run for pair in found.steps.pairs for run in pair.runs}
     assert all(machine.had[run].keys() == {'kernel'} for run in own)
     show_culprits(found)
     text = capsys.readouterr().out
@@ -788,18 +836,55 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
         in text
     )
     told = json.loads(culprits_json(found))
-    assert told['commits']['changes'][0]['after'] == repository[4][:12]
+    assert told['steps']['changes'][0]['after'] == repository[4][:12]
     changed = replace(sources, before=f'{repository[0]}-dirty')
     again = search(machine, replace(one, before=('another',), factors=(changed,))).run()
-    assert (again.commits, again.no_commits) == (None, 'there are changes that were not committed')
+    assert (again.steps, again.no_steps) == (None, 'there are changes that were not committed')
     assert again.is_answered
+
+
+def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, capsys):
+    site = Site(between={'openmpi-a': '5.0.5', 'openmpi-b': '5.0.8', 'openmpi-c': '5.0.7'})
+    (mpi,), _ = changes(('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9'), site=site)
+    one = asked(machine)
+    one = replace(one, factors=(*one.factors, mpi))
+    machine.guilty, machine.slow = set(), ('openmpi', 'openmpi-b')
+
+    def slow(name, number, case, values):
+        machine._change(name, number, case, values)
+        case['ran_mpi'] = f'Open MPI ({machine.mpi})'
+        if machine.mpi in machine.slow:
+            values['latency'] *= 1.2
+
+    machine.change = slow
+    monkeypatch.setattr(culprit, 'BUILD', 0.0)
+    found = search(machine, one).run()
+    assert [change.name for change in found.changes] == ['MPI'] and found.is_sure
+    assert [str(change) for change in found.steps.changes] == [
+        'version 5.0.8: Open MPI 5.0.7 -> Open MPI 5.0.8'
+    ]
+    assert found.is_answered and found.strange == found.steps.strange == {}
+    show_culprits(found)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(f'FOUND: {found.steps.changes[0]} did it, probability ')
+    assert lines[0].endswith(', of 4 versions')
+    assert lines[1].startswith('changes: FOUND: MPI: ')
+    assert any(line.startswith('versions: ') for line in lines)
+    assert 'to live without it: run with openmpi-c, which has Open MPI 5.0.7' in lines
+    told = json.loads(culprits_json(found))
+    assert told['steps']['changes'][0]['after'] == 'Open MPI 5.0.8'
+    alone = replace(mpi, versions=())
+    again = search(machine, replace(one, factors=(*one.factors[:-1], alone))).run()
+    assert again.is_answered and not again.steps
+    show_culprits(again)
+    assert 'no version is searched: this partition has no environment' in capsys.readouterr().out
 
 
 def test_the_search_for_the_commit_has_the_same_budget(machine, repository):
     (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
     whole = search(machine, replace(asked(machine), factors=(sources,)), seconds=600.0)
     whole.began -= 700
-    assert whole._among_commits(sources)._run().stopped == 'the time of 10 min was over'
+    assert whole._among_steps(sources)._run().stopped == 'the time of 10 min was over'
 
 
 def test_sources_of_which_no_commit_did_it_are_no_answer(machine, repository):
@@ -809,13 +894,11 @@ def test_sources_of_which_no_commit_did_it_are_no_answer(machine, repository):
     found = search(machine, one).run()
     assert found.is_answered
     # The pair of all against none is not measured anew.
-    assert found.commits.pairs[0].runs == found.pairs[0].runs
-    by_kind = {answer.kind: replace(answer, probability=0.97) for answer in found.commits.answers}
-    none, several = (
-        replace(found.commits, answers=(by_kind[kind],)) for kind in ('none', 'several')
-    )
-    assert replace(found, commits=several).is_answered
-    assert not replace(found, commits=none).is_answered
+    assert found.steps.pairs[0].runs == found.pairs[0].runs
+    by_kind = {answer.kind: replace(answer, probability=0.97) for answer in found.steps.answers}
+    none, several = (replace(found.steps, answers=(by_kind[kind],)) for kind in ('none', 'several'))
+    assert replace(found, steps=several).is_answered
+    assert not replace(found, steps=none).is_answered
     assert culprit_conclusion(none) == (
         'NONE OF THESE: none of 4 commits brings it back, probability 97.0%; '
         'look for files in sources/ that were measured and are not in Git'
@@ -833,7 +916,7 @@ def test_two_commits_are_each_compared_with_the_one_before(machine, repository):
         values['latency'] *= 1.2 ** share[machine.kernel]
 
     machine.change = halves
-    found = search(machine, one).run().commits
+    found = search(machine, one).run().steps
     assert found.is_sure
     assert [change.after for change in found.changes] == [
         repository[number][:12] for number in (1, 4)
@@ -942,6 +1025,29 @@ def test_sessions_without_values_end_it(machine):
     assert [pair.figures for pair in found.pairs] == [{}] * 3
     machine.change = machine._change
     assert search(machine, one).run().is_sure  # it goes on
+
+
+def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):
+    """After three tries of each session, and from then on at once."""
+    one = asked(machine)
+
+    def disturbed(name, number, case, values):
+        machine._change(name, number, case, values)
+        case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
+        values['latency'] *= (1.0, 1.01, 0.99)[number % 3]
+
+    machine.change = disturbed
+    found = search(machine, one).run()
+    assert [change.name for change in found.changes] == ['OMPI_MCA_c'] and found.is_sure
+    first, *others = found.pairs
+    assert (len(first.runs), {len(pair.runs) for pair in others}) == (6, {2})
+    assert {pair.why for pair in found.pairs} == {culprit.DISTURBED}
+    assert machine.options[-2:] == ['-S', 'wait_for_quiet=0']
+    show_culprits(found)
+    told = f' of sessions ({len(found.pairs)} disturbed by others), of which '
+    assert told in capsys.readouterr().out
+    machine.change = machine._change  # when they have left
+    assert search(machine, replace(one, before=('another',))).run().pairs[0].why == ''
 
 
 def fails(case, values):

@@ -41,10 +41,10 @@ def culprit(
     variables of the jobs, flags, the MPI, the suite's sources, nodes. Pairs of sessions with some
     of the changes and with the others are measured, each chosen to tell most, until a cause has a
     probability of 95%: one change, two or three, several small ones, or none of these. Where the
-    suite's sources did it, the commit is searched likewise.
+    suite's sources did it, the commit is searched likewise, and where the MPI did, the version.
 
     The same command continues a stopped search. The exit code is 0 if there is an answer, and 3 if
-    the time ended first, or the sources did it and none of their commits does.
+    the time ended first, or none of the commits or versions brings back what all of them do.
 
     Examples:
 

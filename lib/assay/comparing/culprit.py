@@ -20,16 +20,17 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 from scipy import special
 
 from assay import AssayError, paths, say
 from assay.comparing.factors import (
     Factor,
     Untried,
-    commits_of,
     differs_from,
     factors_of,
     state,
+    steps_of,
     strange_facts,
     unpack,
 )
@@ -57,6 +58,8 @@ PURPOSE = 'culprit'
 MOST, NO_VALUES = 60, 3
 #: What a session is taken to vary by if that is not known, and at least: few runs may look alike.
 UNKNOWN, LEAST_SPREAD = 0.05, 0.01
+#: Why a pair has values of disturbed jobs alone.
+DISTURBED = 'others disturbed it each time'
 #: Seconds that a build is taken to need, and a session before the first was measured.
 BUILD, SESSION = 90.0, 30.0
 
@@ -73,7 +76,7 @@ class Question:
     :param left: how many other figures got worse that are not looked at.
     :param mode: in which the runs were measured.
     :param undone: changes that can be switched too, and that no session has.
-    :param in_order: whether no change is made without all before it, as commits are.
+    :param in_order: whether no change is made without all before it, as commits and versions are.
     """
 
     before: tuple[str, ...]
@@ -93,6 +96,13 @@ class Question:
         runs = [*self.before, '-', *self.after, '-']
         told = '\n'.join(map(str, [*runs, *figures, *self.factors, *self.undone]))
         return hashlib.sha256(told.encode()).hexdigest()[:12]
+
+    @property
+    def noun(self) -> str:
+        """For one of its changes."""
+        if not self.in_order:
+            return 'change'
+        return 'commit' if SOURCES in self.factors[0].needs[1] else 'version'
 
     @property
     def spread(self) -> float | None:
@@ -209,7 +219,7 @@ class Pair:
     :param figures: the values in both, by the names of the figures; empty if there are none.
     :param runs: identifiers.
     :param seconds: that it took.
-    :param why: why it has no value.
+    :param why: why it has no value, or what is amiss with it: others disturbed it each time.
     :param failed: names of the changes of a session whose job failed; None if none did.
     """
 
@@ -266,8 +276,9 @@ class Culprits:
         what these had, and what it is here.
     :param stopped: why it ended before it was sure; empty if it did not.
     :param signal: by which it was stopped; 0 for none.
-    :param commits: what was found among the commits of the sources, where these did it.
-    :param no_commits: why they were not searched.
+    :param steps: what was found among the commits of the sources, or the versions of the MPI, where
+        these did it.
+    :param no_steps: why they were not searched.
     """
 
     question: Question
@@ -279,8 +290,8 @@ class Culprits:
     strange: Mapping[str, tuple[str, str]]
     stopped: str = ''
     signal: int = 0
-    commits: Culprits | None = None
-    no_commits: str = ''
+    steps: Culprits | None = None
+    no_steps: str = ''
 
     @property
     def answer(self) -> Answer:
@@ -292,11 +303,11 @@ class Culprits:
 
     @property
     def is_answered(self) -> bool:
-        """Whether it is sure of a cause, and of the commit where that is searched.
+        """Whether it is sure of a cause, and of the commit or version where that is searched.
 
         Sources of which no commit did it are no answer: the one contradicts the other.
         """
-        among = self.commits
+        among = self.steps
         return self.is_sure and (among is None or (among.is_sure and among.answer.kind != 'none'))
 
     @property
@@ -373,38 +384,39 @@ class CulpritSearch:
     def run(self) -> Culprits:
         """Measure until a cause is sure, or the time is over, or somebody stops it.
 
-        Then likewise among the commits, if the sources did it.
+        Then likewise among the commits, if the sources did it, or the versions, if the MPI did.
         """
         found = self._run()
-        if not found.is_sure or [[*one.needs[1]] for one in found.changes] != [[SOURCES]]:
+        alone = [[*one.needs[1]] for one in found.changes]
+        if not found.is_sure or alone not in ([[SOURCES]], [[ENVIRONMENT]]):
             return found
         try:
-            search = self._among_commits(*found.changes)
+            search = self._among_steps(*found.changes)
         except AssayError as error:
-            return replace(found, no_commits=str(error))
-        commits = search._run()
-        return replace(found, commits=commits, signal=found.signal or commits.signal)
+            return replace(found, no_steps=str(error))
+        steps = search._run()
+        return replace(found, steps=steps, signal=found.signal or steps.signal)
 
-    def _among_commits(self, sources: Factor) -> CulpritSearch:
-        """The search for the commit, which knows the pairs of the sources against none: those are
+    def _among_steps(self, change: Factor) -> CulpritSearch:
+        """The search for the step, which knows the pairs of all of them against none: those are
         measured where no other change can be switched.
 
         :raises AssayError: if there is nothing to search.
         """
-        commits = commits_of(sources)
-        say(f'{sources.name} did it: which of {many(len(commits), "commit")}?')
+        steps = steps_of(change)
         asked = replace(
             self.asked,
-            factors=tuple(commits),
+            factors=tuple(steps),
             untried=(),
             left=0,
-            undone=tuple(one for one in self.factors if one != sources),
+            undone=tuple(one for one in self.factors if one != change),
             in_order=True,
         )
+        say(f'{change.name} did it: which of {many(len(steps), asked.noun)}?')
         journal = Journal(asked.name)
-        every = tuple(one.name for one in commits)
+        every = tuple(one.name for one in steps)
         for pair in [] if journal.pairs else self.pairs:
-            if (pair.first, pair.second) == ((sources.name,), ()):
+            if (pair.first, pair.second) == ((change.name,), ()):
                 journal.keep(replace(pair, first=every))
         return CulpritSearch(self.runner, asked, self.options, self.seconds, self.began)
 
@@ -537,23 +549,27 @@ class CulpritSearch:
         failed: tuple[str, ...] | None = None
         order = (0, 1) if len(self.pairs) % 2 == 0 else (1, 0)
         for side in order:
-            values[side], why, is_failure = self._session(sides[side], runs)
+            values[side], what, is_failure = self._session(sides[side], runs)
+            why = what or why
             if not values[side]:
                 failed = tuple(sides[side]) if is_failure else None
                 break
         both = {name: (values[0][name], values[1][name]) for name in values[0].keys() & values[1]}
-        why = '' if both else why or 'no figure is in both of its sessions'
+        if not both:
+            why = why or 'no figure is in both of its sessions'
         seconds = time.monotonic() - began
         pair = Pair(tuple(sides[0]), tuple(sides[1]), both, tuple(runs), seconds, why, failed)
         self.journal.keep(pair)
         self._learn(pair)
         value = pair.value(self.asked.figures)
-        say(f'no value: {why}' if value is None else f'{value:+.0%} of the change')
+        amiss = f'; {why}' if why else ''
+        say(f'no value: {why}' if value is None else f'{value:+.0%} of the change{amiss}')
 
     def _session(self, switched: list[str], runs: list[str]) -> tuple[dict[str, float], str, bool]:
-        """The values of a session with some of the changes; why there are none, if a job failed.
+        """The values of a session with some of the changes; what is amiss; whether a job failed.
 
-        What others disturbed is measured again.
+        What others disturbed is measured again. If they never leave, its values count: as much
+        for the one side as for the other, and how far they are off is learned from all pairs.
 
         :param runs: gets their identifiers.
         """
@@ -561,7 +577,11 @@ class CulpritSearch:
         unpack(asked.setting)
         label = f'culprit {self.asked.name}: {len(switched)} of {len(self.factors)} changes'
         options = [*asked.options, *self.asked.place, *self.options]
-        for number in range(1 + AGAIN):
+        tries: list[dict[str, float]] = []
+        others_stay = bool(self.pairs) and self.pairs[-1].why == DISTURBED
+        if others_stay:
+            options += ['-S', 'wait_for_quiet=0']
+        for number in range(1 if others_stay else 1 + AGAIN):
             if number:  # whose jobs have waited for others to leave, and wait again
                 say('others disturbed it: measured again')
                 self._assert_time_is_left(0.0)
@@ -576,24 +596,29 @@ class CulpritSearch:
             assert ended.run
             self.runner.release(own, not ended.verdict.problems)
             runs.append(ended.run.uuid)
-            found = self._figures(ended.run.uuid)
+            history = load()
+            table = history.figures([run for run in history.runs if run.uuid == ended.run.uuid])
+            found = self._figures(table)
             self._look_at(found, switched)
-            values = {
-                name: one.middle
-                for name, one in found.items()
-                if one.middle is not None and one.middle > 0
-            }
-            if values:
+            if values := _middles(found):
                 return values, '', False
             ended.tell_failures()
             if ended.verdict.problems:
                 return {}, '; '.join(ended.verdict.problems), True
-        return {}, 'others disturbed it each time', False
+            undisturbed = table.with_columns(pl.lit(None, pl.String).alias('disturbances'))
+            tries.append(_middles(self._figures(undisturbed)))
+        names = {name for one in tries for name in one}
+        return (
+            {name: statistics.median(one[name] for one in tries if name in one) for name in names},
+            DISTURBED,
+            False,
+        )
 
-    def _figures(self, uuid: str) -> dict[str, Measured]:
-        """The figures in question that a session gave, by their names in the question."""
-        history = load()
-        table = history.figures([run for run in history.runs if run.uuid == uuid])
+    def _figures(self, table: pl.DataFrame) -> dict[str, Measured]:
+        """The figures in question of a session, by their names in the question.
+
+        :param table: of :meth:`assay.results.history.History.figures`.
+        """
         found = {self._key(figure): one for figure, one in measured(table).items()}
         wanted = {str(one.figure): self._key(one.figure) for one in self.asked.figures}
         return {name: found[key] for name, key in wanted.items() if key in found}
@@ -623,6 +648,12 @@ class CulpritSearch:
             self.journal.give_up(name, why)
         if wrong:
             self._begin()
+
+
+def _middles(figures: Mapping[str, Measured]) -> dict[str, float]:
+    """What figures have in the middle, of those that have a value."""
+    middles = {name: one.middle for name, one in figures.items()}
+    return {name: value for name, value in middles.items() if value is not None and value > 0}
 
 
 class Journal:

@@ -14,9 +14,12 @@ import subprocess
 import tarfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+
+from packaging.version import InvalidVersion, Version
 
 from assay import AssayError, paths
 from assay.files import explained
@@ -75,6 +78,8 @@ class Factor:
     :param needs: what a session needs for the value before, and for that after: values of a
         setting, None for a variable that the jobs are not to have; and modules, None for one that
         is not to be loaded.
+    :param versions: of an MPI: the changes from each version that the system has to the next one,
+        from the value before to that after; empty if there is none between.
     """
 
     name: str
@@ -82,6 +87,7 @@ class Factor:
     after: str
     weight: float
     needs: tuple[Mapping[str, str | None], Mapping[str, str | None]]
+    versions: tuple[Factor, ...] = ()
 
     def __str__(self) -> str:
         return f'{self.name}: {self.before} -> {self.after}'
@@ -207,8 +213,9 @@ def strange_facts(
 
 def _facts_of(one: Factor) -> set[str]:
     """Facts that are other ones with some of the changes than with all or none."""
-    names = {FLAGS: 'flags', SOURCES: 'suite_commit', NODES: 'nodes'}
-    found = {names.get(name, name) for name in one.needs[1]}
+    names = {FLAGS: ['flags'], SOURCES: ['suite_commit'], NODES: ['nodes']}
+    names[ENVIRONMENT] = ['mpi', 'ran_mpi']
+    found = {fact for name in one.needs[1] for fact in names.get(name, [name])}
     return {'ran_modules', *found} if one.name.startswith(_MODULE_NAME) else found
 
 
@@ -300,7 +307,8 @@ class _Maker:
         if names[0] == names[1]:
             raise AssayError(f'the environment {names[0]} has had both')
         before, after = ({ENVIRONMENT: name} for name in names)
-        return Factor('MPI', sides[0][0], sides[1][0], _MPI, (before, after))
+        versions = tuple(self._versions(*names))
+        return Factor('MPI', sides[0][0], sides[1][0], _MPI, (before, after), versions)
 
     def _environment(self, told: Sequence[str]) -> str:
         """The environment that has an MPI."""
@@ -316,6 +324,55 @@ class _Maker:
         if told[-1] in versions:
             return versions[told[-1]]
         raise AssayError(f'no environment of this system has {told[0]}')
+
+    def _versions(self, before: str, after: str) -> list[Factor]:
+        """The changes from an environment to another, by way of those of versions between.
+
+        :returns: nothing if there are none. Of several of one version the first counts.
+        """
+        family, old = self._version(before)
+        others, new = self._version(after)
+        if family != others or family not in FAMILIES or not old or not new:
+            return []
+        between: dict[Version, str] = {}
+        for name in self._usable():
+            its, version = self._version(name)
+            if its == family and version and min(old, new) < version < max(old, new):
+                between.setdefault(version, name)
+        if not between:
+            return []
+        row = sorted({**between, old: before, new: after}.items(), reverse=old > new)
+        called = FAMILIES[family].name
+        return [
+            Factor(
+                f'version {later}',
+                f'{called} {earlier}',
+                f'{called} {later}',
+                1.0,
+                ({ENVIRONMENT: one}, {ENVIRONMENT: other}),
+            )
+            for (earlier, one), (later, other) in pairwise(row)
+        ]
+
+    def _usable(self) -> list[str]:
+        """Environments of the partition that have the fabrics of the figures."""
+        partitions = {one.partition for one in self.figures.values()}
+        fabrics = {*re.findall(r'%fabric=(\S+)', self.cases)}
+        return [
+            name
+            for partition in self.site.get('systems/0/partitions')
+            if partition['name'] in partitions
+            for name in partition.get('environs', ())
+            if fabrics <= {*self.environments.get(name, {}).get('features', ())}
+        ]
+
+    def _version(self, name: str) -> tuple[str, Version | None]:
+        """Family and version of an environment's MPI; no version where it tells none."""
+        extras = self.environments.get(name, {}).get('extras', {})
+        try:
+            return extras.get('family', ''), Version(str(extras.get('version')))
+        except InvalidVersion:
+            return extras.get('family', ''), None
 
     def _modules(self, fact: Fact) -> Iterator[Factor]:
         """A change for each module; modules load what they need themselves."""
@@ -432,6 +489,18 @@ def _sources(fact: Fact) -> Iterator[_Found]:
         folders = (paths.SOURCES if one == here else _unpacked() / one / name for one in sides)
         before, after = ({SOURCES: str(one)} for one in folders)
         yield Factor('sources', *sides, _SOURCES, (before, after))
+
+
+def steps_of(change: Factor) -> list[Factor]:
+    """The changes that a change is made of: none is made without those before it.
+
+    :raises AssayError: if it is of no such kind, or they cannot be told.
+    """
+    if SOURCES in change.needs[1]:
+        return commits_of(change)
+    if not change.versions:
+        raise AssayError('this partition has no environment with a version between the two')
+    return [*change.versions]
 
 
 def commits_of(sources: Factor) -> list[Factor]:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from assay.comparing.culprit import Culprits, Effect, effects_of
+from assay.comparing.culprit import DISTURBED, Culprits, Effect, effects_of
 from assay.comparing.factors import Factor, state
 from assay.report.console import as_change, as_interval, console, print_line, print_table
 from assay.results.diff.compared import Compared
@@ -27,20 +27,26 @@ _GONE = 0.25
 def show_culprits(found: Culprits) -> None:
     """The answer first; then the evidence, what was not tried, and what to do."""
     out = console()
-    commits = found.commits
+    steps = found.steps
     # Which commit says more than that it was one.
-    named = commits if commits and commits.is_sure and commits.changes else found
+    named = steps if steps and steps.is_sure and steps.changes else found
     print_line(out, visible(culprit_conclusion(named)))
-    if commits:
-        other, whose = (found, 'changes') if named is commits else (commits, 'commits')
-        print_line(out, visible(f'{whose}: {culprit_conclusion(other)}'))
-        print_line(out, f'commits: {many(len(commits.pairs), "pair")}, {_tells(commits)}')
-    elif found.no_commits:
-        print_line(out, visible(f'no commit is searched: {found.no_commits}'))
+    if steps:
+        other = found if named is steps else steps
+        print_line(out, visible(f'{other.question.noun}s: {culprit_conclusion(other)}'))
+        noun = steps.question.noun
+        print_line(out, f'{noun}s: {many(len(steps.pairs), "pair")}, {_tells(steps)}')
+    elif found.no_steps:
+        noun = 'commit' if SOURCES in found.changes[0].needs[1] else 'version'
+        print_line(out, visible(f'no {noun} is searched: {found.no_steps}'))
     asked = found.question
     if found.is_sure and found.answer.kind == 'none':
         print_line(out, _whether_still_there(found))
-    print_line(out, f'measured: {many(len(found.pairs), "pair")} of sessions, {_tells(found)}')
+    disturbed = sum(pair.why == DISTURBED for pair in found.pairs)
+    among = f' ({disturbed} disturbed by others)' if disturbed else ''
+    print_line(
+        out, f'measured: {many(len(found.pairs), "pair")} of sessions{among}, {_tells(found)}'
+    )
     made = 'made here' if found.answer.changes else 'made by all'
     print_table(out, 'explained', f'<figure|<case|<environment|change|{made}|95%', _figures(found))
     print_line(out, '\npossible causes:')
@@ -60,7 +66,7 @@ def show_culprits(found: Culprits) -> None:
             print_line(out, visible(f'to reproduce, {which} it: {command}'))
         for told in remedies(named.changes):
             print_line(out, visible(f'to live without it: {told}'))
-    if found.stopped or (commits and commits.stopped):
+    if found.stopped or (steps and steps.stopped):
         print_line(out, 'the same command goes on where it ended')
 
 
@@ -68,8 +74,8 @@ def culprit_conclusion(found: Culprits) -> str:
     """The answer, in a line."""
     top = found.answer
     sure = f'probability {_probability(top)}'
-    what = 'commit' if found.question.in_order else 'change'
-    count = many(len(found.question.factors), what)
+    noun = found.question.noun
+    count = many(len(found.question.factors), noun)
     if not found.is_sure and not any(pair.figures for pair in found.pairs):
         return f'UNDECIDED among {count}: no pair has a value; {found.stopped}'
     if not found.is_sure:
@@ -78,9 +84,11 @@ def culprit_conclusion(found: Culprits) -> str:
         )
         return f'UNDECIDED among {count}: likeliest is {likely}; {found.stopped}'
     match top.kind:
-        case 'none' if found.question.in_order:
+        case 'none' if noun == 'commit':
             why = f'look for files in {SOURCES}/ that were measured and are not in Git'
             return f'NONE OF THESE: none of {count} brings it back, {sure}; {why}'
+        case 'none' if noun == 'version':
+            return f'NONE OF THESE: none of {count} brings it back, {sure}'
         case 'none':
             return f'NONE OF THESE: none of {count} that can be switched here did it, {sure}'
         case 'several':
@@ -221,8 +229,8 @@ def _culprits(found: Culprits) -> dict[str, Any]:
         'reproduce': reproducer(found) if found.changes else [],
         'without_it': [*remedies(found.changes)],
         'stopped': found.stopped or None,
-        'commits': _culprits(found.commits) if found.commits else None,
-        'no_commits': found.no_commits or None,
+        'steps': _culprits(found.steps) if found.steps else None,
+        'no_steps': found.no_steps or None,
     }
 
 
