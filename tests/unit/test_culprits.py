@@ -977,6 +977,7 @@ def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, capsys)
 
     def slow(name, number, case, values):
         machine._change(name, number, case, values)
+        case['ran_mpi'] = f'Open MPI ({machine.mpi})'
         if machine.mpi in machine.slow:
             values['latency'] *= 1.2
 
@@ -987,7 +988,7 @@ def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, capsys)
     assert [str(change) for change in found.steps.changes] == [
         'version 5.0.8: Open MPI 5.0.7 -> Open MPI 5.0.8'
     ]
-    assert found.is_answered
+    assert found.is_answered and found.strange == found.steps.strange == {}
     show_culprits(found)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f'FOUND: {found.steps.changes[0]} did it, probability ')

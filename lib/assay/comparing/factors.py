@@ -231,10 +231,11 @@ def strange_facts(
 
 def _facts_of(one: Factor) -> set[str]:
     """Facts that are other ones with some of the changes than with all or none."""
-    names = {FLAGS: 'flags', SOURCES: 'suite_commit', NODES: 'nodes'}
-    found = {names.get(name, name) for name in one.needs[1]}
+    names = {FLAGS: ['flags'], SOURCES: ['suite_commit'], NODES: ['nodes']}
+    names[ENVIRONMENT] = ['mpi', 'ran_mpi']
     if one.name.startswith(_LIMIT_NAME):
         return {f'{OF_SETTINGS}{one.name}'}
+    found = {fact for name in one.needs[1] for fact in names.get(name, [name])}
     return {'ran_modules', *found} if one.name.startswith(_MODULE_NAME) else found
 
 
@@ -392,7 +393,7 @@ class _Maker:
         """
         family, old = self._version(before)
         others, new = self._version(after)
-        if family != others or not old or not new:
+        if family != others or family not in FAMILIES or not old or not new:
             return []
         between: dict[Version, str] = {}
         for name in self._usable():
@@ -422,7 +423,7 @@ class _Maker:
             name
             for partition in self.site.get('systems/0/partitions')
             if partition['name'] in partitions
-            for name in partition['environs']
+            for name in partition.get('environs', ())
             if fabrics <= {*self.environments.get(name, {}).get('features', ())}
         ]
 
@@ -430,7 +431,7 @@ class _Maker:
         """Family and version of an environment's MPI; no version where it tells none."""
         extras = self.environments.get(name, {}).get('extras', {})
         try:
-            return extras.get('family', ''), Version(extras.get('version', ''))
+            return extras.get('family', ''), Version(str(extras.get('version')))
         except InvalidVersion:
             return extras.get('family', ''), None
 
