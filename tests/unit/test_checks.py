@@ -82,8 +82,6 @@ def job(tmp_path):
         with check_on(*where, **chosen(name, fabric)) as (check, partition, environ):
             if name == 'Screen':
                 check.asked_nodes = 2
-            if name == 'NPB':  # no Spack has built it here
-                check.built_classes = lambda: {'S'}
             if change:
                 change(check)
             check.setup(partition, environ)

@@ -17,6 +17,7 @@ OF_SEVERAL_TEXTS = {
     '--all': 'all that is left out otherwise: rows, cases or tests',
     '--mpi': 'where an MPI is; `init` also takes the name that `doctor` gives it',
     '--with': 'what is installed or packed as well',
+    '--one-job': 'one job of Slurm for all cases of a run',
     '--budget': 'the time that a command has: it chooses what fits, or goes on later',
 }
 

@@ -487,7 +487,7 @@ def test_the_command(tmp_path, monkeypatch):
     assert told['verdict'] == 'place' and sorted(one['seat_of'] for one in told['ranks']) == [
         *range(8)
     ]
-    call('place', path, '--keep')
+    call('place', path, '--for-page')
     kept = read_witness(path).plan
     assert kept and [one.seat_of for one in kept.ranks] == [one['seat_of'] for one in told['ranks']]
     ended = call('place', path, '--for', 'openmpi', '--check', path)

@@ -44,10 +44,10 @@ def place(
         Path | None,
         typer.Option(metavar='AFTER', help='The report of a run as planned: whether ranks sat so.'),
     ] = None,
-    keep: Annotated[
+    for_page: Annotated[
         bool,
         typer.Option(
-            '--keep',
+            '--for-page',
             help='Keep the plan beside the report (REPORT.json.plan): pages of the job draw it.',
         ),
     ] = False,
@@ -76,7 +76,7 @@ def place(
       assay place witness.json --for openmpi -o ranks --stay 0
       assay place witness.json --for slurm -- srun -n 64 ./app
       assay place witness.json --for slurm --check after.json
-      assay place witness.json --keep
+      assay place witness.json --for-page
     """
     from assay.files import write_whole
     from assay.placing import files, show, turns
@@ -106,7 +106,7 @@ def place(
     if check:
         how = sat(made, before, _read(check), launcher == files.SPLIT, by_node)
     plan_of_job = report.with_name(f'{report.name}.plan')
-    if keep:  # before a command that may take days
+    if for_page:  # before a command that may take days
         write_whole(plan_of_job, show.as_json(made, before.started, how, None))
     out = console()
     if not as_json:
@@ -126,7 +126,7 @@ def place(
     elif command and not as_json:
         print_line(out, 'the command was not run: nothing is to be changed')
     told = show.as_json(made, before.started, how, measured)
-    if keep and measured:
+    if for_page and measured:
         write_whole(plan_of_job, told)
     if as_json:
         print(told)

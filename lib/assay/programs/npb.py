@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -151,7 +151,7 @@ def _grid(ranks: int) -> tuple[int, int] | None:
 
 
 class Npb(Application):
-    """One program, as large as a class that was built allows."""
+    """One program, in the largest class that fits."""
 
     name = 'npb'
     rate = 'rate'
@@ -162,10 +162,12 @@ class Npb(Application):
         'time': Quantity('s', 'lower'),
     }
 
-    def __init__(self, kernel: str, built: Callable[[], set[str]]) -> None:
-        """Take a program by its name and a function that tells the classes there are of it."""
+    def __init__(self, kernel: str, classes: str) -> None:
+        """Take a program by its name, and the letters of the classes to choose from."""
         self.program = kernel
-        self.built = built
+        self.classes = {
+            name: one for name, one in CLASSES[kernel].items() if name in classes.upper()
+        }
 
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         kernel = self.program.upper()
@@ -173,16 +175,11 @@ class Npb(Application):
             raise ValueError(f'NPB LU makes no grid of {ranks} ranks that is nearly square')
         if self.program not in ('lu', 'ep') and not _is_power_of_two(ranks):
             raise ValueError(f'NPB {kernel} takes a power of two of ranks, not {ranks}')
-        built = self.built()
-        classes = {name: one for name, one in CLASSES[self.program].items() if name in built}
-        if not classes:
-            program = f'{self.program}.A.x'
-            raise ValueError(f'NPB {kernel} was built in no class, as 3.4 names them: {program}')
-        fitting = {name: one for name, one in classes.items() if self._fits(one, size, ranks)}
+        fitting = {name: one for name, one in self.classes.items() if self._fits(one, size, ranks)}
         if not fitting:
             raise ValueError(
-                f'no class of NPB {kernel} that was built ({", ".join(classes)}) fits {size:.3g} '
-                f'bytes on {ranks} ranks'
+                f'no class of NPB {kernel} ({", ".join(self.classes)}) fits {size:.3g} bytes on '
+                f'{ranks} ranks'
             )
         # Two classes of a size differ in iterations: the one with more.
         name = max(fitting, key=lambda one: (fitting[one].bytes, fitting[one].operations))
