@@ -41,8 +41,8 @@ class NPB(BesideTriadCheck):
         path = self.installed.path(self.program_name)
         if not path.exists():
             raise ReframeError(
-                f'{path} does not exist: -S NPB.classes=... names the classes that Spack built; NPB '
-                f'3.3 has other programs'
+                f'{path} does not exist: -S NPB.classes=... names the classes that Spack built, '
+                f'by NPB 3.4 or newer'
             )
         return str(path)
 
