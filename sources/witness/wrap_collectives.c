@@ -138,20 +138,6 @@ static void record_sent(const struct timing *timing, const struct shape *shape, 
         record_collective(timing, shape->communicator, &sent);
 }
 
-/* What a persistent collective sends each time that it is started. */
-static void remember_collective(MPI_Request request, const struct shape *shape, struct sent sent)
-{
-    if (!shape->others)
-        sent = nothing;
-    request_remember(request, &(struct request){ .persistent = true,
-                                                 .unordered = true,
-                                                 .collective = true,
-                                                 .communicator = shape->communicator,
-                                                 .rank = sent.to,
-                                                 .bytes = sent.bytes,
-                                                 .each = sent.each });
-}
-
 /* The blocking, the nonblocking and the persistent form of a collective, from its arguments and their
  * declarations. `root`: a root that data comes from or goes to, 0 where there is none. */
 #define COLLECTIVE(name, nonblocking, suffix, arrival, root, what, arguments, ...) \
@@ -183,6 +169,20 @@ static void remember_collective(MPI_Request request, const struct shape *shape, 
     PERSISTENT(name##_init##suffix, what, arguments, __VA_ARGS__)
 
 #ifdef HAS_PMPI_Barrier_init
+/* What a persistent collective sends each time that it is started. */
+static void remember_collective(MPI_Request request, const struct shape *shape, struct sent sent)
+{
+    if (!shape->others)
+        sent = nothing;
+    request_remember(request, &(struct request){ .persistent = true,
+                                                 .unordered = true,
+                                                 .collective = true,
+                                                 .communicator = shape->communicator,
+                                                 .rank = sent.to,
+                                                 .bytes = sent.bytes,
+                                                 .each = sent.each });
+}
+
 #define PERSISTENT(name, what, arguments, ...)                              \
     EXPORT int MPI_##name(__VA_ARGS__, MPI_Info info, MPI_Request *request) \
     {                                                                       \
