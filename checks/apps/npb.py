@@ -22,7 +22,7 @@ class NPB(BesideTriadCheck):
     kernel = parameter([*CLASSES], type=str, loggable=True)
     layout = parameter(['packed'], type=str, loggable=True)
     #: Classes to choose from: as the recipe builds them without a variant.
-    classes = variable(str, value='SWABC')
+    classes = variable(str, value='SWABCDEF')
     measures = Npb.measures | {
         'triad': Quantity('GB/s', 'higher'),
         'operations_for_byte_of_triad': Quantity('op/B', 'higher'),
@@ -31,6 +31,10 @@ class NPB(BesideTriadCheck):
     @cached_property
     def application(self):
         return Npb(self.kernel, self.classes)
+
+    @property
+    def ranks_per_node(self):
+        return self.most_ranks_per_node(self.application.allows)
 
     @property
     def program_name(self):

@@ -138,6 +138,13 @@ def test_debians_two_mpis_each_get_a_prefix_and_alternatives_add_none(machine):
         'openmpi-system': {'libmpi.so'},
         'mpich-system': {'libmpich.so', 'libmpichfort.so'},
     }
+    # Another release has them in a folder, and one after it again beside all others.
+    (libraries / 'mpich/lib').mkdir()
+    mpi.find_mpis()
+    assert (links.parent / 'lib').resolve() == libraries / 'mpich/lib'
+    (libraries / 'mpich/lib').rmdir()
+    mpi.find_mpis()
+    assert (links.parent / 'lib/libmpich.so').resolve() == libraries / 'libmpich.so'
 
 
 def test_commands_of_something_else_are_no_mpi(machine):

@@ -101,12 +101,20 @@ def test_the_largest_class_that_fits(kernel, size, ranks, classes, name):
 
 
 @pytest.mark.parametrize(
+    ('kernel', 'allowed'),
+    [('cg', [1, 2, 4, 8, 16]), ('lu', [1, 2, 4, 6, 8, 9, 12, 15, 16, 18, 20]), ('ep', [*range(1, 21)])],
+)
+def test_numbers_of_ranks(kernel, allowed):
+    assert [ranks for ranks in range(1, 21) if npb(kernel).allows(ranks)] == allowed
+
+
+@pytest.mark.parametrize(
     ('kernel', 'size', 'ranks', 'classes', 'words'),
     [
         ('cg', GB, 6, 'SWA', 'NPB CG takes a power of two of ranks, not 6'),
         ('is', GB, 3, 'SWA', 'NPB IS takes a power of two of ranks, not 3'),
-        ('lu', GB, 5, 'SWA', 'NPB LU makes no grid of 5 ranks'),
-        ('lu', GB, 3, 'SWA', 'NPB LU makes no grid of 3 ranks'),
+        ('lu', GB, 5, 'SWA', 'NPB LU takes a nearly square grid of ranks, not 5'),
+        ('lu', GB, 3, 'SWA', 'NPB LU takes a nearly square grid of ranks, not 3'),
         ('mg', 1e5, 2, 'SWA', 'fits 1e+05 bytes on 2 ranks'),
     ],
 )

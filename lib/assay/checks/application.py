@@ -306,17 +306,18 @@ class BesideTriadCheck(SpackApplicationCheck):
         )
         super().verify()
         if self.launch.witnessed.has_profile:
-            rank = self.launch.witnessed.processes[0]
+            first, *_ = ranks = self.launch.witnessed.processes
             with refusing(self.program_name):
                 self.hold_against_witness(
-                    rank.wall, {name: call.count for name, call in rank.calls.items()}
+                    min(rank.wall for rank in ranks),
+                    {name: call.count for name, call in first.calls.items()},
                 )
 
     def hold_against_witness(self, wall: float, calls: Mapping[str, int]) -> None:
-        """Hold what the program said against what was seen of a rank.
+        """Hold what the program said against what was seen of its ranks.
 
-        :param wall: seconds from the rank's start to its end.
-        :param calls: how often it called what of MPI.
+        :param wall: seconds from the start to the end of a rank, the shortest.
+        :param calls: how often the first rank called what of MPI.
         :raises WrongAnswerError: if it said that it did more, or took longer.
         """
         if (said := self.answer[self.application.time].value) > wall * (1 + CLOCK_RATE):

@@ -138,6 +138,18 @@ class IsStarted(RegressionTestPlugin):
         """Ranks on each node; None for as many as the layout puts there."""
         return None if self.ranks is None else math.ceil(self.ranks / self.node_count)
 
+    def most_ranks_per_node(self, allows: Callable[[int], bool]) -> int | None:
+        """The most ranks on each node that the layout takes and a program runs with; None if none.
+
+        :param allows: whether it runs with a number of ranks in all.
+        """
+        most = self.place(None, self.cores_per_rank).ranks
+        for count in range(most, 0, -1):
+            is_put = self.place(count, self.cores_per_rank).ranks == count
+            if is_put and allows(count * self.node_count):
+                return count
+        return None
+
     @run_after('setup')
     def apply_layout(self) -> None:
         nodes = self.node_count

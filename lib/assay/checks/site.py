@@ -68,14 +68,11 @@ class SiteApplicationCheck(
     def ranks_per_node(self) -> int | None:
         if self.entry.ranks is None:
             return super().ranks_per_node
-        nodes, most = self.node_count, self.place(None, self.entry.threads).ranks
-        for count in range(most, 0, -1):
-            is_put = self.place(count, self.entry.threads).ranks == count
-            if is_put and self.entry.allows(count * nodes):
-                return count
+        if count := self.most_ranks_per_node(self.entry.allows):
+            return count
         self.skip(
-            f'{self.application} cannot run with {nodes * most} ranks or less, as many on each of '
-            f'{nodes} nodes: its ranks are {self.entry.ranks}'
+            f'{self.application} cannot run on {self.node_count} nodes with as many ranks on each '
+            f'as fit: its ranks are {self.entry.ranks}'
         )
 
     @run_after('setup')

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -181,7 +182,12 @@ def debian() -> Iterator[Candidate]:
         for name, target in links.items():
             link = prefix / name
             if target.exists() and not (link.is_symlink() and link.readlink() == target):
+                # Another release of the packages may have its libraries the other way.
+                if link.parent != prefix and link.parent.is_symlink():
+                    link.parent.unlink()
                 link.parent.mkdir(parents=True, exist_ok=True)
+                if link.is_dir() and not link.is_symlink():
+                    shutil.rmtree(link)
                 link.unlink(missing_ok=True)
                 with contextlib.suppress(FileExistsError):  # another run has just made it
                     link.symlink_to(target)

@@ -139,10 +139,6 @@ CLASSES: Mapping[str, Mapping[str, Class]] = {
 }
 
 
-def _is_power_of_two(ranks: int) -> bool:
-    return ranks & (ranks - 1) == 0
-
-
 def _grid(ranks: int) -> tuple[int, int] | None:
     """Ranks along two edges, neither more than twice the other; None if there is no such grid."""
     shorter = max(n for n in range(1, math.isqrt(ranks) + 1) if ranks % n == 0)
@@ -169,12 +165,17 @@ class Npb(Application):
             name: one for name, one in CLASSES[kernel].items() if name in classes.upper()
         }
 
+    def allows(self, ranks: int) -> bool:
+        """Whether it runs with so many ranks."""
+        if self.program == 'lu':
+            return _grid(ranks) is not None
+        return self.program == 'ep' or ranks & (ranks - 1) == 0
+
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         kernel = self.program.upper()
-        if self.program == 'lu' and _grid(ranks) is None:
-            raise ValueError(f'NPB LU makes no grid of {ranks} ranks that is nearly square')
-        if self.program not in ('lu', 'ep') and not _is_power_of_two(ranks):
-            raise ValueError(f'NPB {kernel} takes a power of two of ranks, not {ranks}')
+        if not self.allows(ranks):
+            takes = 'a nearly square grid' if self.program == 'lu' else 'a power of two'
+            raise ValueError(f'NPB {kernel} takes {takes} of ranks, not {ranks}')
         fitting = {name: one for name, one in self.classes.items() if self._fits(one, size, ranks)}
         if not fitting:
             raise ValueError(
