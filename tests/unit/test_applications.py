@@ -123,6 +123,43 @@ def test_files_that_the_program_writes_are_read(read, tmp_path):
     job = tmp_path / 'job'
     (job / 'logs').mkdir(parents=True)
     case = SimpleNamespace(
+        application='lammps',
+        ended_job=SimpleNamespace(folder=job),
+        launch=SimpleNamespace(text='x'),
+    )
+
+    def written():
+        return site.SiteApplicationCheck.written(case, entry.figures['steps'])
+
+    assert site.SiteApplicationCheck.written(case, entry.answer[0]) == 'x'
+    with pytest.raises(SanityError, match=r'wrote no file logs/run-\*.csv'):
+        written()
+    (job / 'run-1.csv').write_text('kept')
+    assert written() == 'kept'
+    (job / 'logs' / 'run-1.csv').write_text('there')
+    assert written() == 'there'
+    (job / 'logs' / 'run-2.csv').write_text('')
+    with pytest.raises(SanityError, match=r'means run-1.csv and run-2.csv'):
+        written()
+
+
+@pytest.mark.parametrize(
+    ('ranks', 'nodes', 'cores', 'count'),
+    [
+        ('square', 1, 2, 1),
+        ('square', 1, 8, 4),
+        ('square', 2, 16, 8),
+        ('square', 3, 2, None),
+        ('cube', 1, 128, 125),
+        ('cube', 1, 64, 64),
+        ('power_of_two', 1, 48, 32),
+        ('power_of_two', 3, 48, None),
+        ('[4, 8]', 2, 16, 4),
+        ('[4, 8]', 1, 3, None),
+    ],
+)
+def test_ranks_are_as_many_as_it_can_run_with(read, ranks, nodes, cores, count):
+    case = SimpleNamespace(
         cores_per_rank=1,
         node_count=nodes,
         place=lambda ranks, _: SimpleNamespace(ranks=cores if ranks is None else ranks),

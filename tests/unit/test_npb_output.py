@@ -102,7 +102,11 @@ def test_the_largest_class_that_fits(kernel, size, ranks, classes, name):
 
 @pytest.mark.parametrize(
     ('kernel', 'allowed'),
-    [('cg', [1, 2, 4, 8, 16]), ('lu', [1, 2, 4, 6, 8, 9, 12, 15, 16, 18, 20]), ('ep', [*range(1, 21)])],
+    [
+        ('cg', [1, 2, 4, 8, 16]),
+        ('lu', [1, 2, 4, 6, 8, 9, 12, 15, 16, 18, 20]),
+        ('ep', [*range(1, 21)]),
+    ],
 )
 def test_numbers_of_ranks(kernel, allowed):
     assert [ranks for ranks in range(1, 21) if npb(kernel).allows(ranks)] == allowed
