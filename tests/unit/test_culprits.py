@@ -35,7 +35,13 @@ from assay.comparing.factors import (
 )
 from assay.machine.mca import default_of
 from assay.machine.mpi import find_mpis
-from assay.report.culprit import culprit_conclusion, culprits_json, remedies, show_culprits
+from assay.report.culprit import (
+    culprit_conclusion,
+    culprits_json,
+    kept_conclusion,
+    remedies,
+    show_culprits,
+)
 from assay.report.diff import show_diff
 from assay.report.html.sections import sections
 from assay.results import runner
@@ -998,6 +1004,13 @@ def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, capsys)
     assert 'to live without it: run with openmpi-c, which has Open MPI 5.0.7' in lines
     told = json.loads(culprits_json(found))
     assert told['steps']['changes'][0]['after'] == 'Open MPI 5.0.8'
+    contradicted = replace(found.steps, answers=(replace(found.answer, kind='none', changes=()),))
+    told = kept_conclusion(replace(found, steps=contradicted))
+    assert told.startswith('FOUND: MPI: ') and '; versions: NONE OF THESE: ' in told
+    assert kept_conclusion(found) == lines[0]
+    stopped, done = search(machine, one), len(machine.asked)
+    stopped._run = lambda: replace(found, steps=None, signal=signal.SIGINT)
+    assert stopped.run().steps is None and len(machine.asked) == done
     alone = replace(mpi, versions=())
     again = search(machine, replace(one, factors=(*one.factors[:-1], alone))).run()
     assert again.is_answered and not again.steps
@@ -1152,6 +1165,15 @@ def test_a_change_that_jobs_do_not_get_is_tried_no_more(machine):
     assert [change.name for change in found.changes] == ['OMPI_MCA_c']
     (gone,) = found.question.untried
     assert (gone.name, gone.why) == ('OMPI_MCA_a', 'jobs had other in place of new')
+    whole = machine.change
+
+    def disturbed(name, number, case, values):
+        whole(name, number, case, values)
+        case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
+
+    machine.change = disturbed
+    again = search(machine, replace(one, before=('beside others',))).run()
+    assert [gone.name for gone in again.question.untried] == ['OMPI_MCA_a']
     machine.stuck = dict.fromkeys(NAMES, 'other')
     with pytest.raises(AssayError, match='no change can be switched here: OMPI_MCA_a'):
         search(machine, replace(one, before=('another',))).run()

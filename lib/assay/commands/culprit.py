@@ -57,9 +57,8 @@ def culprit(
     """
     from assay.comparing.culprit import PURPOSE, CulpritSearch, question
     from assay.report.culprit import (
-        culprit_conclusion,
         culprits_json,
-        most_exact,
+        kept_conclusion,
         show_culprits,
     )
     from assay.results.diff.difference import difference
@@ -96,7 +95,7 @@ def culprit(
     )
     chosen = [*(['-n', cases] if cases else []), *(['--figure', figures] if figures else [])]
     command = shlex.join(['./assay', 'culprit', *sides, *chosen])
-    search.journal.conclude(asked, culprit_conclusion(most_exact(found)), command)
+    search.journal.conclude(asked, kept_conclusion(found), command)
     if as_json:
         print(culprits_json(found))
     else:

@@ -389,7 +389,8 @@ class CulpritSearch:
         """
         found = self._run()
         alone = [[*one.needs[1]] for one in found.changes]
-        if not found.is_sure or alone not in ([[SOURCES]], [[ENVIRONMENT]]):
+        is_one = alone in ([[SOURCES]], [[ENVIRONMENT]])
+        if found.signal or not found.is_sure or not is_one:
             return found
         try:
             search = self._among_steps(*found.changes)
@@ -599,15 +600,15 @@ class CulpritSearch:
             runs.append(ended.run.uuid)
             history = load()
             table = history.figures([run for run in history.runs if run.uuid == ended.run.uuid])
-            found = self._figures(table)
-            self._look_at(found, switched)
-            if values := _middles(found):
+            undisturbed = table.with_columns(pl.lit(None, pl.String).alias('disturbances'))
+            everything = self._figures(undisturbed)
+            self._look_at(everything, switched)
+            if values := _middles(self._figures(table)):
                 return values, '', False
             ended.tell_failures()
             if ended.verdict.problems:
                 return {}, '; '.join(ended.verdict.problems), True
-            undisturbed = table.with_columns(pl.lit(None, pl.String).alias('disturbances'))
-            tries.append(_middles(self._figures(undisturbed)))
+            tries.append(_middles(everything))
         names = {name for one in tries for name in one}
         return (
             {name: statistics.median(one[name] for one in tries if name in one) for name in names},

@@ -104,6 +104,14 @@ def culprit_conclusion(found: Culprits) -> str:
             return f'FOUND: {answer_in_words(found, top)} did it, {sure}, of {count}'
 
 
+def kept_conclusion(found: Culprits) -> str:
+    """What pages and comparisons tell: the most exact answer, and what it does not agree with."""
+    told, steps = culprit_conclusion(most_exact(found)), found.steps
+    if steps is None or most_exact(found) is steps:
+        return told
+    return f'{told}; {steps.question.noun}s: {culprit_conclusion(steps)}'
+
+
 def _whether_still_there(found: Culprits) -> str:
     """Where to look if no change did it."""
     share = found.share_here

@@ -78,7 +78,8 @@ def install_mpis(system: str, extra: list[str]) -> list[mpi.Mpi]:
     if missing := [name for name in wanted if not (paths.MPI_PREFIXES / name).exists()]:
         say(f'first use, installing {", ".join(missing)} ...')
     with ThreadPoolExecutor() as pool:
-        if any([*pool.map(install, wanted)]):
+        # Another run may have installed what was not there yet when this one looked.
+        if any([*pool.map(install, wanted)]) or not installed.issuperset(wanted):
             found = [one for one in mpi.find_mpis() if not one.left_out]
     # One that does not answer fails the checks that are built for it; here nothing else is left.
     if all(one.fault for one in found):
