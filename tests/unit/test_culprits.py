@@ -1176,6 +1176,9 @@ def test_what_a_search_found_is_told_where_its_runs_are_shown(machine, capsys):
     begun.journal.conclude(one, 'UNDECIDED', './assay culprit a b')
     begun.journal.conclude(one, 'FOUND: <it>', './assay culprit a b')
     assert Journal(one.name).pairs == begun.pairs
+    kept = begun.journal.path.read_text()
+    Journal(one.name).conclude(one, 'FOUND: <it>', './assay culprit a b')
+    assert begun.journal.path.read_text() == kept
     history = load(machine.database)
     before, after = (
         [run for run in history.runs if run.uuid in some] for some in (one.before, one.after)
@@ -1265,6 +1268,23 @@ def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):
     assert told in capsys.readouterr().out
     machine.change = machine._change  # when they have left
     assert search(machine, replace(one, before=('another',))).run().pairs[0].why == ''
+
+
+def test_a_pair_of_which_others_disturb_one_session_alone_does_not_count(machine):
+    one = asked(machine)
+
+    def disturbed(name, number, case, values):
+        machine._change(name, number, case, values)
+        if machine.variables:
+            case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
+
+    machine.change = disturbed
+    begun = search(machine, one)
+    first = begun._next()
+    begun._measure(replace(first, first=first.first | True, second=first.second & False))
+    (pair,) = begun.pairs
+    assert (pair.figures, pair.why, len(pair.runs)) == ({}, culprit.ONE_DISTURBED, 4)
+    assert begun.search.measured == 0
 
 
 def fails(case, values):

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from assay import AssayError
+from assay import AssayError, say
 from assay.commands.options import (
     TIME,
     CasesOption,
@@ -63,7 +63,7 @@ def culprit(
     )
     from assay.results.diff.difference import difference
     from assay.results.history import load
-    from assay.results.run_selectors import choose
+    from assay.results.run_selectors import LAST, choose
     from assay.results.runner import Runner, make_ready
     from assay.running import reframe_options, session
 
@@ -88,18 +88,22 @@ def culprit(
     runner = Runner(suite, given, handles, PURPOSE, suite.own)
     search = CulpritSearch(runner, asked, options, budget)
     found = search.run()
-    # `last` is another run tomorrow.
-    sides = (
-        runs[-1].name if words.startswith('last') else words
-        for words, runs in ((before, old), (after, new))
-    )
-    chosen = [*(['-n', cases] if cases else []), *(['--figure', figures] if figures else [])]
-    command = shlex.join(['./assay', 'culprit', *sides, *chosen])
-    search.journal.conclude(asked, kept_conclusion(found), command)
     if as_json:
         print(culprits_json(found))
     else:
         show_culprits(found)
+    # `last` is another run tomorrow.
+    sides = (
+        runs[-1].name if LAST.fullmatch(words) else words
+        for words, runs in ((before, old), (after, new))
+    )
+    chosen = {'--system': [system], '-n': [cases], '--figure': [figures], '--with': extra or []}
+    options = [word for name, some in chosen.items() for one in some if one for word in (name, one)]
+    command = shlex.join(['./assay', 'culprit', *sides, *options])
+    try:
+        search.journal.conclude(asked, kept_conclusion(found), command)
+    except AssayError as error:
+        say(str(error))
     if found.signal:
         raise typer.Exit(128 + found.signal)
     raise typer.Exit(0 if found.is_answered else 3)
