@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -255,3 +256,6 @@ def test_a_run_asks_mpis_once(monkeypatch, tmp_path):
     assert prepare.mpis_of_run() == ['asked']
     prepare.keep_mpis(run, [kept])
     assert prepare.mpis_of_run() == [kept]
+    run.mpis.unlink()
+    prepare.keep_mpis(run, [replace(kept, env={'A': os.fsdecode(b'r\xe9')})])
+    assert prepare.mpis_of_run() == ['asked'], 'JSON has no such name'

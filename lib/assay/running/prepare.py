@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from assay import AssayError, paths, say
@@ -92,7 +93,8 @@ def keep_mpis(run: RunFolder, found: list[mpi.Mpi]) -> None:
 
     :raises AssayError: if they cannot be written.
     """
-    with explained(run.mpis, 'written'):
+    # JSON has no names that are not UTF-8: with such a one the configuration asks again.
+    with suppress(ValueError), explained(run.mpis, 'written'):
         write_whole(run.mpis, _mpis().dump_json(found))
 
 
