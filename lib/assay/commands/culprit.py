@@ -97,8 +97,9 @@ def culprit(
         runs[-1].name if LAST.fullmatch(words) else words
         for words, runs in ((before, old), (after, new))
     )
-    chosen = {'--system': [system], '-n': [cases], '--figure': [figures], '--with': extra or []}
-    options = [word for name, some in chosen.items() for one in some if one for word in (name, one)]
+    chosen = [('--system', system or ''), ('-n', cases), ('--figure', figures)]
+    chosen += [('--with', one) for one in extra or []]
+    options = [word for option in chosen if option[1] for word in option]
     command = shlex.join(['./assay', 'culprit', *sides, *options])
     try:
         search.journal.conclude(asked, kept_conclusion(found), command)

@@ -672,7 +672,7 @@ class Journal:
         self.pairs: list[Pair] = []
         self.untried: dict[str, str] = {}
         #: What others were told last: it follows from the pairs.
-        self.concluded: dict[str, object] = {}
+        self.concluded: Mapping[str, object] = {}
         for line in whole_lines(self.path):
             self._read(line)
 

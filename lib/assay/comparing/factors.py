@@ -505,8 +505,10 @@ def _set_by(name: str) -> str | None:
 
 def _rival(variable: str) -> str | None:
     """The parameter that Open MPI refuses beside another one, whatever its value is."""
-    found = re.fullmatch(r'(.*_if_)(in|ex)(clude)', variable)
-    return f'{found[1]}{"ex" if found[2] == "in" else "in"}{found[3]}' if found else None
+    for own, other in (('include', 'exclude'), ('exclude', 'include')):
+        if variable.endswith(f'_if_{own}'):
+            return variable.removesuffix(own) + other
+    return None
 
 
 def _in_force(variable: str, facts: Mapping[str, str]) -> tuple[str, str]:

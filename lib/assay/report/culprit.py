@@ -65,7 +65,7 @@ def show_culprits(found: Culprits) -> None:
             print_line(out, visible(f'to reproduce, {which} it: {command}'))
         for told in remedies(named.changes):
             print_line(out, visible(f'to live without it: {told}'))
-    if found.stopped or (steps and steps.stopped):
+    if found.stopped or found.signal or (steps and steps.stopped):
         print_line(out, 'the same command goes on where it ended')
 
 
