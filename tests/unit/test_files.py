@@ -2,6 +2,8 @@
 
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -85,3 +87,11 @@ def test_a_line_that_was_cut_off_is_none_and_the_next_takes_its_place(tmp_path):
     path.write_bytes(path.read_bytes() + b'5 \xc3')
     assert whole_lines(path) == ['é 1', '2', '4'], 'not even if it ends within a character'
     assert path.read_bytes().endswith(b'\n5 \xc3'), 'who reads changes nothing'
+
+
+def test_those_who_write_the_same_record_lose_no_line(tmp_path):
+    path = tmp_path / 'record.jsonl'
+    lines = [str(number) * 3000 for number in range(200)]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(partial(append_line, path), lines))
+    assert sorted(whole_lines(path)) == sorted(lines)

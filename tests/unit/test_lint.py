@@ -206,7 +206,9 @@ def test_what_was_clean_is_linted_again_once_a_file_has_changed(monkeypatch, tmp
     for name in ('checks', 'references', 'runs'):
         monkeypatch.setattr(paths, name.upper(), tmp_path / name)
     monkeypatch.setattr(paths, 'CONFIG', tmp_path / 'references')
+    monkeypatch.setattr(paths, 'ROOT', tmp_path)
     (tmp_path / 'runs').mkdir()
+    (tree / 'checks' / os.fsdecode(b'r\xe9f.yaml')).touch()
     linted = []
     monkeypatch.setattr(lint_module, 'lint', lambda *folders: linted.append(1) or lint(*folders))
     assert [lint_module.lint_own() for _ in range(2)] == [[], []]

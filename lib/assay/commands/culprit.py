@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from assay import AssayError
+from assay import AssayError, say
 from assay.commands.options import (
     TIME,
     CasesOption,
@@ -57,14 +57,13 @@ def culprit(
     """
     from assay.comparing.culprit import PURPOSE, CulpritSearch, question
     from assay.report.culprit import (
-        culprit_conclusion,
         culprits_json,
-        most_exact,
+        kept_conclusion,
         show_culprits,
     )
     from assay.results.diff.difference import difference
     from assay.results.history import load
-    from assay.results.run_selectors import choose
+    from assay.results.run_selectors import LAST, choose
     from assay.results.runner import Runner, make_ready
     from assay.running import reframe_options, session
 
@@ -89,18 +88,23 @@ def culprit(
     runner = Runner(suite, given, handles, PURPOSE, suite.own)
     search = CulpritSearch(runner, asked, options, budget)
     found = search.run()
-    # `last` is another run tomorrow.
-    sides = (
-        runs[-1].name if words.startswith('last') else words
-        for words, runs in ((before, old), (after, new))
-    )
-    chosen = [*(['-n', cases] if cases else []), *(['--figure', figures] if figures else [])]
-    command = shlex.join(['./assay', 'culprit', *sides, *chosen])
-    search.journal.conclude(asked, culprit_conclusion(most_exact(found)), command)
     if as_json:
         print(culprits_json(found))
     else:
         show_culprits(found)
+    # `last` is another run tomorrow.
+    sides = (
+        runs[-1].name if LAST.fullmatch(words) else words
+        for words, runs in ((before, old), (after, new))
+    )
+    chosen = [('--system', system or ''), ('-n', cases), ('--figure', figures)]
+    chosen += [('--with', one) for one in extra or []]
+    options = [word for option in chosen if option[1] for word in option]
+    command = shlex.join(['./assay', 'culprit', *sides, *options])
+    try:
+        search.journal.conclude(asked, kept_conclusion(found), command)
+    except AssayError as error:
+        say(str(error))
     if found.signal:
         raise typer.Exit(128 + found.signal)
     raise typer.Exit(0 if found.is_answered else 3)

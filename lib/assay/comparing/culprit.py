@@ -58,8 +58,8 @@ PURPOSE = 'culprit'
 MOST, NO_VALUES = 60, 3
 #: What a session is taken to vary by if that is not known, and at least: few runs may look alike.
 UNKNOWN, LEAST_SPREAD = 0.05, 0.01
-#: Why a pair has values of disturbed jobs alone.
-DISTURBED = 'others disturbed it each time'
+#: Why a pair has values of disturbed jobs alone, and why it has none.
+DISTURBED, ONE_DISTURBED = 'others disturbed it each time', 'others disturbed one session alone'
 #: Seconds that a build is taken to need, and a session before the first was measured.
 BUILD, SESSION = 90.0, 30.0
 
@@ -389,7 +389,8 @@ class CulpritSearch:
         """
         found = self._run()
         alone = [[*one.needs[1]] for one in found.changes]
-        if not found.is_sure or alone not in ([[SOURCES]], [[ENVIRONMENT]]):
+        is_one = alone in ([[SOURCES]], [[ENVIRONMENT]])
+        if found.signal or not found.is_sure or not is_one:
             return found
         try:
             search = self._among_steps(*found.changes)
@@ -546,18 +547,20 @@ class CulpritSearch:
         ]
         values: list[dict[str, float]] = [{}, {}]
         runs: list[str] = []
-        why = ''
+        whys = ['', '']
         failed: tuple[str, ...] | None = None
         order = (0, 1) if len(self.pairs) % 2 == 0 else (1, 0)
         for side in order:
-            values[side], what, is_failure = self._session(sides[side], runs)
-            why = what or why
+            values[side], whys[side], is_failure = self._session(sides[side], runs)
             if not values[side]:
                 failed = tuple(sides[side]) if is_failure else None
                 break
         both = {name: (values[0][name], values[1][name]) for name in values[0].keys() & values[1]}
+        why = whys[0] or whys[1]
         if not both:
             why = why or 'no figure is in both of its sessions'
+        elif whys[0] != whys[1]:
+            both, why = {}, ONE_DISTURBED
         seconds = time.monotonic() - began
         pair = Pair(tuple(sides[0]), tuple(sides[1]), both, tuple(runs), seconds, why, failed)
         self.journal.keep(pair)
@@ -569,8 +572,8 @@ class CulpritSearch:
     def _session(self, switched: list[str], runs: list[str]) -> tuple[dict[str, float], str, bool]:
         """The values of a session with some of the changes; what is amiss; whether a job failed.
 
-        What others disturbed is measured again. If they never leave, its values count: as much
-        for the one side as for the other, and how far they are off is learned from all pairs.
+        What others disturbed is measured again. If they never leave, its values count if the other
+        session of its pair is disturbed too: how far they are off is learned from all pairs.
 
         :param runs: gets their identifiers.
         """
@@ -599,15 +602,15 @@ class CulpritSearch:
             runs.append(ended.run.uuid)
             history = load()
             table = history.figures([run for run in history.runs if run.uuid == ended.run.uuid])
-            found = self._figures(table)
-            self._look_at(found, switched)
-            if values := _middles(found):
+            undisturbed = table.with_columns(pl.lit(None, pl.String).alias('disturbances'))
+            everything = self._figures(undisturbed)
+            self._look_at(everything, switched)
+            if values := _middles(self._figures(table)):
                 return values, '', False
             ended.tell_failures()
             if ended.verdict.problems:
                 return {}, '; '.join(ended.verdict.problems), True
-            undisturbed = table.with_columns(pl.lit(None, pl.String).alias('disturbances'))
-            tries.append(_middles(self._figures(undisturbed)))
+            tries.append(_middles(everything))
         names = {name for one in tries for name in one}
         return (
             {name: statistics.median(one[name] for one in tries if name in one) for name in names},
@@ -668,6 +671,8 @@ class Journal:
         #: What was measured, and the changes that could not be switched, with the reason.
         self.pairs: list[Pair] = []
         self.untried: dict[str, str] = {}
+        #: What others were told last: it follows from the pairs.
+        self.concluded: Mapping[str, object] = {}
         for line in whole_lines(self.path):
             self._read(line)
 
@@ -675,7 +680,7 @@ class Journal:
         try:
             told = json.loads(line)
             if CONCLUDED in told:
-                pass  # for others: it follows from the pairs
+                self.concluded = told[CONCLUDED]
             elif 'untried' in told:
                 self.untried |= told['untried']
             else:
@@ -696,15 +701,18 @@ class Journal:
         append_line(self.path, json.dumps({'untried': {name: why}}))
 
     def conclude(self, asked: Question, told: str, command: str) -> None:
-        """Keep what pages and comparisons of the same runs tell.
+        """Keep what pages and comparisons of the same runs tell, unless it is kept already.
 
         :param told: the answer, in a line.
         :param command: that was given.
+        :raises AssayError: if it cannot be written.
         """
         case = asked.figures[0].figure.test_case
-        sides = {'before': asked.before, 'after': asked.after}
+        sides = {'before': [*asked.before], 'after': [*asked.after]}
         told_to_others = {**sides, 'case': case, 'told': told, 'command': command}
-        append_line(self.path, json.dumps({CONCLUDED: told_to_others}))
+        if told_to_others != self.concluded:
+            append_line(self.path, json.dumps({CONCLUDED: told_to_others}))
+            self.concluded = told_to_others
 
 
 def chance_of_failure(splits: Flags, failed: Sequence[Flags], worked: Sequence[Flags]) -> Floats:

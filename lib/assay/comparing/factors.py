@@ -7,6 +7,7 @@ nothing is tried.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import shutil
@@ -341,14 +342,25 @@ class _Maker:
                 raise AssayError('several files set it')
             own = given.get(variable, ('-', '-'))[side]
             sides.append(next((one for one in (own, *values) if one != '-'), '-'))
+        if any(' / ' in one or re.search(r' \([^()]*\), ', one) for one in sides):
+            raise AssayError(_NOT_ALIKE)
         if sides[0] == sides[1]:
             raise AssayError('the value in force is the same before and after')
-        library = re.search(r'\((/.*)\)', self.known.get('ran_mpi', ''))
         default = None
-        if library and variable.startswith(PREFIX):
-            default = default_of(variable, Path(library[1]))
+        if '-' in sides and variable.startswith(PREFIX):
+            rival = _rival(variable)
+            if rival and any(rival in (name, _set_by(name)) for name in given):
+                raise AssayError(f'beside {rival} Open MPI takes not even its default')
+            mpis = [re.search(r'\((/.*)\)', one) for one in given.get('ran_mpi', ())]
+            known = {default_of(variable, Path(one[1])) if one else None for one in mpis}
+            if len(known) > 1:
+                raise AssayError('its default is not known to be the same in both MPIs')
+            default = next(iter(known), None)
         before, after = ({variable: default if one == '-' else from_field(one)} for one in sides)
-        name = fact.name.removeprefix(OF_SETTINGS)
+        # A variable that is not handed on of the file would stay in force whatever is in the file.
+        of_after = {'-', *(one[1] for one in lines.values())}
+        is_own = given.get(variable, ('-', '-'))[1] not in of_after
+        name = variable if is_own else fact.name.removeprefix(OF_SETTINGS)
         return Factor(name, sides[0], sides[1], self._weight(variable), (before, after))
 
     def _weight(self, name: str) -> float:
@@ -463,20 +475,40 @@ def _limit(fact: Fact) -> Factor:
 
 
 def _as_ulimit(name: str, told: str) -> str:
-    """A limit in the words of ``ulimit``, which has all but numbers of files in KiB."""
-    option = _LIMITS[name.removeprefix(_LIMIT_NAME)]
+    """A limit in the words of ``ulimit``, which has all but numbers of files in KiB.
+
+    It is told with two digits: where that is above the hard limit, the least that is told so.
+
+    :raises AssayError: if there are no such words.
+    """
+    option = _LIMITS.get(name.removeprefix(_LIMIT_NAME))
+    if option is None or told in ('-', 'not known'):
+        raise AssayError('no option of ulimit is known' if option is None else 'a side lacks it')
     if told == 'unlimited' or (told.isdecimal() and option == '-n'):
         return f'{option} {told}'
     number, _, unit = told.partition(' ')
     if unit not in _KIB or not re.fullmatch(r'[\d.]+', number):
-        raise AssayError('it is not the same on all nodes')
-    return f'{option} {round(float(number) * _KIB[unit])}'
+        raise AssayError(_NOT_ALIKE)
+    size = float(number)
+    if _KIB[unit] <= 1 and not (size * _KIB[unit]).is_integer():
+        raise AssayError('ulimit sets whole KiB')
+    least = max(1.0, size - (0.05 if size <= 10 else 0.5))
+    most, least = round(size * _KIB[unit]), math.floor(least * _KIB[unit]) + 1
+    return f'{option} {most} || ulimit -S {option} {least}' if least < most else f'{option} {most}'
 
 
 def _set_by(name: str) -> str | None:
     """The variable that a fact's line of a file stands for."""
     line = set_in_file(name.removeprefix(OF_SETTINGS)) if name.startswith(OF_SETTINGS) else None
     return line[0] if line else None
+
+
+def _rival(variable: str) -> str | None:
+    """The parameter that Open MPI refuses beside another one, whatever its value is."""
+    for own, other in (('include', 'exclude'), ('exclude', 'include')):
+        if variable.endswith(f'_if_{own}'):
+            return variable.removesuffix(own) + other
+    return None
 
 
 def _in_force(variable: str, facts: Mapping[str, str]) -> tuple[str, str]:
@@ -494,6 +526,7 @@ def _follows(fact: Fact, facts: Collection[str]) -> bool:
     return fact.name.startswith(f'{OF_SETTINGS}preloaded ') and 'LD_PRELOAD' in facts
 
 
+_NOT_ALIKE = 'it is not the same on all nodes'
 #: What the names of changes begin with.
 _MODULE_NAME, _FLAG_NAME, _LIMIT_NAME = 'module ', 'flag ', 'limit of '
 #: Options of ``ulimit``, and KiB of the units in which a limit is told.

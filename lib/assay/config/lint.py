@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +46,16 @@ def lint_own() -> list[str]:
 
 
 def _state() -> str:
-    """A checksum of all that the result depends on: these files, and the packages installed."""
+    """A checksum of all that the result depends on: these files, Python, and two packages."""
     folders = [paths.CHECKS, paths.CONFIG, paths.ROOT / 'lib']
     files = {path for folder in folders for path in folder.rglob('*.*') if path.is_file()}
     # Beneath a folder of a site's own there may be much else.
     files |= {*paths.SYSTEMS.glob('*.py')}
-    found = hashlib.sha256(sys.prefix.encode())
+    versions = (version(name) for name in ('reframe-hpc', 'archspec'))
+    found = hashlib.sha256(' '.join((sys.version, *versions)).encode())
     for path in sorted(path for path in files if path.suffix in ('.py', '.yaml', '.yml')):
         content = path.read_bytes()
-        found.update(f'{path} {len(content)} '.encode() + content)
+        found.update(b'%s %d ' % (os.fsencode(path), len(content)) + content)
     return found.hexdigest()
 
 

@@ -60,7 +60,7 @@ def install_wheel(name: str, log: Path) -> bool:
     """Install the wheels of ``config/mpi/<name>.lock`` into their prefix, unless they are there.
 
     :param log: where pip's output goes.
-    :returns: whether anything had to be installed.
+    :returns: whether anything had to be installed, by this run or by one that it waited for.
     :raises AssayError: if pip fails, saying what could not be fetched.
     """
     lock = paths.MPI_LOCKS / f'{name}.lock'
@@ -73,7 +73,7 @@ def install_wheel(name: str, log: Path) -> bool:
     log.parent.mkdir(parents=True, exist_ok=True)
     with locks.held(paths.MPI_PREFIXES / f'{name}.install-lock'):
         if stamp.is_file() and stamp.read_text() == wanted:
-            return False  # another run has just installed it
+            return True  # another run has just installed it
         new = prefix.with_name(f'{name}.new')
         shutil.rmtree(new, ignore_errors=True)
         options = ['--ignore-installed', '--no-compile', '--no-warn-script-location']

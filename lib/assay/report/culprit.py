@@ -65,7 +65,7 @@ def show_culprits(found: Culprits) -> None:
             print_line(out, visible(f'to reproduce, {which} it: {command}'))
         for told in remedies(named.changes):
             print_line(out, visible(f'to live without it: {told}'))
-    if found.stopped or (steps and steps.stopped):
+    if found.stopped or found.signal or (steps and steps.stopped):
         print_line(out, 'the same command goes on where it ended')
 
 
@@ -102,6 +102,14 @@ def culprit_conclusion(found: Culprits) -> str:
             return f'SEVERAL of {count} did it, none of them alone, {sure}; likeliest: {names}'
         case _:
             return f'FOUND: {answer_in_words(found, top)} did it, {sure}, of {count}'
+
+
+def kept_conclusion(found: Culprits) -> str:
+    """What pages and comparisons tell: the most exact answer, and what it does not agree with."""
+    told, steps = culprit_conclusion(most_exact(found)), found.steps
+    if steps is None or most_exact(found) is steps:
+        return told
+    return f'{told}; {steps.question.noun}s: {culprit_conclusion(steps)}'
 
 
 def _whether_still_there(found: Culprits) -> str:

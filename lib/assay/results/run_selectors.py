@@ -28,7 +28,8 @@ from assay.text import did_you_mean, many, plain, similar
 if TYPE_CHECKING:
     from assay.results.figure_series import FigureKey, Measured
 
-_LAST = re.compile(r'last(?:~(\d{1,9}))?')
+#: The words for one of the newest runs.
+LAST = re.compile(r'last(?:~(\d{1,9}))?')
 _DAY = re.compile(r'\d{4}-\d{2}-\d{2}')
 _DAYS = re.compile(rf'({_DAY.pattern})(?:\.\.({_DAY.pattern}))?')
 _IDENTIFIER = re.compile(r'[0-9a-f]{4,8}|[0-9a-f]{8}-[0-9a-f-]{0,27}', re.IGNORECASE)
@@ -44,7 +45,7 @@ def assert_label(label: str) -> None:
             'row, or signs that cannot be seen.'
         )
     for kind, is_one in (
-        ('a place in the history', _LAST.fullmatch(label)),
+        ('a place in the history', LAST.fullmatch(label)),
         ('a date', _DAYS.fullmatch(label)),
         ('an identifier', _IDENTIFIER.fullmatch(label)),
         ('a file', _is_file(label)),
@@ -189,7 +190,7 @@ def removable(history: History, words: str, system: str | None = None) -> list[S
 def _chosen(runs: list[StoredRun], words: str) -> list[StoredRun]:
     if not runs:
         raise AssayError('no run is stored that could be meant.')
-    if match := _LAST.fullmatch(words):
+    if match := LAST.fullmatch(words):
         return [_last(runs, int(match[1] or 0), words)]
     if match := _DAYS.fullmatch(words):
         return _between(runs, day(match[1]), day(match[2] or match[1]), words)

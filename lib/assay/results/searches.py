@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from assay import paths
+from assay import AssayError, paths
+from assay.files import whole_lines
 
 #: Of the line of a journal that has it.
 CONCLUDED = 'concluded'
@@ -50,13 +51,13 @@ def _conclusions() -> list[Conclusion]:
     for path in paths.CULPRITS.glob('*.jsonl'):
         last = None
         try:
-            for line in path.read_text(errors='replace').splitlines():
+            for line in whole_lines(path):
                 if line.startswith(f'{{"{CONCLUDED}"'):
                     last = json.loads(line)[CONCLUDED]
             if last:
                 before, after = (frozenset(map(str, last.pop(one))) for one in ('before', 'after'))
                 one = Conclusion(before, after, **last)
                 found.append((path.stat().st_mtime, path.name, one))
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        except (AssayError, OSError, ValueError, TypeError, KeyError, AttributeError):
             continue
     return [one for *_, one in sorted(found, key=lambda each: each[:2])]

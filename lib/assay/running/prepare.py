@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from assay import AssayError, paths, say
@@ -78,7 +79,8 @@ def install_mpis(system: str, extra: list[str]) -> list[mpi.Mpi]:
     if missing := [name for name in wanted if not (paths.MPI_PREFIXES / name).exists()]:
         say(f'first use, installing {", ".join(missing)} ...')
     with ThreadPoolExecutor() as pool:
-        if any([*pool.map(install, wanted)]):
+        # Another run may have installed what was not there yet when this one looked.
+        if any([*pool.map(install, wanted)]) or not installed.issuperset(wanted):
             found = [one for one in mpi.find_mpis() if not one.left_out]
     # One that does not answer fails the checks that are built for it; here nothing else is left.
     if all(one.fault for one in found):
@@ -91,7 +93,8 @@ def keep_mpis(run: RunFolder, found: list[mpi.Mpi]) -> None:
 
     :raises AssayError: if they cannot be written.
     """
-    with explained(run.mpis, 'written'):
+    # JSON has no names that are not UTF-8: with such a one the configuration asks again.
+    with suppress(ValueError), explained(run.mpis, 'written'):
         write_whole(run.mpis, _mpis().dump_json(found))
 
 
