@@ -436,7 +436,8 @@ class _Allocation:
                 self._fail(job, f'the scheduler did not start its job: {words} for it{why}')
             else:
                 job._exception = SkipTestError(f'{words} for it')
-                job._state = 'CANCELLED'
+                # Without a number: the job would have no room for it in any time.
+                job._jobid, job._state = '', 'CANCELLED'
 
     def _why_no_job(self, job: Any, own: int) -> str:
         """Why a case without enough nodes is wrong; empty if the user's job is too small for it.
