@@ -21,7 +21,7 @@ import reframe.core.runtime as rt
 from reframe.core.exceptions import JobError, SkipTestError
 
 from assay import AssayError, one_run, paths
-from assay.machine import slurm
+from assay.machine import job_states, slurm
 from assay.results.case_history import CaseHistory
 from assay.running import (
     allocation,
@@ -862,12 +862,16 @@ def test_srun_is_kept_to_the_nodes_of_a_case():
 # What is asked for ------------------------------------------------------------------------------
 
 
-def site(*partitions):
+def site(*partitions, reasons=('ReqNodeNotAvail',)):
     return {
         'systems/0/partitions': [
             {'name': 'a', 'scheduler': 'slurm', 'access': ['-p all'], 'max_jobs': 2, **one}
             for one in partitions
-        ]
+        ],
+        **{
+            f'systems/0/partitions/@{name}/sched_options/slurm_job_cancel_reasons': own
+            for name, own in (('a', reasons), ('b', ['Priority']))
+        },
     }
 
 
@@ -1027,16 +1031,40 @@ def test_a_command_that_is_stopped_while_it_waits(cluster, salloc):
     [
         ('PartitionNodeLimit', 'asks for more nodes than the partition allows'),
         ('PartitionDown', r'PartitionDown: a reason .*slurm_job_cancel_reasons'),
+        ('ReqNodeNotAvail, UnavailableNodes:n2', r'n2: nodes have been unavailable for'),
     ],
 )
 def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch, reason, words):
     monkeypatch.setattr(allocation, 'LOOK', 0)
+    monkeypatch.setattr(job_states, 'UNAVAILABLE', 0.0)
     (cluster.state / 'job').write_text(f'{reason}\n')
     salloc("trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done")
-    own = site({'sched_options': {'slurm_job_cancel_reasons': ['PartitionDown']}}, {})
+    own = site(**({'reasons': ['PartitionDown']} if 'Down' in reason else {}))
+    given_up = allocation.cancel_reasons(own, [case(1)])
     with pytest.raises(AssayError, match=f'{words}.*--nodes=9.*-J nodes='):
-        allocation.obtain(['--nodes=9'], cluster.folder, allocation.cancel_reasons(own))
+        allocation.obtain(['--nodes=9'], cluster.folder, given_up)
     assert (cluster.state / 'free').read_text() == '12'
+
+
+@pytest.mark.parametrize(
+    ('reason', 'seconds', 'reasons', 'ends'),
+    [
+        ('ReqNodeNotAvail, UnavailableNodes:', 9999, ['ReqNodeNotAvail', 'Priority'], False),
+        ('ReqNodeNotAvail, UnavailableNodes:n2', 1700, ['ReqNodeNotAvail'], False),
+        ('ReqNodeNotAvail, UnavailableNodes:n2', 1900, ['ReqNodeNotAvail'], True),
+        ('ReqNodeNotAvail, UnavailableNodes:n2', 1, ['ReqNodeNotAvail', 'Priority'], True),
+        ('ReqNodeNotAvail, UnavailableNodes:n2', 9999, [], False),
+        ('Priority', 9999, ['ReqNodeNotAvail'], False),
+        ('Priority', 1, ['Priority'], True),
+    ],
+)
+def test_how_long_a_job_is_waited_for(reason, seconds, reasons, ends):
+    assert bool(job_states.in_vain(reason, seconds, reasons)) == ends
+
+
+def test_reasons_are_those_of_the_partitions_of_the_cases():
+    assert allocation.cancel_reasons(site({}), [case(1)]) == {'ReqNodeNotAvail'}
+    assert allocation.cancel_reasons(site({}), [case(1, 'b')]) == {'Priority'}
 
 
 def test_the_number_of_a_job_among_words_of_a_site(cluster, salloc):
