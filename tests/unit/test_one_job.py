@@ -741,6 +741,18 @@ def test_a_case_that_the_time_left_is_too_short_for(cluster, timed, known_as, ho
         late.finished()
 
 
+def test_time_that_somebody_takes_away_is_seen(cluster, timed, monkeypatch):
+    monkeypatch.setattr(steps, 'LIMIT_HOLDS', -1)
+    cluster.job('true')
+    cluster.play()
+    timed('1:00:00')
+    late = cluster.job('true', known_as=('new', 'Ring'))
+    late.time_limit = 36000
+    cluster.play()
+    with pytest.raises(SkipTestError, match='had too little time left'):
+        late.finished()
+
+
 def test_how_long_cases_of_a_check_take_is_learned(cluster, timed):
     cluster.job('true', known_as=('first', 'Ring'))
     cluster.play()
@@ -755,13 +767,16 @@ def test_how_long_cases_of_a_check_take_is_learned(cluster, timed):
 
 
 def test_what_is_to_come_first_does(cluster, timed):
+    """And what is built for all, which has no title."""
     (cluster.folder / 'times.json').write_text('{"steps": {}, "first": ["small"]}')
     jobs = [
         cluster.job('true', ranks=ranks, known_as=(name, 'Ring'))
-        for name, ranks in (('large', 4), ('small', 1))
+        for name, ranks in (('large', 4), ('small', 1), ('', 3))
     ]
+    timed('0:00:30')
+    jobs[2].time_limit = 1800
     cluster.play()
-    assert jobs[1].began < jobs[0].began
+    assert jobs[2].began < jobs[1].began < jobs[0].began
 
 
 def test_without_known_times_no_case_is_too_late(cluster, timed, monkeypatch):
