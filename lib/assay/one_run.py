@@ -6,8 +6,8 @@ import json
 import math
 import os
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -225,47 +225,64 @@ def choose_for(
     return choice
 
 
-def order_in_job(
-    job: str | None,
-    choice: Choice | None,
+@contextmanager
+def in_ordered_job(
     suite: Suite,
     site: _SiteConfig,
+    given: Given,
     options: Sequence[str],
+    choice: Choice | None,
+    budget: float | None,
     times: int = 1,
     suspects: Collection[str] = (),
-) -> None:
-    """Let the time left of the one job for all cases be a budget: what says most comes first.
+) -> Iterator[str | None]:
+    """Have the one job for all cases within, if there is to be one: its number.
 
-    The steps read that from a file, and the known times of cases, so that none is started that
-    would not end in time. The others have what is left of the time.
+    Its time left is a budget: the cases that say most come first, and the others have the rest. The
+    steps read that from a file, and the known times of cases, so that no case is started that would
+    not end in time.
 
-    :param job: its number; None if each case has a job of its own.
+    :param options: of ReFrame.
     :param choice: what was chosen for a budget.
-    :raises AssayError: if Slurm does not answer.
+    :param budget: seconds that the run may take, if that is given.
+    :param times: how often each case is run.
+    :param suspects: titles of cases that are worth as much as those that failed.
+    :raises AssayError: if there is no such job, or Slurm does not answer.
     """
-    if job is None:
+    if not suite.is_one_job:
+        yield None
         return
+    # Before the job has nodes, which would wait for it.
+    began = time.monotonic()
+    cases = choice.listed if choice else listed(suite.command, options, suite.environment)
+    beside = time.monotonic() - began  # the run itself reads the checks again
     known = case_histories(load(), suite.system)
-    told = _times(known)
-    now = allocation.standing(job)
-    if not math.isinf(now.left):
-        began = time.monotonic()
-        cases = choice.listed if choice else listed(suite.command, options, suite.environment)
-        beside = time.monotonic() - began
-        left = now.left - beside
-        count = 1 if turn.is_needed(site) else len(now.nodes)
-        with suppress(AssayError):  # nothing fits: the steps find that out by themselves
-            found = choose(cases, known, left, beside, times, suspects, count)
-            if found.left_out and found.assumed < found.cases:
-                told[allocation.FIRST] = [case.title for case in found.listed]
-                say(
-                    f'the job {job} has {left:.0f} s left, expected to be enough for '
-                    f'{found.cases} of {many(len(cases), "case")}, which come first'
-                )
-    path = suite.own.folder / 'times.json'
-    with explained(path, 'written'):
-        path.write_text(json.dumps(told))
-    suite.environment[allocation.TIMES] = str(path)
+    with suite.in_one_job(site, given, options, cases, budget) as job:
+        now = allocation.standing(job) if job else None
+        if now and now.nodes:  # or the steps tell that it has ended
+            told = _times(known)
+            if not math.isinf(now.left):
+                count = 1 if turn.is_needed(site) else len(now.nodes)
+                with suppress(AssayError):  # nothing fits: the steps find that out by themselves
+                    found = choose(cases, known, now.left, beside, times, suspects, count)
+                    told |= _first(found, job)
+            path = suite.own.folder / 'times.json'
+            with explained(path, 'written'):
+                path.write_text(json.dumps(told))
+            suite.environment[allocation.TIMES] = str(path)
+        yield job
+
+
+def _first(found: Choice, job: str | None) -> dict[str, object]:
+    """What the steps read of the order of cases: nothing if there is time for all of them."""
+    if not found.left_out or found.assumed == found.cases:
+        return {}
+    of = found.cases + found.cases_left_out
+    say(
+        f'the job {job} has {found.budget:.0f} s left, expected to be enough for '
+        f'{found.cases} of {many(of, "case")}, which come first'
+    )
+    return {allocation.FIRST: [case.title for case in found.listed]}
 
 
 def _times(known: Mapping[str, CaseHistory]) -> dict[str, object]:

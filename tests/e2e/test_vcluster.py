@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from assay import paths
+from assay import AssayError, paths
 from assay.running import runs
 from assay.screening import measured, outputs
 from assay.vcluster import cluster as vcluster
@@ -182,7 +182,8 @@ def test_what_a_cluster_is_and_what_it_refuses(kept_up):
     assert denied.returncode
 
     for fault, words in WRONG_FAULTS:
-        assert str(invoke('cluster', 'fault', *fault).exception) == words
+        error = invoke('cluster', 'fault', *fault).exception
+        assert (type(error), str(error)) == (AssayError, words)
     assert_nothing_has_changed()
 
 

@@ -8,7 +8,7 @@ import pytest
 from assay.results import case_history
 from assay.results.case_history import FORGIVEN, LATELY, case_histories, earlier_seconds
 from assay.results.history import load
-from reports import cases, disturbed
+from reports import cases, disturbed, run_of
 from stored import NOW, made, put
 
 CASE = 'Passed @toy:node+gnu'
@@ -118,9 +118,19 @@ def test_a_case_that_one_job_had_no_time_for_had_no_turn(database, golden_report
     put(database, first)
     before = learned(database)[name], earlier_seconds(database)
     for case in own(late):
-        case |= {'result': 'skip', 'time_run': 700.0, 'time_sanity': None}
+        case |= {'result': 'skip', 'jobid': '7+2', 'time_run': 700.0, 'time_sanity': None}
     put(database, late)
     assert (learned(database)[name], earlier_seconds(database)) == before
+    assert run_of(late).left_out == len(own(late))
+
+
+def test_a_case_that_is_too_large_for_the_job_had_its_turn(database, golden_report):
+    """Or it would be chosen first for ever."""
+    report = made(golden_report, 1, 1)
+    for case in own(report):
+        case |= {'result': 'skip', 'jobid': '', 'time_run': 0.2, 'time_sanity': None}
+    put(database, report)
+    assert learned(database)[next(iter(titles(report)))].last == NOW - timedelta(days=1)
 
 
 def test_steps_are_known_from_jobs_that_may_have_waited(database, golden_report):

@@ -40,6 +40,7 @@ from assay.machine.provenance import Provenance
 from assay.programs.figure import declared
 from assay.programs.guidelines import FACTOR
 from assay.results.cases import NO_EVIDENCE
+from assay.running import allocation
 from assay.tuning.starts import Start
 from assay.witness.profile import STARTUP
 from assay.witness.report import Machine
@@ -1119,14 +1120,17 @@ def test_wrong_runs_of_osu(job, edit, words):
 
 
 @pytest.mark.parametrize(
-    ('configuration', 'system', 'is_beside_jobs'),
+    ('configuration', 'system', 'job', 'is_beside_jobs'),
     [
-        (SYSTEM, 'golden', False),
-        (paths.SYSTEMS / 'example-slurm.py', 'example-slurm:compute', True),
+        (SYSTEM, 'golden', '', False),
+        (SYSTEM, 'golden', '7', True),
+        (paths.SYSTEMS / 'example-slurm.py', 'example-slurm:compute', '', True),
     ],
 )
-def test_builds_disturb_no_job(tmp_path, configuration, system, is_beside_jobs):
-    """ReFrame starts them beside jobs only where there can be several at once."""
+def test_builds_disturb_no_job(tmp_path, monkeypatch, configuration, system, job, is_beside_jobs):
+    """ReFrame starts them beside jobs only where there can be several at once, or one for all."""
+    if job:
+        monkeypatch.setenv(allocation.VARIABLE, job)
     of_a_check = (configuration, system, tmp_path, 'mpi/ring', 'Ring', 'openmpi')
     with check_on(*of_a_check) as (_, partition, environ):
         build = BuildSources()

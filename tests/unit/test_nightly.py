@@ -18,7 +18,7 @@ from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.running import reframe_options
 from assay.running.supervise import Ended
-from nightly import failing, good_nights, night_site, nothing, remembered, slower, spend
+from nightly import failing, good_nights, late, night_site, nothing, remembered, slower, spend
 from processes import ends
 from reports import NO_EVIDENCE
 
@@ -62,6 +62,22 @@ def test_what_is_worse_than_in_good_nights_is_measured_again_and_told_once(site,
     assert code == 0
     assert told.splitlines()[0] == 'PASSED: Assay: toy (smoke) PASSED, was WORSE'
     assert 'no longer:\n  latency of Ring %fabric=tcp' in told
+
+
+def test_what_the_job_for_all_cases_had_no_time_for_is_no_worse(site):
+    good_nights(site)
+    site.change = late()
+    assert spend(site) == (0, None)
+    assert len(remembered().good) == 7
+
+
+def test_what_failed_is_no_better_because_there_was_no_time_for_it(site):
+    site.change = failing()
+    spend(site)
+    before = remembered().told.culprits
+    site.change = late()
+    assert spend(site) == (1, None)
+    assert (remembered().told.word, remembered().told.culprits) == ('FAILED', before)
 
 
 def test_what_is_many_times_as_slow_is_told_as_such(site):

@@ -1,5 +1,7 @@
 """Nights that run a part of what is selected: nothing left out is worse, or well, or forgotten."""
 
+import json
+
 import pytest
 
 from assay import one_run
@@ -7,7 +9,7 @@ from assay.nights.outcome import BUDGET, NightOutcome, Reported, with_left_out
 from assay.results.budget import choose
 from assay.results.case_history import CaseHistory
 from assay.results.history import load
-from assay.running import reframe_options
+from assay.running import allocation, reframe_options
 from assay.running.selection import Listed
 from budgets import BUILD_OF, DAY, case, ran
 from nightly import failing, good_nights, night_site, nothing, remembered, slower, spend
@@ -69,6 +71,17 @@ def test_a_week_of_nights_runs_everything_and_nothing_left_out_is_worse(short, c
     out, err = capsys.readouterr()
     assert 'only 2 of the 3 selected cases were chosen' in out
     assert 'left out for now: 1 case; those longest not run:' in err
+
+
+def test_the_time_left_of_the_one_job_is_a_budget(short, monkeypatch):
+    good_nights(short)
+    short.is_one_job = True
+    now = allocation.Standing(True, ('n1',), left=TWO)
+    monkeypatch.setattr(allocation, 'standing', lambda job: now)
+    monkeypatch.setattr(one_run.turn, 'is_needed', lambda site: True)
+    assert spend(short) == (0, None)
+    told = json.loads((short.own.folder / 'times.json').read_text())
+    assert len(told[allocation.FIRST]) == 2
 
 
 def test_others_are_waited_for_no_longer_than_the_budget_leaves(short):

@@ -21,7 +21,7 @@ import reframe.core.runtime as rt
 from reframe.core.exceptions import JobError, SkipTestError
 
 from assay import AssayError, one_run, paths
-from assay.machine import slurm
+from assay.machine import job_states, slurm
 from assay.results.case_history import CaseHistory
 from assay.running import (
     allocation,
@@ -579,6 +579,7 @@ def test_more_nodes_than_the_job_ever_had(cluster):
     job = cluster.job('true', ranks=5)
     with pytest.raises(SkipTestError, match='it needs 5 nodes, and the job 7 has 4 for it'):
         job.finished()
+    assert job.jobid == ''  # or it would count as one that only lacked time
 
 
 @pytest.mark.parametrize(
@@ -740,6 +741,18 @@ def test_a_case_that_the_time_left_is_too_short_for(cluster, timed, known_as, ho
         late.finished()
 
 
+def test_time_that_somebody_takes_away_is_seen(cluster, timed, monkeypatch):
+    monkeypatch.setattr(steps, 'LIMIT_HOLDS', -1)
+    cluster.job('true')
+    cluster.play()
+    timed('1:00:00')
+    late = cluster.job('true', known_as=('new', 'Ring'))
+    late.time_limit = 36000
+    cluster.play()
+    with pytest.raises(SkipTestError, match='had too little time left'):
+        late.finished()
+
+
 def test_how_long_cases_of_a_check_take_is_learned(cluster, timed):
     cluster.job('true', known_as=('first', 'Ring'))
     cluster.play()
@@ -754,13 +767,16 @@ def test_how_long_cases_of_a_check_take_is_learned(cluster, timed):
 
 
 def test_what_is_to_come_first_does(cluster, timed):
+    """And what is built for all, which has no title."""
     (cluster.folder / 'times.json').write_text('{"steps": {}, "first": ["small"]}')
     jobs = [
         cluster.job('true', ranks=ranks, known_as=(name, 'Ring'))
-        for name, ranks in (('large', 4), ('small', 1))
+        for name, ranks in (('large', 4), ('small', 1), ('', 3))
     ]
+    timed('0:00:30')
+    jobs[2].time_limit = 1800
     cluster.play()
-    assert jobs[1].began < jobs[0].began
+    assert jobs[2].began < jobs[1].began < jobs[0].began
 
 
 def test_without_known_times_no_case_is_too_late(cluster, timed, monkeypatch):
@@ -861,12 +877,16 @@ def test_srun_is_kept_to_the_nodes_of_a_case():
 # What is asked for ------------------------------------------------------------------------------
 
 
-def site(*partitions):
+def site(*partitions, reasons=('ReqNodeNotAvail',)):
     return {
         'systems/0/partitions': [
             {'name': 'a', 'scheduler': 'slurm', 'access': ['-p all'], 'max_jobs': 2, **one}
             for one in partitions
-        ]
+        ],
+        **{
+            f'systems/0/partitions/@{name}/sched_options/slurm_job_cancel_reasons': own
+            for name, own in (('a', reasons), ('b', ['Priority']))
+        },
     }
 
 
@@ -1026,16 +1046,40 @@ def test_a_command_that_is_stopped_while_it_waits(cluster, salloc):
     [
         ('PartitionNodeLimit', 'asks for more nodes than the partition allows'),
         ('PartitionDown', r'PartitionDown: a reason .*slurm_job_cancel_reasons'),
+        ('ReqNodeNotAvail, UnavailableNodes:n2', r'n2: nodes have been unavailable for'),
     ],
 )
 def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch, reason, words):
     monkeypatch.setattr(allocation, 'LOOK', 0)
+    monkeypatch.setattr(job_states, 'UNAVAILABLE', 0.0)
     (cluster.state / 'job').write_text(f'{reason}\n')
     salloc("trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done")
-    own = site({'sched_options': {'slurm_job_cancel_reasons': ['PartitionDown']}}, {})
+    own = site(**({'reasons': ['PartitionDown']} if 'Down' in reason else {}))
+    given_up = allocation.cancel_reasons(own, [case(1)])
     with pytest.raises(AssayError, match=f'{words}.*--nodes=9.*-J nodes='):
-        allocation.obtain(['--nodes=9'], cluster.folder, allocation.cancel_reasons(own))
+        allocation.obtain(['--nodes=9'], cluster.folder, given_up)
     assert (cluster.state / 'free').read_text() == '12'
+
+
+@pytest.mark.parametrize(
+    ('reason', 'seconds', 'reasons', 'ends'),
+    [
+        ('ReqNodeNotAvail, UnavailableNodes:', 9999, ['ReqNodeNotAvail', 'Priority'], False),
+        ('ReqNodeNotAvail, UnavailableNodes:n2', 1700, ['ReqNodeNotAvail'], False),
+        ('ReqNodeNotAvail, UnavailableNodes:n2', 1900, ['ReqNodeNotAvail'], True),
+        ('ReqNodeNotAvail, UnavailableNodes:n2', 1, ['ReqNodeNotAvail', 'Priority'], True),
+        ('ReqNodeNotAvail, UnavailableNodes:n2', 9999, [], False),
+        ('Priority', 9999, ['ReqNodeNotAvail'], False),
+        ('Priority', 1, ['Priority'], True),
+    ],
+)
+def test_how_long_a_job_is_waited_for(reason, seconds, reasons, ends):
+    assert bool(job_states.in_vain(reason, seconds, reasons)) == ends
+
+
+def test_reasons_are_those_of_the_partitions_of_the_cases():
+    assert allocation.cancel_reasons(site({}), [case(1)]) == {'ReqNodeNotAvail'}
+    assert allocation.cancel_reasons(site({}), [case(1, 'b')]) == {'Priority'}
 
 
 def test_the_number_of_a_job_among_words_of_a_site(cluster, salloc):
@@ -1215,11 +1259,12 @@ HISTORY = CaseHistory(
 
 
 @pytest.fixture
-def first(cluster, suite, monkeypatch):
+def first(cluster, salloc, suite, monkeypatch):
     """How many of four cases, each on two nodes of four, come first in so much time."""
     cases = [Listed(f'Ring %fabric={one}', 'made:a', 'openmpi', nodes=2) for one in 'abcd']
     monkeypatch.setattr(one_run, 'listed', lambda *_: cases)
     monkeypatch.setattr(one_run, 'load', lambda: None)
+    salloc(GRANTED)
 
     def order(left, own=None, chosen=None, known=cases):
         monkeypatch.setattr(
@@ -1227,7 +1272,9 @@ def first(cluster, suite, monkeypatch):
         )
         (cluster.state / 'job').write_text(f'RUNNING|n[1-4]|NO|all|{left}\n')
         choice = chosen and SimpleNamespace(listed=cases[:chosen])
-        one_run.order_in_job('7', choice, suite, site(own or {}), [])
+        given = reframe_options.read([])
+        with one_run.in_ordered_job(suite, site(own or {}), given, [], choice, None):
+            pass
         told = json.loads(Path(suite.environment[allocation.TIMES]).read_text())
         assert told[allocation.STEPS] == {one.title: 100.0 for one in known}
         assert told[allocation.JOBS] == {one.title: 60.0 for one in known}

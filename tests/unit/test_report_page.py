@@ -57,7 +57,7 @@ def test_a_run_with_a_budget_does_not_read_like_one_of_all_cases(golden_report):
     report['session_info']['left_out'] = '50'
     text = ' '.join(Seen(html_of(report)).text.split())
     assert '0 skipped of 2 cases; only 2 of the 52 selected cases were chosen' in text
-    assert '50 cases left out by a budget' in text
+    assert '50 cases left out for time' in text
 
 
 def test_what_nobody_judged_has_no_verdict(golden_report):

@@ -35,6 +35,13 @@ def test_the_last_line_counts(capsys, golden_report):
     report = golden_report('Passed')
     terminal.show_verdict(run_of(report), judge(run_of(report), 0, LOG), 3)
     assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'
+    case = next(one for one in cases(report) if not one['fixture'])
+    case |= {'result': 'skip', 'jobid': '7+2'}
+    terminal.show_verdict(run_of(report), judge(run_of(report), 0, LOG), 3)
+    assert capsys.readouterr().out == (
+        'PASSED: 1 passed, 0 failed, 0 skipped of 1 cases in 3 s; '
+        'the job had no time left for 1 of 2 cases\n'
+    )
 
 
 def test_what_was_left_in_the_environment_is_told_once(capsys, golden_report):

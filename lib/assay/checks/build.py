@@ -22,6 +22,7 @@ from assay.config.scales import nodes_of, scales_in
 from assay.job.ending import ONLY_ONCE, cut_short
 from assay.machine.job_states import PREEMPTED
 from assay.machine.provenance import Provenance, checksum, of_cmake, read_flags
+from assay.running import allocation
 from assay.spack.builds import build_of
 from assay.spack.lock_file import Build
 
@@ -66,8 +67,11 @@ class BuildSources(
 
     @run_after('init')
     def build_in_turn_with_jobs(self) -> None:
-        # ReFrame counts local builds apart: one would disturb a job on the same machine.
-        if all(partition.max_jobs == 1 for partition in rt.runtime().system.partitions):
+        # ReFrame counts local builds apart: one would disturb a job on the same machine. One job for
+        # all cases has nodes of its own, which a build would keep from them.
+        in_one_job = allocation.VARIABLE in os.environ
+        partitions = rt.runtime().system.partitions
+        if not in_one_job and all(partition.max_jobs == 1 for partition in partitions):
             self.build_locally = False
 
     @run_before('compile')

@@ -149,10 +149,10 @@ def run(
     from assay.one_run import (
         RunRequest,
         choose_for,
+        in_ordered_job,
         measure,
         measure_against,
         measure_every_node,
-        order_in_job,
     )
     from assay.results import node_turns
     from assay.results.runner import make_ready
@@ -183,9 +183,12 @@ def run(
         verdict, end = measure(repeated, suite.own, so_far, choice)
         return 128 + end.stopped if end.stopped else verdict.exit_code
 
-    cases = choice.listed if choice else selected
-    with suite.in_one_job(site, given, context.args, cases, budget) as job:
-        order_in_job(job, choice, suite, site, context.args, repeat)
+    if against is None:
+        job = in_ordered_job(suite, site, given, context.args, choice, budget, repeat)
+    else:  # each of its runs is of the same cases
+        cases = choice.listed if choice else selected
+        job = suite.in_one_job(site, given, context.args, cases, budget)
+    with job:
         code = run_it()
     if way:
         node_turns.tell_turns(suite, site, given.jobs)

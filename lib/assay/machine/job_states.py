@@ -7,7 +7,7 @@ Slurm's names of states serve for all schedulers, as ReFrame has them: what PBS 
 from __future__ import annotations
 
 import re
-from collections.abc import MutableMapping
+from collections.abc import Iterable, MutableMapping
 
 #: States in which a scheduler ended a job, and what they mean.
 ENDED_BY_SCHEDULER = {
@@ -118,8 +118,8 @@ _FOR_GOOD = [
 ]
 
 
-#: Said of a reason that the system's file names.
-GIVEN_UP = 'a reason for which this system cancels jobs (slurm_job_cancel_reasons)'
+# Said of a reason that the system's file names.
+_GIVEN_UP = 'a reason for which this system cancels jobs (slurm_job_cancel_reasons)'
 
 
 def for_good(reason: str) -> str | None:
@@ -131,6 +131,33 @@ def for_good(reason: str) -> str | None:
         if re.match(rf'\(?{expression}(?![A-Za-z])', reason):
             return words
     return None
+
+
+#: Seconds for which nodes may be unavailable to a job. While Slurm looks through a long queue, it
+#: calls all of them so for a quarter of an hour.
+UNAVAILABLE = 1800.0
+
+#: The reasons for which ReFrame cancels a job if nobody names others.
+_DEFAULT_REASONS = {'ReqNodeNotAvail'}
+
+
+def in_vain(reason: str, seconds: float, reasons: Iterable[str]) -> str | None:
+    """Why a job of Slurm is not waited for any longer; None if it is.
+
+    :param reason: for which it waits.
+    :param seconds: for which it has waited for that.
+    :param reasons: for which its partition cancels jobs (``slurm_job_cancel_reasons``).
+    """
+    name, _, more = reason.partition(',')
+    if name == 'ReqNodeNotAvail' and not re.search(r'UnavailableNodes:.', more):
+        return None  # they are in use, or reserved for a while
+    reasons = {*reasons}
+    if reasons == _DEFAULT_REASONS:
+        if name == 'ReqNodeNotAvail' and seconds > UNAVAILABLE:
+            return f'nodes have been unavailable for {UNAVAILABLE / 60:.0f} min'
+    elif name in reasons:
+        return _GIVEN_UP
+    return for_good(reason)
 
 
 #: PBS's letters. What its manual calls the same may differ: T of Torque is not T of others.

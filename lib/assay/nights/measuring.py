@@ -22,7 +22,7 @@ from assay.nights.outcome import (
     with_left_out,
     worse_by,
 )
-from assay.one_run import RunRequest, choose_for, measure, order_in_job
+from assay.one_run import RunRequest, choose_for, in_ordered_job, measure
 from assay.report.diff import diff_conclusion, show_diff
 from assay.results import node_turns
 from assay.results.budget import Choice
@@ -90,22 +90,18 @@ class NightMeasurement:
         self.handles += make_ready(self.suite, self.site, self.given.environments)
         suspects = known_bad_cases(memory.told)
         if self.budget is not None:
-            about = self.suite, self.site, self.given, self.options
-            self.choice = choose_for(self.budget, *about, suspects=suspects)
+            of = self.suite, self.site, self.given, self.options
+            self.choice = choose_for(self.budget, *of, suspects=suspects)
         if self.way:
             node_turns.choose_nodes(self.suite, self.site, self.way, self.suite.own)
-        chosen = self.choice.listed if self.choice else ()
-        about_job = self.site, self.given, self.options, chosen, self.budget
-        with self.suite.in_one_job(*about_job) as job:
-            ordered = job, self.choice, self.suite, self.site, self.options
-            order_in_job(*ordered, suspects=suspects)
+        about = self.suite, self.site, self.given, self.options, self.choice, self.budget
+        with in_ordered_job(*about, suspects=suspects):
             verdict, report = self._run(self.suite.own, self.given, (), self.choice)
             outcome, good = self._held(of_run(verdict, report), report, memory, margin)
         if self.way:
             node_turns.tell_turns(self.suite, self.site, self.given.jobs)
-        if self.choice:
-            outcome = with_left_out(outcome, memory.told, self.choice)
-        return outcome, good
+        late = _late(report) if report else set()
+        return with_left_out(outcome, memory.told, self.choice, late), good
 
     def _held(
         self, outcome: NightOutcome, report: Run | None, memory: NightMemory, margin: float
@@ -159,7 +155,7 @@ class NightMeasurement:
         if self.choice:
             # Each of them ran another part: all that is remembered is needed.
             ran = {one.uuid: _cases(history, one) for one in good}
-            tonight = {case.title for case in run.counted}
+            tonight = {case.title for case in run.counted} - _late(run)
             no_more = no_longer_chosen(set().union(*ran.values()), self.choice)
             names |= {one.name for one in self.choice.left_out}
             good = [one for one in good if ran[one.uuid] & tonight]
@@ -193,7 +189,9 @@ class NightMeasurement:
             if more:
                 uuids.append(more.uuid)
             found = self._difference(load(), good, uuids, margin)
-        outcome = of_difference(found, no_more if self.choice else cases_not_run(found))
+        if not self.choice:
+            no_more = {*cases_not_run(found)} - _late(run)
+        outcome = of_difference(found, no_more)
         if outcome.word == 'PASSED':
             print(f'against {many(len(good), "good night")}: {diff_conclusion(found)}')
         else:
@@ -211,6 +209,11 @@ class NightMeasurement:
                 f'this night cannot be held against good ones: {error} To begin anew: '
                 f'rm {self.memory}'
             ) from None
+
+
+def _late(run: Run) -> set[str]:
+    """The cases that the job for all of them had no time left for."""
+    return {case.title for case in run.own_cases if case.had_no_time}
 
 
 def _cases(history: History, run: StoredRun) -> set[str]:

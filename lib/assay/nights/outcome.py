@@ -1,6 +1,6 @@
 """What came of a night, what is remembered of it, and whether that is news.
 
-Cases that a budget left out count as neither good nor worse, and are not forgotten.
+Cases that were left out for time count as neither good nor worse, and are not forgotten.
 """
 
 from __future__ import annotations
@@ -200,23 +200,27 @@ def _change(one: Compared) -> str:
     return f'{as_change(times)} than in good nights'
 
 
-def with_left_out(outcome: NightOutcome, before: Reported, choice: Choice) -> NightOutcome:
-    """What came of a night with a budget, and what the budget kept from being seen.
+def with_left_out(
+    outcome: NightOutcome, before: Reported, choice: Choice | None, late: Collection[str] = ()
+) -> NightOutcome:
+    """What came of a night, and what was not seen of it for lack of time.
 
     A fault that people know of stays although it was left out. A case that no night runs is
     reported.
 
     :param before: what people know.
+    :param choice: what was run for a budget, if there was one.
+    :param late: titles of cases that the job for all cases had no time left for.
     """
     known = before.culprits if before.word in _BAD else ()
-    bad = [one for one in known if _is_left_out(one, choice)]
+    bad = [
+        one
+        for one in known
+        if case_of_culprit(one) in late or (choice and _is_left_out(one, choice))
+    ]
     told = dict.fromkeys(bad, 'was bad in an earlier night, and was left out of this one')
-    enough = advice(choice.enough(KEPT), f'all of them in {KEPT} nights')
-    for one in choice.too_long:
-        takes = 'is assumed to take' if one.assumed else 'takes'
-        told[one.name] = f'{takes} longer than the budget, so no night runs it; {enough}'
-    if not choice.too_long and (choice.turns or KEPT + 1) > KEPT:
-        told[BUDGET] = f'it is so short that some cases may have no turn in {KEPT} nights; {enough}'
+    if choice:
+        told |= _never_run(choice)
     if not told:
         return outcome
     if not outcome.is_evidence:  # which alone would leave what people know as it is
@@ -231,6 +235,18 @@ def with_left_out(outcome: NightOutcome, before: Reported, choice: Choice) -> Ni
         tuple(sorted({*(outcome.culprits if is_bad else ()), *more.culprits})),
         (*(outcome.sentences if is_bad else ()), *more.sentences),
     )
+
+
+def _never_run(choice: Choice) -> dict[str, str]:
+    """What a budget is too short for in any night, and what is said of it."""
+    told: dict[str, str] = {}
+    enough = advice(choice.enough(KEPT), f'all of them in {KEPT} nights')
+    for one in choice.too_long:
+        takes = 'is assumed to take' if one.assumed else 'takes'
+        told[one.name] = f'{takes} longer than the budget, so no night runs it; {enough}'
+    if not choice.too_long and (choice.turns or KEPT + 1) > KEPT:
+        told[BUDGET] = f'it is so short that some cases may have no turn in {KEPT} nights; {enough}'
+    return told
 
 
 def _is_left_out(culprit: str, choice: Choice) -> bool:

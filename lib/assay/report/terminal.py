@@ -251,6 +251,9 @@ def show_verdict(
         print(f'assay: {problem}', file=sys.stderr)
     found = counts(run)
     chosen = budget_words(choice) if choice else ''
+    late = sum(case.had_no_time for case in run.own_cases) if run else 0
+    if late:
+        chosen += f'; the job had no time left for {late} of {many(sum(found) + late, "case")}'
     print(f'{verdict.word}: {counted_words(found)} in {seconds:.0f} s{chosen}')
 
 

@@ -84,8 +84,8 @@ class CaseHistory:
         :param tries: the attempts at the case, the first one first.
         """
         case = what_counts(tries)
-        if case.result == 'skip' and case.seconds.run is not None and case.seconds.sanity is None:
-            return  # it waited for a job that had no time left for it
+        if case.had_no_time:
+            return
         if run.is_of_the_future:
             self.in_future = max(self.in_future or run.begun, run.begun)
         else:

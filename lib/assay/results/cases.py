@@ -248,6 +248,14 @@ class Case(CaseName):
         return next((value for known, value in self.facts if known == name), '')
 
     @property
+    def had_no_time(self) -> bool:
+        """Whether the job for all cases had no time left for it, which is no word on the case.
+
+        A step of :mod:`assay.running.steps` that waits for nodes is called ``JOB+NUMBER``.
+        """
+        return self.result == 'skip' and bool(re.fullmatch(r'\d+\+\d+', self.job.id))
+
+    @property
     def output_names(self) -> tuple[str, ...]:
         """The names of its outputs: those of its build, if that failed."""
         if self.fail_phase.startswith('compile'):
@@ -272,7 +280,7 @@ class Run:
     :param label: that it was given; None for none.
     :param mode: of ``assay run``; None of a plain ReFrame.
     :param purpose: of one that was not made to show how the machine is; None of all others.
-    :param left_out: how many of those selected a budget left out; they are not in the run.
+    :param budget_left_out: how many of those selected a budget left out; they are not in the run.
     """
 
     uuid: str
@@ -288,7 +296,12 @@ class Run:
     label: str | None = None
     mode: str | None = None
     purpose: str | None = None
-    left_out: int = 0
+    budget_left_out: int = 0
+
+    @property
+    def left_out(self) -> int:
+        """How many of those selected were left out for time."""
+        return self.budget_left_out + sum(case.had_no_time for case in self.own_cases)
 
     @property
     def cases(self) -> list[Case]:

@@ -115,7 +115,7 @@ def _run(info: Record, rounds: Sequence[Any]) -> Run:
             label=label,
             mode=mode,
             purpose=purpose,
-            left_out=left_out_of(info),
+            budget_left_out=left_out_of(info),
         )
     except _MalformedError as error:
         raise _MalformedError(f'session_info: {error}') from None

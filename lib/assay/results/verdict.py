@@ -119,7 +119,7 @@ def judge(
 
 
 class Counts(NamedTuple):
-    """How many cases went which way; fixtures are none."""
+    """How many cases went which way; fixtures, and what was left out for time, are none."""
 
     passed: int
     failed: int
@@ -129,7 +129,7 @@ class Counts(NamedTuple):
 
 def counts(run: Run | None) -> Counts:
     """What became of the cases."""
-    own = run.own_cases if run else []
+    own = [case for case in run.own_cases if not case.had_no_time] if run else []
     passed = sum(map(is_good, own))
     disturbed = sum(map(is_no_evidence, own))
     skips = sum(case.result == 'skip' for case in own)
@@ -149,7 +149,7 @@ class Summary:
     :param failed: how many failed.
     :param disturbed: how many did neither, because others disturbed them.
     :param skipped: how many were skipped.
-    :param left_out: how many of those selected a budget left out; they are not in the run.
+    :param left_out: how many of those selected were left out for time.
     :param problem: why nothing of it can be read; None if it can.
     """
 

@@ -336,13 +336,16 @@ def _option(given: str) -> str:
     return f'-{name} {value}' if len(name) == 1 else f'--{given}'
 
 
-def cancel_reasons(site: _SiteConfig) -> set[str]:
-    """Slurm's reasons to wait for which a system cancels jobs, as its file names them."""
-    return {
-        reason
-        for one in site.get('systems/0/partitions')
-        for reason in one.get('sched_options', {}).get('slurm_job_cancel_reasons', ())
-    }
+def cancel_reasons(site: _SiteConfig, cases: Iterable[Listed]) -> set[str]:
+    """Slurm's reasons to wait for which the partitions of cases cancel jobs."""
+    found: set[str] = set()
+    for name in {case.partition.partition(':')[2] for case in cases}:
+        options = f'systems/0/partitions/@{name}/sched_options'
+        own = {*site.get(f'{options}/slurm_job_cancel_reasons')}
+        if site.get(f'{options}/ignore_reqnodenotavail'):
+            own.discard('ReqNodeNotAvail')
+        found |= own
+    return found
 
 
 def obtain(options: Sequence[str], folder: Path, given_up: Collection[str] = ()) -> str:
@@ -350,7 +353,7 @@ def obtain(options: Sequence[str], folder: Path, given_up: Collection[str] = ())
 
     :param options: of salloc.
     :param folder: of the run: by it what a killed run leaves is known.
-    :param given_up: reasons of Slurm's for which it is not waited for.
+    :param given_up: reasons of Slurm's for which it is not waited for (:func:`cancel_reasons`).
     :returns: the number of its job.
     :raises AssayError: if it is refused.
     :raises StoppedError: if this command was told to stop; nothing is left of it then.
@@ -372,11 +375,14 @@ def obtain(options: Sequence[str], folder: Path, given_up: Collection[str] = ())
         except OSError as error:
             raise AssayError(f'salloc: {error.strerror}') from None
         began, has_told, why = time.monotonic(), False, None
-        looked = began
+        looked, since, reason = began, began, ''
         while process.poll() is None:
             if time.monotonic() - looked > LOOK:
                 looked = time.monotonic()
-                why = _why_in_vain(_number(log), given_up)
+                before, reason = reason, _reason(_number(log)) or reason
+                since = since if reason == before else looked
+                if words := job_states.in_vain(reason, looked - since, given_up):
+                    why = f'{plain(reason, 200)}: {words}'
             if signals or why:
                 process.terminate()
                 with suppress(subprocess.TimeoutExpired):
@@ -408,16 +414,12 @@ def _number(log: Path) -> str | None:
     return found[-1] if found else None
 
 
-def _why_in_vain(job: str | None, given_up: Collection[str]) -> str | None:
-    """Why a job is not waited for; None if it is, or if Slurm does not answer."""
-    if job:
-        with suppress(AssayError):
-            reason = query('squeue', '--noheader', f'--jobs={job}', '--format=%r').strip()
-            name, _, nodes = reason.partition(',')
-            if name in given_up and (name != 'ReqNodeNotAvail' or 'UnavailableNodes:' in nodes):
-                return f'{plain(reason, 200)}: {job_states.GIVEN_UP}'
-            return job_states.for_good(reason)
-    return None
+def _reason(job: str | None) -> str:
+    """Why a job waits; empty if Slurm does not answer."""
+    with suppress(AssayError):
+        if job:
+            return query('squeue', '--noheader', f'--jobs={job}', '--format=%r').strip()
+    return ''
 
 
 def release(job: str) -> None:

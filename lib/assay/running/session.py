@@ -133,8 +133,8 @@ class Suite:
         choice = node_choice.of_run(self.environment)
         asked = allocation.request(site, cases, given.jobs, budget, choice)
         try:
-            about = self.around, asked, self.own.folder, allocation.cancel_reasons(site)
-            with allocation.one_job(*about) as number:
+            given_up = allocation.cancel_reasons(site, cases)
+            with allocation.one_job(self.around, asked, self.own.folder, given_up) as number:
                 self.environment[allocation.VARIABLE] = number
                 is_sized = not self.around and not allocation.is_of_a_size(given.jobs)
                 self.environment[allocation.SIZED] = number if is_sized else ''

@@ -41,19 +41,12 @@ CANCELLING, AGAIN = 10, 60
 #: Seconds for which squeue may not know a new job: so long ReFrame waits, too.
 NEW = 2.0
 
-#: Seconds for which nodes may be unavailable to a job. While Slurm looks through a long queue, it
-#: calls all of them so for a quarter of an hour.
-UNAVAILABLE = 1800.0
-
 #: Seconds for which an answer of Slurm to what its nodes do holds: a run submits hundreds of jobs
 #: at once, and others take nodes meanwhile.
 NODES_HOLD = 2.0
 
 #: The longest that is waited between two submissions.
 LONGEST = 60
-
-#: The reasons for which ReFrame cancels a job if nobody names others.
-_REASONS = ['ReqNodeNotAvail']
 
 # What there is instead of accounts where a site keeps none.
 _DISABLED = re.compile(rf'accounting storage is disabled|^\S+: {os.strerror(errno.ENOENT)}$')
@@ -188,15 +181,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
         return str(told.stdout)
 
     def blocked(self, reason: str, seconds: float) -> str | None:
-        name, _, more = reason.partition(',')
-        if name == 'ReqNodeNotAvail' and not re.search(r'UnavailableNodes:.', more):
-            return None  # they are in use, or reserved for a while
-        if self._cancel_reasons == _REASONS:
-            if name == 'ReqNodeNotAvail' and seconds > UNAVAILABLE:
-                return f'nodes have been unavailable for {UNAVAILABLE / 60:.0f} min'
-        elif name in self._cancel_reasons:
-            return job_states.GIVEN_UP
-        return super().blocked(reason, seconds)
+        return job_states.in_vain(reason, seconds, self._cancel_reasons)
 
     def submit(self, job: Any) -> None:
         arguments = [

@@ -57,6 +57,9 @@ TRIES = 3
 #: their nodes are set aside; then seconds between two such questions.
 AGAIN, PATIENCE, LOOK = 0.5, 60.0, 10.0
 
+#: Seconds for which the job's end holds that Slurm told.
+LIMIT_HOLDS = 60.0
+
 #: Seconds between two looks at steps while ReFrame prepares or judges cases.
 SOON = 0.1
 
@@ -88,7 +91,7 @@ class _Job(slurm._SlurmJob):
     client: subprocess.Popen[bytes] | None = None
     #: Whether ReFrame has not looked at it since it was submitted.
     is_new = False
-    #: Of its case, and the class of its check.
+    #: Of its case, and the class of its check; empty of a build.
     title = check = ''
     tries = 0
 
@@ -175,7 +178,8 @@ class _Allocation:
         self._able: set[str] = set()
         # Nodes that get no cases for now, and since when: steps do not end there, or did not start.
         self._aside: dict[str, float] = {}
-        self._asked = self._looked = self._polled = self._timed = -math.inf
+        self._asked = self._looked = self._polled = -math.inf
+        self._timed = time.monotonic()
         self._silent_since: float | None = None
         #: When the run was stopped, if it was: then nothing starts any more.
         self.stopping_since: float | None = None
@@ -259,7 +263,7 @@ class _Allocation:
 
     def is_last(self, job: Any) -> bool:
         """Whether a case has its turn only when no others wait."""
-        return self._first is not None and job.title not in self._first
+        return self._first is not None and bool(job.title) and job.title not in self._first
 
     def _is_too_late(self, job: Any) -> bool:
         """Whether a case would hardly end before the allocation does.
@@ -269,17 +273,17 @@ class _Allocation:
         no more than half of the time that there was at first, or a short allocation would start
         nothing, and no more than a job of its own took, with its wait in the queue.
         """
-        if self._times is None:
+        if self._times is None or not job.title:
             return False
         needs = self._times.get(job.title, self._times_here.get((job.check, job.time_limit)))
         if needs is None:
             half = min(job.time_limit or math.inf, self._had) / 2
             needs = min(half, self._times_of_jobs.get(job.title, half))
         now = time.monotonic()
-        if self._until - now < needs and now - self._timed > LOOK:
+        if now - self._timed > (LOOK if self._until - now < needs else LIMIT_HOLDS):
             self._timed = now
-            self._left()  # somebody may have given it more
-        return self._until - now < needs
+            self._left()  # somebody may have given it more, or less
+        return bool(self._over) or self._until - now < needs
 
     def _launch(self, job: Any, nodes: list[str]) -> None:
         folder = Path(job.workdir)
@@ -436,7 +440,8 @@ class _Allocation:
                 self._fail(job, f'the scheduler did not start its job: {words} for it{why}')
             else:
                 job._exception = SkipTestError(f'{words} for it')
-                job._state = 'CANCELLED'
+                # Without a number: the job would have no room for it in any time.
+                job._jobid, job._state = '', 'CANCELLED'
 
     def _why_no_job(self, job: Any, own: int) -> str:
         """Why a case without enough nodes is wrong; empty if the user's job is too small for it.

@@ -44,7 +44,7 @@ class Tile:
 def tiles(table: Sequence[FigureLine], found: Counts, left_out: int) -> list[Tile]:
     """Counts of what was held to references beside those of what was not.
 
-    :param left_out: how many cases a budget left out.
+    :param left_out: how many cases were left out for time.
     """
     held = sum(line.is_held for line in table)
     lost = sum(line.row.figure == '-' for line in table)
@@ -59,7 +59,7 @@ def tiles(table: Sequence[FigureLine], found: Counts, left_out: int) -> list[Til
         (found.skipped, 'skipped', 'case', 'odd', 'skipped'),
     ]
     if left_out:
-        counted.append((left_out, 'left out by a budget', 'case', 'odd', 'about'))
+        counted.append((left_out, 'left out for time', 'case', 'odd', 'about'))
     return [
         Tile(count, f'{what}{"s" * (count != 1)} {words}', kind if count else 'none', link)
         for count, words, what, kind, link in counted
@@ -273,7 +273,7 @@ def _kind(word: str | None) -> str:
 
 
 def _of_budget(chosen: int, left_out: int) -> str:
-    """How many selected cases a run with a budget left out, in words."""
+    """How many selected cases a run left out for time, in words."""
     return f'; only {chosen} of the {chosen + left_out} selected cases were chosen' * bool(left_out)
 
 
