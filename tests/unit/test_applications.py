@@ -134,13 +134,82 @@ def test_files_that_the_program_writes_are_read(read, tmp_path):
     assert site.SiteApplicationCheck.written(case, entry.answer[0]) == 'x'
     with pytest.raises(SanityError, match=r'wrote no file logs/run-\*.csv'):
         written()
-    (job / 'run-1.csv').write_text('kept')
-    assert written() == 'kept'
+    (job / 'run-1.csv').write_text('[n1:2] kept')
+    assert written() == '[n1:2] kept'  # no line of an MPI, as it is the program's own file
     (job / 'logs' / 'run-1.csv').write_text('there')
     assert written() == 'there'
     (job / 'logs' / 'run-2.csv').write_text('')
     with pytest.raises(SanityError, match=r'means run-1.csv and run-2.csv'):
         written()
+
+
+def test_files_of_the_job_are_none_of_the_program(read, tmp_path):
+    text = ENTRY.replace('inputs: [in.lj]', 'inputs: []')
+    one = read(text.replace('unit: 1/s', "file: '*', unit: 1/s"))['lammps'].figures['steps']
+    for name in ('rfm_job.out', 'witness.json', 'witness.json.finalized', 'hosts.json', '.hidden'):
+        (tmp_path / 'job' / name).parent.mkdir(exist_ok=True)
+        (tmp_path / 'job' / name).write_text('1 timesteps/s')
+    case = SimpleNamespace(application='lammps', ended_job=SimpleNamespace(folder=tmp_path / 'job'))
+    with pytest.raises(SanityError, match=r'wrote no file \*'):
+        site.SiteApplicationCheck.written(case, one)
+
+
+def test_a_file_may_be_too_large(read, tmp_path):
+    one = read(ENTRY.replace('unit: 1/s', 'file: big, unit: 1/s'))['lammps'].figures['steps']
+    with (tmp_path / 'big').open('wb') as file:
+        file.truncate((1 << 24) + 1)
+    case = SimpleNamespace(application='lammps', ended_job=SimpleNamespace(folder=tmp_path))
+    with pytest.raises(SanityError, match='big has more than 16 MiB'):
+        site.SiteApplicationCheck.written(case, one)
+
+
+def test_files_are_kept_by_their_names_alone(read):
+    text = ENTRY.replace('unit: 1/s', "file: 'a/run?.csv', unit: 1/s")
+    at = "      - find: 'Total wall time'\n"
+    assert at in text
+    for other in ('a/run1.csv', 'b/run.csv'):
+        read(text.replace(at, f'{at}        file: {other}\n'))
+    with pytest.raises(ApplicationsError, match='are kept without their folders, as one file'):
+        read(text.replace(at, f'{at}        file: b/run1.csv\n'))
+
+
+def test_what_a_script_runs_is_not_known(read, tmp_path):
+    """Nor where its outputs are read again, and the script is not."""
+    entry = read(ENTRY.replace('/usr/bin/lmp, -in', './run.sh, -in'))['lammps']
+    (tmp_path / 'run.sh').write_text('#!/bin/sh\n')
+    (tmp_path / 'in.lj').write_text('')
+    job = tmp_path / 'job'
+    job.mkdir()
+    case = SimpleNamespace(
+        application='lammps',
+        entry=entry,
+        program=tmp_path / 'run.sh',
+        stagedir=job,
+        keep_files=[],
+        runs_script=False,
+    )
+    site.SiteApplicationCheck.put_program_and_inputs(case)
+    (tmp_path / 'run.sh').unlink()
+    assert site.SiteApplicationCheck.command_of(case, 'run.sh') is None
+    assert site.SiteApplicationCheck.command_of(SimpleNamespace(runs_script=False), 'x') == 'x'
+
+
+@pytest.mark.parametrize(
+    ('ranks', 'best', 'runs'),
+    [(1, 'shm', False), (1, 'tcp', True), (1, None, True), (2, 'shm', True)],
+)
+def test_one_rank_needs_one_fabric(ranks, best, runs):
+    """But where none is for messages within a node it may have any."""
+    skipped = []
+    case = SimpleNamespace(
+        application='x',
+        num_tasks=ranks,
+        fabric='tcp',
+        best_fabric=best,
+        skip_if=lambda condition, _: skipped.append(condition),
+    )
+    site.SiteApplicationCheck.send_messages(case)
+    assert skipped == [not runs]
 
 
 @pytest.mark.parametrize(
@@ -213,6 +282,11 @@ def test_bounds_are_a_reference_that_can_fail(read, tmp_path):
         ('at_least: 100', 'take: best', 13, "steps.take: .*'best' is none of last"),
         ('at_least: 100', 'file: ../x', 13, 'steps.file: .*no file of the job'),
         ('at_least: 100', 'file: in.l*', 3, r'and in\.lj is input'),
+        ('at_least: 100', 'file: out/in.lj', 3, r'and in\.lj is input'),
+        ('at_least: 100', "file: '**/x'", 13, r'steps.file: .*only \* and \?'),
+        ('at_least: 100', 'file: "x[1].txt"', 13, r'steps.file: .*only \* and \?'),
+        ('at_least: 100', 'at_least: 100, at_most: 9', 13, 'steps: .*no figure is at_least'),
+        ('    mpi', '    layouts: []\n    mpi', 5, 'layouts: '),
         ('within: 0.01', 'within: some', 11, 'within: '),
         ('within: 0.01', 'within: .inf', 11, 'within: '),
         ('value: -6.6', 'value: .nan', 10, 'value: '),

@@ -181,7 +181,7 @@ def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str
     stage = Path(tempfile.mkdtemp(dir=scratch))
     try:
         shutil.copytree(kept, stage, dirs_exist_ok=True)
-        check.executable = case.job.executable
+        check.executable, check.runs_script = case.job.executable, case.job.runs_script
         check.ended_job = EndedJob(
             stage,
             _plain_name(case.files.stdout),

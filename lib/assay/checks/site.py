@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import shlex
@@ -10,6 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
+import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
@@ -18,9 +20,14 @@ from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
 from assay.checks.launching import is_script
 from assay.checks.site_applications import site_applications
-from assay.job.output import Output, TooMuchError
+from assay.job.launch import WITNESS
+from assay.job.output import MOST
 from assay.machine.provenance import Provenance, of_binary
 from assay.programs.figure import Figure
+from assay.witness import HOSTS
+
+#: How names of files begin that ReFrame and the witness write.
+_OF_JOB = 'rfm_', WITNESS, HOSTS
 
 
 class SiteApplicationCheck(
@@ -42,6 +49,8 @@ class SiteApplicationCheck(
     scale: str = parameter(scales(), type=str, loggable=True)
     #: Whose figures these are: without bounds in its entry they are only recorded.
     implementation: str = variable(str, value='', loggable=True)
+    #: Its command is one, so rank 0 runs another program; where outputs are read again it is gone.
+    runs_script: bool = variable(typ.Bool, value=False, loggable=True)
     least_ranks = 1
     measures = applications.measured_by(site_applications())
 
@@ -79,7 +88,7 @@ class SiteApplicationCheck(
     def send_messages(self) -> None:
         """One rank sends none: on each fabric its case would be the same."""
         self.skip_if(
-            self.num_tasks == 1 and self.fabric != self.best_fabric,
+            self.num_tasks == 1 and self.best_fabric not in (None, self.fabric),
             f'{self.application} has 1 rank here, which sends no message: it runs on '
             f'{self.best_fabric} alone',
         )
@@ -113,24 +122,22 @@ class SiteApplicationCheck(
         return os.path.basename(shlex.split(self.executable)[0])
 
     def command_of(self, program: str) -> str | None:
-        with suppress(OSError):  # where its outputs are read again it need not be
-            if is_script(shlex.split(self.executable)[0]):
-                return None
-        return program
+        return None if self.runs_script else program
 
     @run_before('run')
     def put_program_and_inputs(self) -> None:
         folder = Path(self.stagedir)
-        for name in self.entry.files:
-            for earlier in folder.glob(name):  # ReFrame may keep the folder of an earlier run
-                if earlier.is_file():
-                    earlier.unlink()
+        for one in self.entry.files:  # ReFrame may keep the folder of an earlier run
+            for earlier in _found(folder, one) + _found(folder, Path(one).name):
+                earlier.unlink(missing_ok=True)
         for name in self.entry.inputs:
             try:
                 shutil.copy(Path(applications.file().parent, name), folder)
             except OSError as error:
                 raise ReframeError(f'{self.application}: input {name}: {error.strerror}') from None
         self.executable = shlex.quote(str(self.program))
+        with suppress(OSError):  # a binary may be executable and not readable
+            self.runs_script = is_script(self.program)
         self.executable_opts = [shlex.quote(word) for word in self.entry.command[1:]]
         self.keep_files = [*self.keep_files, *self.entry.files]
 
@@ -147,17 +154,15 @@ class SiteApplicationCheck(
             return self.launch.text
         folder = self.ended_job.folder
         # Files are kept without the folders that they were in.
-        paths = [*folder.glob(one.file)] or [*folder.glob(Path(one.file).name)]
-        files = sorted(path for path in paths if path.is_file())
+        files = _found(folder, one.file) or _found(folder, Path(one.file).name)
         if not files:
             raise SanityError(f'{self.application}: it wrote no file {one.file}')
         if len(files) > 1:
             names = ' and '.join(path.name for path in files[:2])
             raise SanityError(f'{self.application}: {one.file} means {names}: name one of them')
-        try:
-            return Output((files[0],)).text
-        except TooMuchError as error:
-            raise SanityError(f'{self.application}: {error}') from None
+        if files[0].stat().st_size > MOST:
+            raise SanityError(f'{self.application}: {one.file} has more than {MOST >> 20} MiB')
+        return files[0].read_text(errors='replace')
 
     def verify_answers(self) -> None:
         for one in self.entry.answer:
@@ -177,3 +182,9 @@ class SiteApplicationCheck(
                 )
             found[name] = one.quantity.figure(value)
         return found
+
+
+def _found(folder: Path, pattern: str) -> list[Path]:
+    """The files that ReFrame keeps for a pattern, without those that the job itself makes there."""
+    paths = (folder / name for name in glob.glob(pattern, root_dir=folder))
+    return sorted(one for one in paths if one.is_file() and not one.name.startswith(_OF_JOB))

@@ -76,6 +76,8 @@ def _assert_rule(value: Any) -> Any:
 def _assert_within_folder(name: str) -> str:
     if PurePath(name).is_absolute() or '..' in PurePath(name).parts or name in ('', '.'):
         raise ValueError(f"{name!r} is no file of the job's folder")
+    if '[' in name or '**' in name:
+        raise ValueError(f'{name!r}: only * and ? stand for something, and * for no folders')
     return name
 
 
@@ -205,6 +207,12 @@ class Measured(Written):
     def quantity(self) -> Quantity:
         return Quantity(self.unit, self.better, headline=True)
 
+    @model_validator(mode='after')
+    def _can_be_met(self) -> Measured:
+        if (self.at_least or 0) > (self.at_most or math.inf):
+            raise ValueError('no figure is at_least this and at_most that')
+        return self
+
     @property
     def reference(self) -> list[float | str | None] | None:
         """The bounds as ReFrame writes a reference; None without any."""
@@ -237,7 +245,7 @@ class SiteApplication(Entry):
     inputs: list[str] = []
     answer: Annotated[list[Answer], Field(min_length=1)]
     figures: Annotated[dict[Name, Measured], Field(min_length=1)]
-    layouts: list[Annotated[str, _one_of(LAYOUTS)]] = ['packed']
+    layouts: Annotated[list[Annotated[str, _one_of(LAYOUTS)]], Field(min_length=1)] = ['packed']
     ranks: Annotated[Any, AfterValidator(_assert_rule)] = None
     threads: Annotated[int, Field(ge=1)] = 1
     variables: Variables = {}
@@ -248,10 +256,16 @@ class SiteApplication(Entry):
         if not any(one.find for one in self.answer):
             raise ValueError('answer: needs a find: nothing at all would be right else')
         for name in self.files:
-            if given := [one for one in self.inputs if fnmatchcase(Path(one).name, name)]:
+            own = PurePath(name)
+            if given := [one for one in self.inputs if fnmatchcase(PurePath(one).name, own.name)]:
                 raise ValueError(
                     f'{name!r} is to be written by the program, and {given[0]} is input'
                 )
+            for other in map(PurePath, self.files):
+                if own.parent != other.parent and fnmatchcase(own.name, other.name):
+                    raise ValueError(
+                        f'{name} and {other} are kept without their folders, as one file'
+                    )
         return self
 
     @property

@@ -135,9 +135,6 @@ def run(
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     site = suite.load()
-    from assay.checks.site_applications import site_applications
-
-    site_applications()  # of whose mistakes ReFrame would print a traceback
     if given.action:
         command = [*suite.command, *context.args]
         if budget is not None:

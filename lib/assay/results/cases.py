@@ -79,6 +79,7 @@ class Job:
     :param ended: when it ended, UTC.
     :param ranks: how many it had.
     :param ranks_per_node: None where that was left to the scheduler.
+    :param runs_script: whether the executable was a script.
     """
 
     id: str = ''
@@ -88,6 +89,7 @@ class Job:
     ranks: int | None = None
     ranks_per_node: int | None = None
     executable: str = ''
+    runs_script: bool = False
 
 
 @dataclass(frozen=True, slots=True)

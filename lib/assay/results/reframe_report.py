@@ -224,6 +224,7 @@ def _job(record: Record) -> Job:
         ranks=_count(record, 'num_tasks'),
         ranks_per_node=_count(record, 'num_tasks_per_node'),
         executable=_shown(record, 'executable'),
+        runs_script=_given(record, 'runs_script') is True,
     )
 
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from assay import AssayError, paths, say
+from assay.checks.site_applications import site_applications
 from assay.config import settings
 from assay.config.lint import lint_own
 from assay.machine.job_states import forget_job_around
@@ -77,7 +78,7 @@ class Suite:
     def load(self) -> _SiteConfig:
         """The configuration; where it uses Slurm, variables that sbatch will ignore are reported.
 
-        :raises AssayError: if it is wrong, or a check or a reference is.
+        :raises AssayError: if it is wrong, or a check, a reference or an application is.
         """
         site = settings.load(self.system)
         if turn.is_needed(site):
@@ -86,6 +87,7 @@ class Suite:
             _tell(self.not_heeded)
         if problems := lint_own():
             raise AssayError('\nassay: '.join(problems))
+        site_applications()  # of whose mistakes ReFrame would print a traceback
         return site
 
     def take_turn(self, site: _SiteConfig) -> list[int]:
