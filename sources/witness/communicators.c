@@ -26,11 +26,27 @@ static uint64_t key_of_comm(MPI_Comm comm)
     return (uint64_t)(uintptr_t)comm;
 }
 
+/* The groups are compared: Open MPI refuses to compare a communicator of a session with another one,
+ * by the handler of that communicator. */
+static bool is_like_world(MPI_Comm comm)
+{
+    MPI_Group own, world;
+    int relation = MPI_UNEQUAL;
+    if (PMPI_Comm_group(comm, &own) != MPI_SUCCESS)
+        return false;
+    if (PMPI_Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS) {
+        PMPI_Group_compare(own, world, &relation);
+        PMPI_Group_free(&world);
+    }
+    PMPI_Group_free(&own);
+    return relation == MPI_IDENT;
+}
+
 /* All that may be needed later is found now, while the handle is valid. */
 static bool find_shape(struct communicator *communicator)
 {
     MPI_Comm comm = communicator->handle;
-    int inter, relation = MPI_UNEQUAL;
+    int inter;
     communicator->group = MPI_GROUP_NULL;
     if (PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS ||
         PMPI_Comm_rank(comm, &communicator->rank) != MPI_SUCCESS ||
@@ -41,9 +57,7 @@ static bool find_shape(struct communicator *communicator)
     if (inter)
         return PMPI_Comm_remote_size(comm, &communicator->remote_size) == MPI_SUCCESS &&
                PMPI_Comm_remote_group(comm, &communicator->group) == MPI_SUCCESS;
-    if (communicator->size == witness.ranks)
-        PMPI_Comm_compare(comm, MPI_COMM_WORLD, &relation);
-    communicator->whole_world = relation == MPI_IDENT || relation == MPI_CONGRUENT;
+    communicator->whole_world = communicator->size == witness.ranks && is_like_world(comm);
     if (comm == MPI_COMM_WORLD)
         communicator->id = 1;
     return communicator->whole_world || PMPI_Comm_group(comm, &communicator->group) == MPI_SUCCESS;

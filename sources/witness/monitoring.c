@@ -1,9 +1,11 @@
 #include "monitoring.h"
 
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "witness.h"
+#include "wrap.h"
 
 #ifdef OPEN_MPI
 
@@ -18,6 +20,9 @@ static struct variable messages = { .name = "pml_monitoring_messages_count" };
 static struct variable bytes = { .name = "pml_monitoring_messages_size" };
 static MPI_T_pvar_session session;
 static bool is_monitored;
+/* The program may have switched counting off, or begun it anew: all handles of the monitoring share one
+ * switch, and one of pml_monitoring_flush clears all counters. */
+static atomic_bool is_disturbed;
 
 static bool read_variable(const struct variable *variable, size_t *values)
 {
@@ -48,12 +53,33 @@ void monitoring_start(void)
     is_monitored = PMPI_T_init_thread(witness.thread_level, &provided) == MPI_SUCCESS &&
                    PMPI_T_pvar_session_create(&session) == MPI_SUCCESS &&
                    open_variable(&messages) && open_variable(&bytes);
+    if (!is_monitored && witness.rank == 0)
+        fprintf(stderr, "assay witness: this Open MPI's monitoring has no counters to be read; "
+                        "the report has no sent_by_mpi\n");
 }
 
 void monitoring_stop(void)
 {
-    is_monitored = is_monitored && read_variable(&messages, messages.values) &&
+    is_monitored = is_monitored && !atomic_load(&is_disturbed) &&
+                   read_variable(&messages, messages.values) &&
                    read_variable(&bytes, bytes.values);
+}
+
+EXPORT int MPI_T_pvar_stop(MPI_T_pvar_session of, MPI_T_pvar_handle handle)
+{
+    atomic_store(&is_disturbed, true);
+    return PMPI_T_pvar_stop(of, handle);
+}
+
+EXPORT int MPI_T_pvar_handle_alloc(MPI_T_pvar_session of, int index, void *object,
+                                   MPI_T_pvar_handle *handle, int *count)
+{
+    int flush;
+    if (PMPI_T_pvar_get_index("pml_monitoring_flush", MPI_T_PVAR_CLASS_GENERIC, &flush) ==
+            MPI_SUCCESS &&
+        index == flush)
+        atomic_store(&is_disturbed, true);
+    return PMPI_T_pvar_handle_alloc(of, index, object, handle, count);
 }
 
 void monitoring_write(struct json *json)

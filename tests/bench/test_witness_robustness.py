@@ -247,6 +247,11 @@ def test_sessions_before_mpi_init(same, endings):
     check_complete(same(endings, 'session', 'init', 'ring', 'finalize'))
 
 
+def test_a_session_within_mpi_init(same, endings):
+    """Open MPI does not compare a session's communicator with another one: it ends the program."""
+    check_complete(same(endings, 'init', 'session', 'ring', 'finalize'))
+
+
 # What MPIs take, and is easily broken -------------------------------------------------------------
 
 

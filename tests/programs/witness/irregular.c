@@ -1,6 +1,6 @@
 /* Messages without a pattern, on several communicators, counted by Open MPI's own monitoring as
  * well. Each rank tells a line for each rank that it sent to, as Open MPI has it:
- * "RANK TO MESSAGES BYTES".
+ * "RANK TO MESSAGES BYTES". With "stop" it stops counting, with "flush" it clears the counters.
  *
  * Monitoring counts the witness's own messages in MPI_Init and MPI_Finalize, too: so its counters
  * are read after the one and before the other. */
@@ -24,6 +24,16 @@ static MPI_T_pvar_handle handle_of(MPI_T_pvar_session session, const char *name)
     check(elements == size, "elements of a variable");
     check(MPI_T_pvar_start(session, handle) == MPI_SUCCESS, "start of a variable");
     return handle;
+}
+
+static void clear_counters(MPI_T_pvar_session session)
+{
+    MPI_T_pvar_handle handle;
+    int index, elements;
+    check(MPI_T_pvar_get_index("pml_monitoring_flush", MPI_T_PVAR_CLASS_GENERIC, &index) ==
+              MPI_SUCCESS,
+          "index of pml_monitoring_flush");
+    MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &elements);
 }
 
 static struct counters read_counters(MPI_T_pvar_session session, MPI_T_pvar_handle messages,
@@ -125,6 +135,10 @@ int main(int argc, char **argv)
             printf("%d %d %llu %llu\n", rank, to, ended.messages[to] - began.messages[to],
                    ended.bytes[to] - began.bytes[to]);
     fflush(stdout);
+    if (argc > 1 && strcmp(argv[1], "stop") == 0)
+        MPI_T_pvar_stop(session, bytes);
+    if (argc > 1 && strcmp(argv[1], "flush") == 0)
+        clear_counters(session);
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
     MPI_Finalize();
