@@ -13,8 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
 
 from assay import AssayError, paths
+from assay.commands import culprit as command
 from assay.comparing import culprit, factors
 from assay.comparing.culprit import (
     CulpritSearch,
@@ -50,6 +52,7 @@ from assay.results.figure_series import FigureKey
 from assay.results.history import load
 from assay.results.reframe_report import read_report
 from assay.results.runner import Concluded
+from assay.results.searches import conclusions_of
 from assay.results.statistics.culprits import (
     EFFECTS,
     LIKELY_NONE,
@@ -1194,6 +1197,39 @@ def test_what_a_search_found_is_told_where_its_runs_are_shown(machine, capsys):
         told = [part for one in parts if one.anchor == 'searched' for part in one.told]
         is_of_it = stored.uuid in (*one.before, *one.after)
         assert [part.reason for part in told] == ['FOUND: <it>'] * is_of_it
+
+
+def test_the_command_that_is_told_asks_the_same_and_the_answer_is_shown_first(
+    machine, monkeypatch, capsys
+):
+    for label, variables in (('last-good', {}), ('upgraded', dict.fromkeys(NAMES, 'new'))):
+        machine.variables = variables
+        put(machine.database, *(machine.report('openmpi', text=label) for _ in range(3)))
+    machine.on_head, machine.load = lambda: None, Site
+    for where, what in {
+        'history.load': lambda: load(machine.database),
+        'runner.make_ready': lambda *about: [],
+    }.items():
+        monkeypatch.setattr(f'assay.results.{where}', what)
+    monkeypatch.setattr('assay.running.session.suite', lambda *about: machine)
+
+    def asked_with(**options):
+        machine.own = runs.begin()
+        with pytest.raises(typer.Exit) as end:
+            command.culprit('last-good', 'upgraded', **options)
+        assert end.value.exit_code == 0
+        assert capsys.readouterr().out.startswith('FOUND: OMPI_MCA_c: ')
+
+    asked_with(system='toy', figures='latency')
+    told = './assay culprit last-good upgraded --system toy --figure latency'
+    run = load(machine.database).runs[0].uuid
+    assert [one.command for one in conclusions_of(run)] == [told]
+
+    def denied(path, line):
+        raise AssayError('no space left')
+
+    monkeypatch.setattr(culprit, 'append_line', denied)
+    asked_with(figures='latency')
 
 
 def test_a_damaged_journal_is_told(machine):
