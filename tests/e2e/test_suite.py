@@ -108,8 +108,9 @@ ON_THE_OTHER = {
 def test_smoke(mpi):
     """What the MPI of a wheel offers.
 
-    Each check once, on one of the MPIs, and Ring on every fabric of each, of which checks know
-    nothing. Left out are those of the test before, and two whose cases take longest.
+    Each check once, on one of the MPIs if both are there, and Ring on every fabric of each, of
+    which checks know nothing. Left out are those of the test before, and two whose cases take
+    longest.
     """
     if mpi not in FOUND:
         pytest.skip(f'needs the {mpi} wheel, which could not be installed')

@@ -67,8 +67,8 @@ class BuildSources(
 
     @run_after('init')
     def build_in_turn_with_jobs(self) -> None:
-        # ReFrame counts local builds apart: one would disturb a job on the same machine. One job for
-        # all cases has nodes of its own, which a build would keep from them.
+        # ReFrame counts local builds apart: one would disturb a job on the same machine. As a step
+        # of one job for all cases it would take nodes from these.
         in_one_job = allocation.VARIABLE in os.environ
         partitions = rt.runtime().system.partitions
         if not in_one_job and all(partition.max_jobs == 1 for partition in partitions):
