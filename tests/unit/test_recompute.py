@@ -10,6 +10,8 @@ from accepted import CONTRACT, end, ran, start
 from assay.acceptance import archive as archives
 from assay.acceptance import facts
 from assay.acceptance.recompute import _partition, compute_again
+from assay.checks.all_checks import all_checks
+from assay.checks.site import SiteApplicationCheck
 from assay.machine import topology
 from assay.machine.topology import read_topology
 from assay.results.reframe_report import read_report
@@ -187,6 +189,15 @@ def of_figure(place, value):
 )
 def test_what_a_report_says_otherwise(changed, how, words):
     assert any(words in fault for fault in changed(how))
+
+
+def test_a_script_is_known_by_the_report(changed, monkeypatch):
+    """It need not be there: as `SiteApplication` does, of which there is no case."""
+    ring = all_checks()['Ring']
+    monkeypatch.setattr(ring, 'command_of', SiteApplicationCheck.command_of)
+    monkeypatch.setattr(ring, 'program_name', 'run.sh')
+    assert any("/ring', and not of run.sh" in one for one in changed(lambda case: None))
+    assert not changed(lambda case: case.update(runs_script=True))
 
 
 #: Others, as the witness tells of them.

@@ -5,6 +5,8 @@ import os
 import pytest
 
 from assay import paths
+from assay.checks.site_applications import FILE as FILE_OF_APPLICATIONS
+from assay.checks.site_applications import ApplicationsError
 from assay.machine import slurm
 from assay.running import prepare, reframe_options, runs, session, turn
 
@@ -43,6 +45,16 @@ def test_what_a_user_prefers_of_sbatch_moves_no_case(elsewhere, monkeypatch, cap
     assert suite.environment['SLURM_CONF'] == '/etc/slurm/slurm.conf'
     said = "ignored: SBATCH_PARTITION. Write what jobs need into the partition (access: ['--acc"
     assert capsys.readouterr().err.count(said) == (scheduler == 'slurm')
+
+
+def test_a_mistake_in_applications_ends_what_loads_the_suite(elsewhere, monkeypatch):
+    monkeypatch.setattr(session, 'lint_own', list)
+    paths.SYSTEMS.joinpath('toy.py').write_text(FILE.format('local'))
+    paths.SYSTEMS.joinpath(FILE_OF_APPLICATIONS).write_text('applications: {a: {mpi: lam}}\n')
+    session.site_applications.cache_clear()
+    suite = session.Suite(runs.this(), 'toy', 'smoke', ('reframe',), {})
+    with pytest.raises(ApplicationsError, match=r'line 1: applications\.a\.mpi'):
+        suite.load()
 
 
 def test_what_a_user_binds_outside_of_jobs_is_told(monkeypatch):

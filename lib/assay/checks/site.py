@@ -136,6 +136,7 @@ class SiteApplicationCheck(
             except OSError as error:
                 raise ReframeError(f'{self.application}: input {name}: {error.strerror}') from None
         self.executable = shlex.quote(str(self.program))
+        self.runs_script = False
         with suppress(OSError):  # a binary may be executable and not readable
             self.runs_script = is_script(self.program)
         self.executable_opts = [shlex.quote(word) for word in self.entry.command[1:]]
