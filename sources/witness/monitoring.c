@@ -61,8 +61,7 @@ void monitoring_start(void)
 void monitoring_stop(void)
 {
     is_monitored = is_monitored && !atomic_load(&is_disturbed) &&
-                   read_variable(&messages, messages.values) &&
-                   read_variable(&bytes, bytes.values);
+                   read_variable(&messages, messages.values) && read_variable(&bytes, bytes.values);
 }
 
 EXPORT int MPI_T_pvar_stop(MPI_T_pvar_session of, MPI_T_pvar_handle handle)

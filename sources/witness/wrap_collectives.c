@@ -115,24 +115,24 @@ static bool is_others(const struct shape *shape, int rank)
 BLOCKS(blocks, int)
 LARGE(BLOCKS(blocks_c, MPI_Count))
 
-#define TYPED_BLOCKS(name, count_t)                                                              \
-    static struct sent name(const struct timing *timing, const struct shape *shape,              \
-                            const count_t counts[], const MPI_Datatype types[])                  \
-    {                                                                                            \
-        int64_t bytes = 0;                                                                       \
-        int filled = 0;                                                                          \
-        for (int i = 0; i < shape->size; i++) {                                                  \
-            if (is_others(shape, i) && counts[i]) {                                              \
-                bytes += bytes_of(timing, (int64_t)counts[i], types[i]);                         \
-                filled++;                                                                        \
-            }                                                                                    \
-        }                                                                                        \
-        if (!has_each_block(shape, filled))                                                      \
-            return mean_to_each(shape, bytes);                                                   \
-        for (int i = 0; i < shape->size; i++)                                                    \
-            if (is_others(shape, i) && counts[i])                                                \
-                record_block(timing, shape, i, bytes_of(timing, (int64_t)counts[i], types[i]));  \
-        return (struct sent){ .bytes = bytes };                                                  \
+#define TYPED_BLOCKS(name, count_t)                                                             \
+    static struct sent name(const struct timing *timing, const struct shape *shape,             \
+                            const count_t counts[], const MPI_Datatype types[])                 \
+    {                                                                                           \
+        int64_t bytes = 0;                                                                      \
+        int filled = 0;                                                                         \
+        for (int i = 0; i < shape->size; i++) {                                                 \
+            if (is_others(shape, i) && counts[i]) {                                             \
+                bytes += bytes_of(timing, (int64_t)counts[i], types[i]);                        \
+                filled++;                                                                       \
+            }                                                                                   \
+        }                                                                                       \
+        if (!has_each_block(shape, filled))                                                     \
+            return mean_to_each(shape, bytes);                                                  \
+        for (int i = 0; i < shape->size; i++)                                                   \
+            if (is_others(shape, i) && counts[i])                                               \
+                record_block(timing, shape, i, bytes_of(timing, (int64_t)counts[i], types[i])); \
+        return (struct sent){ .bytes = bytes };                                                 \
     }
 TYPED_BLOCKS(typed_blocks, int)
 LARGE(TYPED_BLOCKS(typed_blocks_c, MPI_Count))

@@ -9,7 +9,6 @@ import pytest
 from assay import paths
 from assay.report.html import jobs, page
 from assay.results.reframe_report import case_of
-from assay.witness import WitnessError
 from assay.witness.profile import COLLECTIVES, MESSAGES, ONE_SIDED
 from pages import HOSTILE, Seen, filled, found_in
 from reports import cases

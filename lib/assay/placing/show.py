@@ -51,7 +51,7 @@ def show_plan(plan: Plan, out: Console) -> None:
             'rank|<from|<to',
             (
                 (rank, _seat(plan, rank), _seat(plan, seat))
-                for rank, seat in enumerate(seats)
+                for rank, seat in enumerate(plan.seat.tolist())
                 if rank != seat
             ),
         )

@@ -117,7 +117,7 @@ def _lines_of_sites(path: Path) -> Lines:
 
 
 def _plan(path: Path, report: Report) -> KeptPlan | None:
-    """The plan that was kept of this job, and not of one that was there before; it is only drawn."""
+    """The plan that was kept of this job, and not of one that was there before: to be drawn."""
     try:
         found = KeptPlan.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):

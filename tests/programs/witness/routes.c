@@ -108,8 +108,7 @@ int main(int argc, char **argv)
     printf(
         "{\"asked\": %d, \"malloc\": %zu, \"routes_bytes\": %zu, \"partners\": %zu, \"routes\": %zu, "
         "\"most_while_they_go\": %zu, \"partners_left\": %zu, \"is_full\": %d}\n",
-        asked, taken, counted, found, found_routes, most, routes.partners.count,
-        routes.is_full);
+        asked, taken, counted, found, found_routes, most, routes.partners.count, routes.is_full);
     free(communicators);
     return 0;
 }
