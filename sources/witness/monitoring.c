@@ -61,12 +61,12 @@ void monitoring_start(void)
 void monitoring_stop(void)
 {
     is_monitored = is_monitored && !atomic_load(&is_disturbed) &&
-                   read_variable(&messages, messages.values) &&
-                   read_variable(&bytes, bytes.values);
+                   read_variable(&messages, messages.values) && read_variable(&bytes, bytes.values);
 }
 
 EXPORT int MPI_T_pvar_stop(MPI_T_pvar_session of, MPI_T_pvar_handle handle)
 {
+    bind_mpi();
     atomic_store(&is_disturbed, true);
     return PMPI_T_pvar_stop(of, handle);
 }
@@ -75,6 +75,7 @@ EXPORT int MPI_T_pvar_handle_alloc(MPI_T_pvar_session of, int index, void *objec
                                    MPI_T_pvar_handle *handle, int *count)
 {
     int flush;
+    bind_mpi();
     if (PMPI_T_pvar_get_index("pml_monitoring_flush", MPI_T_PVAR_CLASS_GENERIC, &flush) ==
             MPI_SUCCESS &&
         index == flush)

@@ -418,7 +418,8 @@ static int in_order(const void *left, const void *right)
 
 static void write_partners(void)
 {
-    const struct map *partners = tally_partners();
+    const struct routes *routes = tally_routes();
+    const struct map *partners = &routes->partners;
     const struct partner **ordered = calloc(partners->count + 1, sizeof(struct partner *));
     size_t count = 0;
     for (size_t i = 0; ordered && i < partners->room; i++)
@@ -436,6 +437,8 @@ static void write_partners(void)
         if (ordered[i]->kind == COLLECTIVES)
             write_partner(ordered[i]);
     json_end(process);
+    if (routes->is_full)
+        json_boolean(process, "collectives_incomplete", true);
     free(ordered);
 }
 

@@ -18,6 +18,7 @@ static struct partner *partner_at(struct routes *routes, uint64_t key, enum kind
     struct partner *partner = map_get(&routes->partners, key);
     size_t size = ranks ? strlen(ranks) + 1 : 0;
     bool has_room = !size || routes->list_bytes + size <= MOST_LIST_BYTES;
+    routes->is_full = routes->is_full || !(partner || has_room);
     if (!partner && has_room && (partner = calloc(1, sizeof *partner))) {
         *partner = (struct partner){ .kind = kind, .rank = rank, .ranks = ranks };
         if (map_put(&routes->partners, key, partner)) {
@@ -110,6 +111,7 @@ void routes_move(struct routes *from, struct routes *to)
     for (size_t i = 0; i < from->partners.room; i++)
         if (from->partners.entries[i].value)
             move_partner(from->partners.entries[i].key, from->partners.entries[i].value, to);
+    to->is_full = to->is_full || from->is_full;
     communicator_release(from->last_communicator);
     free_map(&from->routes);
     free_map(&from->partners);

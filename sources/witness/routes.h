@@ -46,6 +46,7 @@ struct routes {
     struct map partners; /* by kind and rank, or by the list of ranks */
     struct route *last[KINDS];
     size_t list_bytes; /* of the lists of ranks */
+    bool is_full; /* some list had no room: what went to its ranks is in no partner */
     size_t living; /* routes, when those of communicators that are gone were last let go */
     /* The communicator used last, which is held, and what communicators_changed was then. */
     MPI_Comm last_handle;

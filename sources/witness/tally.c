@@ -259,13 +259,13 @@ static void leave(void *record)
     pthread_mutex_unlock(&joining);
 }
 
-const struct map *tally_partners(void)
+const struct routes *tally_routes(void)
 {
     pthread_mutex_lock(&joining);
     for (struct thread *thread = threads; thread; thread = thread->next)
         move_to_ended(thread);
     pthread_mutex_unlock(&joining);
-    return &ended_routes.partners;
+    return &ended_routes;
 }
 
 void tally_totals(struct total totals[CALLS])

@@ -204,8 +204,8 @@ void tally_totals(struct total totals[CALLS]);
 /* Of all calls together. */
 double tally_time(const struct total totals[CALLS]);
 int tally_threads(void);
-/* In the end: the partners of all threads together (struct partner). */
-const struct map *tally_partners(void);
+/* In the end: those of all threads together. */
+const struct routes *tally_routes(void);
 size_t tally_bytes(void);
 
 #endif

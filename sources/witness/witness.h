@@ -9,7 +9,7 @@
  *   wrap_*.c          one wrapper for each MPI call, in families
  *   fortran.c         the calls of Fortran programs go through the C wrappers
  *   tally.c           counts and times of calls; ticker.c: a clock that costs next to nothing
- *   communicators.c   what a communicator's ranks are in MPI_COMM_WORLD; partners.c: who got messages
+ *   communicators.c   what a communicator's ranks are in MPI_COMM_WORLD; routes.c: who got messages
  *   sites.c           where in the program calls come from, and in which phase
  *   monitoring.c      what Open MPI counts itself, if asked to
  *   requests.c        what a request stands for until it completes

@@ -14,9 +14,9 @@ struct shape {
     bool is_sent;                      /* false: it will be, when a request is started */
 };
 
-/* Blocks of different sizes are recorded one by one in communicators of so many ranks. In larger ones,
- * where each rank could have all the others as partners, each other rank gets the mean. */
-enum { MOST_BLOCKS = 1024 };
+/* So many blocks of different sizes are recorded one by one. Of more of them each other rank gets the
+ * mean: else reports would grow with the square of the ranks. */
+enum { MOST_BLOCKS = 128 };
 
 static struct shape shape_of(const struct timing *timing, MPI_Comm comm)
 {
@@ -67,10 +67,11 @@ static struct sent own_to_each(const struct shape *shape, int64_t bytes)
     return (struct sent){ shape->others * bytes, EACH_OTHER, bytes };
 }
 
-/* Blocks that were not recorded. */
+/* Blocks that were not recorded. The mean is rounded up: 0 would stand for no message. */
 static struct sent mean_to_each(const struct shape *shape, int64_t bytes)
 {
-    return (struct sent){ bytes, EACH_OTHER, shape->others ? bytes / shape->others : 0 };
+    int64_t others = shape->others;
+    return (struct sent){ bytes, EACH_OTHER, others ? (bytes + others - 1) / others : 0 };
 }
 
 static void record_block(const struct timing *timing, const struct shape *shape, int rank,
@@ -80,9 +81,9 @@ static void record_block(const struct timing *timing, const struct shape *shape,
 }
 
 /* Between two groups the counts of a reduction are those of the own one. */
-static bool has_each_block(const struct shape *shape)
+static bool has_each_block(const struct shape *shape, int filled)
 {
-    return shape->is_sent && !shape->communicator->inter && shape->size <= MOST_BLOCKS;
+    return shape->is_sent && !shape->communicator->inter && filled <= MOST_BLOCKS;
 }
 
 static bool is_others(const struct shape *shape, int rank)
@@ -96,34 +97,42 @@ static bool is_others(const struct shape *shape, int rank)
                             const count_t counts[], MPI_Datatype type)                        \
     {                                                                                         \
         int64_t elements = 0;                                                                 \
-        for (int i = 0; i < size; i++)                                                        \
-            if (is_others(shape, i))                                                          \
+        int filled = 0;                                                                       \
+        for (int i = 0; i < size; i++) {                                                      \
+            if (is_others(shape, i) && counts[i]) {                                           \
                 elements += (int64_t)counts[i];                                               \
+                filled++;                                                                     \
+            }                                                                                 \
+        }                                                                                     \
         int64_t bytes = bytes_of(timing, elements, type);                                     \
-        if (!bytes || !has_each_block(shape))                                                 \
+        if (!bytes || !has_each_block(shape, filled))                                         \
             return mean_to_each(shape, bytes);                                                \
         for (int i = 0; i < size; i++)                                                        \
-            if (is_others(shape, i))                                                          \
+            if (is_others(shape, i) && counts[i])                                             \
                 record_block(timing, shape, i, (int64_t)counts[i] * (bytes / elements));      \
         return (struct sent){ .bytes = bytes };                                               \
     }
 BLOCKS(blocks, int)
 LARGE(BLOCKS(blocks_c, MPI_Count))
 
-#define TYPED_BLOCKS(name, count_t)                                                              \
-    static struct sent name(const struct timing *timing, const struct shape *shape,              \
-                            const count_t counts[], const MPI_Datatype types[])                  \
-    {                                                                                            \
-        int64_t bytes = 0;                                                                       \
-        for (int i = 0; i < shape->size; i++) {                                                  \
-            int64_t block = is_others(shape, i) ? bytes_of(timing, (int64_t)counts[i], types[i]) \
-                                                : 0;                                             \
-            if (has_each_block(shape))                                                           \
-                record_block(timing, shape, i, block);                                           \
-            bytes += block;                                                                      \
-        }                                                                                        \
-        return has_each_block(shape) ? (struct sent){ .bytes = bytes }                           \
-                                     : mean_to_each(shape, bytes);                               \
+#define TYPED_BLOCKS(name, count_t)                                                             \
+    static struct sent name(const struct timing *timing, const struct shape *shape,             \
+                            const count_t counts[], const MPI_Datatype types[])                 \
+    {                                                                                           \
+        int64_t bytes = 0;                                                                      \
+        int filled = 0;                                                                         \
+        for (int i = 0; i < shape->size; i++) {                                                 \
+            if (is_others(shape, i) && counts[i]) {                                             \
+                bytes += bytes_of(timing, (int64_t)counts[i], types[i]);                        \
+                filled++;                                                                       \
+            }                                                                                   \
+        }                                                                                       \
+        if (!has_each_block(shape, filled))                                                     \
+            return mean_to_each(shape, bytes);                                                  \
+        for (int i = 0; i < shape->size; i++)                                                   \
+            if (is_others(shape, i) && counts[i])                                               \
+                record_block(timing, shape, i, bytes_of(timing, (int64_t)counts[i], types[i])); \
+        return (struct sent){ .bytes = bytes };                                                 \
     }
 TYPED_BLOCKS(typed_blocks, int)
 LARGE(TYPED_BLOCKS(typed_blocks_c, MPI_Count))
@@ -202,7 +211,7 @@ static void remember_collective(MPI_Request request, const struct shape *shape, 
 
 COLLECTIVE(Barrier, Ibarrier, , ALL_WAIT_FOR_ALL, 0, nothing, (comm), MPI_Comm comm)
 
-/* suffix, type of counts, type of displacements, sums of blocks */
+/* suffix, type of counts, type of displacements */
 #define COLLECTIVES(suffix, count_t, shift_t)                                                     \
     COLLECTIVE(Bcast, Ibcast, suffix, ALL_WAIT_FOR_ROOT, root,                                    \
                is_root(&shape, root) ? same_to_each(bytes_of(&timing, count, type)) : nothing,    \

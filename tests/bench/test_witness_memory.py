@@ -44,7 +44,9 @@ def test_state_does_not_grow_with_the_number_of_ranks(simulated, partners):
 
 
 def test_ranks_of_a_communicator_are_asked_for_once(simulated):
-    assert simulated(1_000, 1)['asked'] == 1
+    """Also where their list has no room, which is told."""
+    state = simulated(1_000, 1)
+    assert (state['asked'], state['is_full']) == (1, 1)
 
 
 def test_state_of_a_rank_with_26_partners(simulated):

@@ -490,7 +490,12 @@ def test_the_command(tmp_path, monkeypatch):
     call('place', path, '--for-page')
     kept = read_witness(path).plan
     assert kept and [one.seat_of for one in kept.ranks] == [one['seat_of'] for one in told['ranks']]
-    ended = call('place', path, '--for', 'openmpi', '--check', path)
+    # What the plan gained is kept with it.
+    told['turns'] = {'verdict': 'better', 'ratio': 0.8}
+    path.with_name('r.json.plan').write_text(json.dumps(told))
+    ended = call('place', path, '--for', 'openmpi', '--check', path, '--for-page')
+    kept = read_witness(path).plan
+    assert kept and kept.turns and kept.turns.ratio == 0.8
     assert ended.exit_code == 1 and 'not as planned: ' in ended.stdout
     packed = witnessed.write(tmp_path / 'p.json', ring(2, 4, dealt=False))
     ended = call('place', packed, '--for', 'slurm', '-o', tmp_path / 'none')

@@ -9,7 +9,6 @@ import pytest
 from assay import paths
 from assay.report.html import jobs, page
 from assay.results.reframe_report import case_of
-from assay.witness import WitnessError
 from assay.witness.profile import COLLECTIVES, MESSAGES, ONE_SIDED
 from pages import HOSTILE, Seen, filled, found_in
 from reports import cases
@@ -231,9 +230,26 @@ def test_a_plan_of_an_earlier_job_is_not_drawn(plan_of, other):
     assert plan_of(planned([0, 2, 1, 3], **other)) == []
 
 
-def test_a_broken_plan_is_told(plan_of):
-    with pytest.raises(WitnessError, match=r'r.json.plan: not a plan: why: Field required'):
-        plan_of({name: one for name, one in planned([0, 1, 2, 3]).items() if name != 'why'})
+def test_a_plan_that_decided_nothing(plan_of):
+    (chart,) = plan_of(planned([0, 2, 1, 3], turns={'verdict': 'cannot tell', 'ratio': 0.97}))
+    assert 'was not proven faster or slower: it took 0.970' in chart.notes[-1]
+
+
+def test_what_is_no_plan_of_the_job_is_not_drawn_and_told(ran, tmp_path):
+    some = ran(halo(4, 2))
+    (tmp_path / 'output/witness.json.plan').write_text('{}')
+    charts, (note,) = shown(some)
+    assert len(charts) == 2 and note.endswith('no plan of this job: it is not drawn.')
+
+
+# Messages that are not all there ------------------------------------------------------------------
+
+
+def test_ranks_with_too_many_lists_are_told():
+    report = halo(4)
+    report['processes'][2]['collectives_incomplete'] = True
+    matrix, *_ = jobs._of_job(validated(report), 'job')
+    assert 'Incomplete: collectives of these ranks are missing: 2.' in matrix.notes
 
 
 # Seats --------------------------------------------------------------------------------------------

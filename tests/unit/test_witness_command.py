@@ -313,6 +313,13 @@ def test_ranks_that_gave_up_are_told(tmp_path, assay):
     assert 'INCOMPLETE' not in shown
 
 
+def test_ranks_with_collectives_in_no_matrix_are_told(tmp_path, assay):
+    job = halo(4)
+    job['processes'][3]['collectives_incomplete'] = True
+    _, shown = assay(write(tmp_path / 'r.json', job))
+    assert 'INCOMPLETE: ranks with collectives in no matrix: 3.' in shown
+
+
 def test_a_picture(tmp_path, assay):
     path = tmp_path / 'job.html'
     code, shown = assay(write(tmp_path / 'r.json', halo(2)), '--picture', path)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from assay.placing.sat import Sat
     from assay.placing.turns import Turns
+    from assay.witness import Report
 
 
 def show_plan(plan: Plan, out: Console) -> None:
@@ -89,13 +90,14 @@ def turns_in_words(plan: Plan, turns: Turns) -> str:
     )
 
 
-def as_json(plan: Plan, started: str, sat: Sat | None, turns: Turns | None) -> str:
-    """All that is known.
+def as_json(plan: Plan, before: Report, sat: Sat | None, turns: Turns | None) -> str:
+    """All that is known; also what the same plan gained that was kept of this job.
 
-    :param started: when the job started that was planned for.
+    :param before: of the job that was planned for.
     """
+    seats, kept = plan.seat.tolist(), before.plan
     found: dict[str, Any] = {
-        'started': started,
+        'started': before.started,
         'verdict': plan.word,
         'why': plan.why,
         'gain': {
@@ -122,7 +124,7 @@ def as_json(plan: Plan, started: str, sat: Sat | None, turns: Turns | None) -> s
                 'seat_of': seat,
                 'switch': int(plan.seats.groups[-1][seat]),
             }
-            for rank, seat in enumerate(plan.seat.tolist())
+            for rank, seat in enumerate(seats)
         ],
         'notes': [*plan.notes],
     }
@@ -135,4 +137,6 @@ def as_json(plan: Plan, started: str, sat: Sat | None, turns: Turns | None) -> s
             'seconds': [[*its] for its in turns.seconds],
             'ratio': one.ratio if one else None,
         }
+    elif kept and kept.turns and [one.seat_of for one in kept.ranks] == seats:
+        found['turns'] = kept.turns.model_dump()
     return json.dumps(found, indent=2)

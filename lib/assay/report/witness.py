@@ -379,9 +379,12 @@ def show_waits(report: Report, out: Console) -> None:
 
 def show_matrix(report: Report, out: Console) -> None:
     """Of each kind of messages the heaviest pairs, and the sizes."""
+    from assay.text import as_list
     from assay.witness.profile import OF_ALL, Matrix, matrices
     from assay.witness.traffic import decimal_size
 
+    if lost := [one.rank for one in report.processes if one.collectives_incomplete]:
+        print_line(out, f'INCOMPLETE: ranks with collectives in no matrix: {as_list(lost)}.')
     for kind, matrix in (matrices(report) or {OF_ALL: Matrix([], {})}).items():
         print_table(
             out,

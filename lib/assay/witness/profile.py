@@ -138,7 +138,7 @@ class Figures:
         Also the most that perfect balance can save: ranks that do not wait have the same
         computation and transfers to do, and no distribution ends them all before their mean.
     :param transfer_share: other time in MPI, of the wall time; mean of the ranks.
-    :param messages: messages in the matrix; exact.
+    :param messages: messages to partners, without those of collectives that have none; exact.
     :param bytes: bytes of all calls that send, collectives included; exact.
     :param load_balance: mean computation over the largest of any rank.
     :param network_bound: the most that an infinitely fast network can save, of the wall time: the

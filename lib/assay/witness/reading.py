@@ -117,15 +117,11 @@ def _lines_of_sites(path: Path) -> Lines:
 
 
 def _plan(path: Path, report: Report) -> KeptPlan | None:
-    """The plan that was kept of this job, and not of one that was there before."""
+    """The plan that was kept of this job, and not of one that was there before: to be drawn."""
     try:
         found = KeptPlan.model_validate_json(path.read_bytes())
-    except FileNotFoundError:
+    except (OSError, ValidationError):
         return None
-    except OSError as error:
-        raise WitnessError(f'{path}: cannot be read: {error.strerror}') from None
-    except ValidationError as error:
-        raise WitnessError(f'{path}: {_problems(error, "a plan")}') from None
     ranks = [*range(report.ranks)]
     seats = sorted(one.seat_of for one in found.ranks)
     is_whole = seats == [one.rank for one in found.ranks] == ranks
@@ -140,7 +136,7 @@ def _is_of_sessions(text: bytes) -> bool:
         return False
 
 
-def _problems(error: ValidationError, what: str = 'a report of the witness') -> str:
+def _problems(error: ValidationError) -> str:
     """What is wrong, with the names of the fields; the first few if it is much."""
     problems = []
     for one in error.errors(include_url=False):
@@ -152,4 +148,4 @@ def _problems(error: ValidationError, what: str = 'a report of the witness') -> 
         words = str(one['ctx']['error']) if one['type'] == 'value_error' else one['msg']
         problems.append(f'{where}: {words}' if where else words)
     more = f' (and {len(problems) - 3} more)' if len(problems) > 3 else ''
-    return f'not {what}: ' + '; '.join(problems[:3]) + more
+    return 'not a report of the witness: ' + '; '.join(problems[:3]) + more

@@ -363,6 +363,7 @@ class Process(_Record):
     waits_incomplete: bool = False
     partners: list[Partner] = []
     collectives: list[Collectives] = []
+    collectives_incomplete: bool = False
     sent_by_mpi: list[SentByMpi] | None = None
     sites: list[ObjectFile] = []
     phases: list[Phase] = []

@@ -16,7 +16,7 @@ from assay.witness.report import Process, Report, Socket
 # Up to so many bytes of each rank say nothing: ranks that connect exchange addresses over sockets.
 WIRE_UP = 64 * 1024
 
-# Collectives whose bytes are in no pair of the matrix; a neighbourhood collective's are.
+# Collectives, but those of neighbours, whose messages have partners.
 COLLECTIVE = re.compile(
     r'MPI_I?(bcast|(all)?gatherv?|scatterv?|alltoall[vw]?|(all)?reduce|reduce_scatter(_block)?'
     r'|(ex)?scan)',

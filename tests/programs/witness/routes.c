@@ -8,6 +8,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "routes.h"
 
@@ -42,12 +43,18 @@ int communicator_world_rank(const struct communicator *communicator, int rank)
 
 static int asked;
 
-/* As of a program with too many lists of ranks. */
+/* A list that there is no room for. */
 char *communicator_others(const struct communicator *communicator)
 {
+    enum { TOO_LONG = 1 << 18 };
+    char *list = malloc(TOO_LONG + 1);
     (void)communicator;
     asked++;
-    return NULL;
+    if (list)
+        memset(list, '1', TOO_LONG);
+    if (list)
+        list[TOO_LONG] = '\0';
+    return list;
 }
 
 static size_t used(void)
@@ -100,8 +107,8 @@ int main(int argc, char **argv)
         route_to(&routes, COLLECTIVES, &communicators[0], EACH_OTHER);
     printf(
         "{\"asked\": %d, \"malloc\": %zu, \"routes_bytes\": %zu, \"partners\": %zu, \"routes\": %zu, "
-        "\"most_while_they_go\": %zu, \"partners_left\": %zu}\n",
-        asked, taken, counted, found, found_routes, most, routes.partners.count);
+        "\"most_while_they_go\": %zu, \"partners_left\": %zu, \"is_full\": %d}\n",
+        asked, taken, counted, found, found_routes, most, routes.partners.count, routes.is_full);
     free(communicators);
     return 0;
 }

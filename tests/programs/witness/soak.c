@@ -984,14 +984,14 @@ static void collected_by_all(const struct communicator *in, long long bytes)
         collected(in, i, bytes);
 }
 
-/* Between groups, blocks of different sizes count as their mean. */
+/* Between groups, blocks of different sizes count as their mean, rounded up. */
 static void collected_blocks(const struct communicator *in, const int counts_of[], long long size)
 {
     long long bytes = 0;
     for (int i = 0; i < in->others; i++)
         bytes += size * counts_of[i];
     for (int i = 0; i < in->others; i++)
-        collected(in, i, in->inter ? bytes / in->others : size * counts_of[i]);
+        collected(in, i, in->inter ? (bytes + in->others - 1) / in->others : size * counts_of[i]);
 }
 
 /* With a root: data goes from it, or to it. */

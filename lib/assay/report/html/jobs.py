@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -38,7 +39,10 @@ def job_charts(cases: Sequence[Case]) -> tuple[list[Grid], list[str]]:
     jobs = [(case, path) for case in cases if case.implementation if (path := _report_of(case))]
     for case, path in jobs[:MOST]:
         try:
-            found += _of_job(_read(path), _title(case, path))
+            report = _read(path)
+            found += _of_job(report, _title(case, path))
+            if not report.plan and os.path.exists(plan := f'{path}.plan'):
+                notes.append(f'{plain(plan)}: no plan of this job: it is not drawn.')
         except WitnessError as error:
             notes.append(f'What the witness saw of a job cannot be shown: {plain(error)}')
     if len(jobs) > MOST:
@@ -127,6 +131,7 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
     for rank, row in enumerate(row_of):
         ranks_of[row].append(rank)
     found = [(kind, pair) for kind, matrix in matrices(report).items() for pair in matrix.pairs]
+    lost = as_list([one.rank for one in report.processes if one.collectives_incomplete])
     if any(max(pair.bytes * pair.count, pair.messages) >= MOST_SENT for _, pair in found):
         raise WitnessError(f'{title}: a rank sent more to another than any job sends')
     cells: dict[str, dict[tuple[int, int], int]] = {}
@@ -144,6 +149,8 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
     notes = ['Collectives: what their arguments say; the MPI chooses the way.']
     if not report.has_kinds:
         notes = ['Messages and neighbourhood collectives; other collectives are in no pair.']
+    if lost:
+        notes.append(f'Incomplete: collectives of these ranks are missing: {plain(lost, WIDTH)}.')
     heaviest = sorted(found, key=lambda one: -one[1].bytes * one[1].count)
     if len(found) > MOST_PAIRS:
         notes.append(f'The table has the {MOST_PAIRS} heaviest of {len(found)} pairs of ranks.')
@@ -161,7 +168,7 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
             for kind, of_kind in cells.items()
             if of_kind
         ],
-        headings=['from rank', 'to rank', 'kind', 'messages [1]', 'sent [B]', 'in short'],
+        headings=['from rank', 'to rank', 'kind', 'messages [1]', 'to each [B]', 'in short'],
         cells=[
             [
                 str(pair.sender),
@@ -179,18 +186,16 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
 
 def _columns(
     pair: Pair, row_of: Sequence[int], ranks_of: Sequence[Sequence[int]]
-) -> Iterator[tuple[int, int]]:
+) -> list[tuple[int, int]]:
     """The columns that messages go to, and to how many ranks of each."""
-    if pair.count == 1:
-        if (rank := pair.receivers[0][0]) >= 0:
-            yield row_of[rank], 1
-        return
-    for column, ranks in enumerate(ranks_of):
-        count = sum(
-            bisect_left(ranks, one.stop) - bisect_left(ranks, one.start) for one in pair.receivers
-        )
-        if count:
-            yield column, count
+    found: Counter[int] = Counter()
+    for span in pair.receivers:
+        if len(span) > 1:
+            for column, ranks in enumerate(ranks_of):
+                found[column] += bisect_left(ranks, span.stop) - bisect_left(ranks, span.start)
+        elif span[0] >= 0:
+            found[row_of[span[0]]] += 1
+    return [(column, count) for column, count in found.items() if count]
 
 
 def _filled(cells: Mapping[tuple[int, int], int], size: int) -> list[list[float | None]]:
@@ -339,8 +344,10 @@ def _plan(report: Report, plan: KeptPlan, title: str) -> Grid:
         f'Expected gain: {gain.expected:.1%} of the wall time ({gain.low:.1%} to {gain.high:.1%}).',
     ]
     if plan.turns and plan.turns.ratio is not None:
+        verdict = plain(plan.turns.verdict)
+        told = 'not proven faster or slower' if verdict == 'cannot tell' else verdict
         notes.append(
-            f'Run in turn, the job as planned was {plain(plan.turns.verdict)}: it took '
+            f'Run in turn, the job as planned was {told}: it took '
             f'{plan.turns.ratio:.3f} times as long.'
         )
     if len(places) > MOST_SEATS:
