@@ -3,7 +3,7 @@
 import reframe as rfm
 
 from assay.checks.site import SiteApplicationCheck
-from assay.checks.site_applications import site_applications
+from assay.running.site_applications import site_applications
 
 
 class SiteApplication(SiteApplicationCheck):

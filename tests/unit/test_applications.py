@@ -6,10 +6,10 @@ import pytest
 from reframe.core.exceptions import ReframeError, SanityError, SkipTestError
 
 from assay.checks import site
-from assay.checks import site_applications as applications
-from assay.checks.site_applications import ApplicationsError
 from assay.config.reference_files import Reference
 from assay.programs.figure import Figure
+from assay.running import site_applications as applications
+from assay.running.site_applications import ApplicationsError
 
 ENTRY = """
 applications:

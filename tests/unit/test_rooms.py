@@ -25,7 +25,8 @@ FLOORS = [
     ('layout', 'spack', 'vcluster'),
     ('config',),
     ('machine', 'witness'),
-    ('programs', 'mpis', 'locks', 'files', 'quantities'),
+    ('programs', 'mpis', 'files', 'quantities'),
+    ('locks',),
     ('paths', ''),
     ('text',),
 ]

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from assay import paths
-from assay.checks.site_applications import FILE as FILE_OF_APPLICATIONS
-from assay.checks.site_applications import ApplicationsError
 from assay.machine import slurm
 from assay.running import prepare, reframe_options, runs, session, turn
+from assay.running.site_applications import FILE as FILE_OF_APPLICATIONS
+from assay.running.site_applications import ApplicationsError
 
 FILE = """
 site_configuration = {{

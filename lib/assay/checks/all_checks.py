@@ -10,8 +10,8 @@ from reframe.utility import import_module_from_file
 import assay.checks.sweep  # noqa: F401
 from assay import AssayError, paths
 from assay.checks.check import MpiCheck
-from assay.checks.site_applications import site_applications
 from assay.config.lint import check_classes
+from assay.running.site_applications import site_applications
 
 _OF_SITE = paths.CHECKS / 'apps' / 'site.py'
 

@@ -1,4 +1,4 @@
-"""The check of a site's own applications (:mod:`assay.checks.site_applications`)."""
+"""The check of a site's own applications (:mod:`assay.running.site_applications`)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks import site_applications as applications
 from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
 from assay.checks.launching import is_script
-from assay.checks.site_applications import site_applications
 from assay.job.launch import WITNESS
 from assay.job.output import MOST
 from assay.machine.provenance import Provenance, of_binary
 from assay.programs.figure import Figure
+from assay.running import site_applications as applications
+from assay.running.site_applications import site_applications
 from assay.witness import HOSTS
 
 #: How names of files begin that ReFrame and the witness write.

@@ -15,7 +15,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from assay import AssayError, paths, say
-from assay.checks.site_applications import site_applications
 from assay.config import settings
 from assay.config.lint import lint_own
 from assay.machine.job_states import forget_job_around
@@ -25,6 +24,7 @@ from assay.running.leftovers import stop_what_was_left
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.selection import Listed, files_of, listed
+from assay.running.site_applications import site_applications
 from assay.running.supervise import Audience, Ended
 from assay.vcluster.command import assert_shared, run_on_head
 
