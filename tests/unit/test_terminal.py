@@ -40,7 +40,7 @@ def test_the_last_line_counts(capsys, golden_report):
     terminal.show_verdict(run_of(report), judge(run_of(report), 0, LOG), 3)
     assert capsys.readouterr().out == (
         'PASSED: 1 passed, 0 failed, 0 skipped of 1 cases in 3 s; '
-        'the job had no time left for 1 of 2 cases\n'
+        '1 of 2 cases did not run before the end of the job\n'
     )
 
 

@@ -253,7 +253,8 @@ def show_verdict(
     chosen = budget_words(choice) if choice else ''
     late = sum(case.had_no_time for case in run.own_cases) if run else 0
     if late:
-        chosen += f'; the job had no time left for {late} of {many(sum(found) + late, "case")}'
+        all_of_them = many(sum(found) + late, 'case')
+        chosen += f'; {late} of {all_of_them} did not run before the end of the job'
     print(f'{verdict.word}: {counted_words(found)} in {seconds:.0f} s{chosen}')
 
 
