@@ -57,6 +57,10 @@ TRIES = 3
 #: their nodes are set aside; then seconds between two such questions.
 AGAIN, PATIENCE, LOOK = 0.5, 60.0, 10.0
 
+#: How much longer than lately a case may take near the end of the job, and seconds beside: one that
+#: the end cuts off fails the run. Without these the last case was cut off in both of two jobs.
+LONGER, MARGIN = 1.25, 5.0
+
 #: Seconds for which the job's end holds that Slurm told.
 LIMIT_HOLDS = 60.0
 
@@ -269,14 +273,17 @@ class _Allocation:
         """Whether a case would hardly end before the allocation does.
 
         It needs as long as it took lately, or else as any case of its check with the same limit
-        did here. If that is not known half of its time limit counts, as few come near to that; but
-        no more than half of the time that there was at first, or a short allocation would start
-        nothing, and no more than a job of its own took, with its wait in the queue.
+        did here, and some more. If that is not known half of its time limit counts, as few come
+        near to that; but no more than half of the time that there was at first, or a short
+        allocation would start nothing, and no more than a job of its own took, with its wait in the
+        queue.
         """
         if self._times is None or not job.title:
             return False
         needs = self._times.get(job.title, self._times_here.get((job.check, job.time_limit)))
-        if needs is None:
+        if needs is not None:
+            needs = LONGER * needs + MARGIN
+        else:
             half = min(job.time_limit or math.inf, self._had) / 2
             needs = min(half, self._times_of_jobs.get(job.title, half))
         now = time.monotonic()
