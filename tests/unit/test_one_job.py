@@ -715,6 +715,8 @@ def timed(cluster, monkeypatch):
     [
         (('short', 'Pairs'), 48, '1:00:00', True),
         (('long', 'Ring'), 1, '1-00:00:00', False),
+        (('long', 'Ring'), 1, '1-07:15:00', False),  # a quarter longer, and 5 s
+        (('long', 'Ring'), 1, '1-07:16:00', True),
         (('new', 'Ring'), 10, '5:30:00', True),  # half of its limit
         (('new', 'Ring'), 10, '4:30:00', False),
         (('new', 'Ring'), 99, '12:30:00', True),  # half of what there was
