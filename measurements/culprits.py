@@ -60,9 +60,9 @@ class Outcome:
     """What came of a seed.
 
     :param first: whether the true cause is the likeliest.
-    :param early: whether it was as the first answer had 95%; None if that is not known.
+    :param early: whether it was as the first answer had 95%.
     :param three: whether it is among three.
-    :param pairs: until an answer had 95%; None likewise.
+    :param pairs: until an answer had 95%.
     :param confirmed: all that were measured.
     :param bound: pairs that no search needs less of.
     :param probability: of the likeliest.
@@ -73,9 +73,9 @@ class Outcome:
 
     kind: str
     first: bool
-    early: bool | None
+    early: bool
     three: bool
-    pairs: int | None
+    pairs: int
     confirmed: int
     bound: float
     probability: float
@@ -141,36 +141,31 @@ class Machine:
         return found
 
 
-def bits_of_a_pair(values: tuple[float, float], scale: float = math.sqrt(2) * SPREAD) -> float:
-    """That a pair tells at most of which of two values it has, if all but that is known.
-
-    :param scale: the standard deviation of a pair.
-    """
-    grid = np.linspace(min(values) - 9 * scale, max(values) + 9 * scale, 20001)
+def bits_of_a_pair(values: tuple[float, float]) -> float:
+    """That a pair tells at most of which of two values it has, if all but that is known."""
+    scale = math.sqrt(2) * SPREAD
+    grid = np.linspace(-EFFECT - 9 * scale, EFFECT + 9 * scale, 20001)
     sides = [np.exp(-(((grid - mean) / scale) ** 2) / 2) for mean in values]
     sides = [one / one.sum() for one in sides]
     mixed = (sides[0] + sides[1]) / 2
     return float((sides[0] * np.log2(np.maximum(sides[0], 1e-300) / mixed)).sum())
 
 
-def bound(kind: str, n: int, effect: float = EFFECT, scale: float = math.sqrt(2) * SPREAD) -> float:
-    """Pairs that no search needs less of.
-
-    :param n: changes.
-    :param scale: the standard deviation of a pair.
-    """
-    if kind == 'none':
+def bound(machine: Machine) -> float:
+    """Pairs that no search needs less of."""
+    n = machine.count
+    if machine.kind == 'none':
         odds = math.log2(SURE / (1 - SURE) * (1 - PRIOR['none']) / PRIOR['none'])
-        return odds / (effect**2 / (2 * scale**2) / math.log(2))
+        return odds / (EFFECT**2 / (4 * SPREAD**2) / math.log(2))
     prior = {
         'both': PRIOR['both'] / math.comb(n, 2),
         'sum': PRIOR['sum'] / math.comb(n, 2),
         'triple': PRIOR['all'] / math.comb(n, 3),
         'thirds': PRIOR['thirds'] / math.comb(n, 3),
         'several': PRIOR['several'],
-    }.get(kind, PRIOR['one'] / n)
-    values = (effect, 0.0 if kind == 'versions' else -effect)
-    return math.log2(SURE / prior) / bits_of_a_pair(values, scale)
+    }.get(machine.kind, PRIOR['one'] / n)
+    values = (EFFECT, 0.0 if machine.kind == 'versions' else -EFFECT)
+    return math.log2(SURE / prior) / bits_of_a_pair(values)
 
 
 def try_seed(kind: str, seed: int, noise: Sequence[Floats], bayesect: str | None) -> Outcome:
@@ -180,7 +175,7 @@ def try_seed(kind: str, seed: int, noise: Sequence[Floats], bayesect: str | None
     seen = max(seen, EFFECT / 3)  # of less nobody would ask
     spread = math.sqrt(2) * SPREAD / seen
     search = Search(np.ones(machine.count), spread, in_order=kind == 'versions')
-    least = bound(kind, machine.count)
+    least = bound(machine)
     pairs, confirmed, early = 0, 0, False
     while confirmed < MOST and (split := search.step()) is not None:
         value = machine.pair(split.first, split.second, confirmed) / seen
@@ -263,24 +258,25 @@ def show(found: Sequence[Outcome]) -> None:
     )
     print('| ' + ' | '.join(headings) + ' |')
     print('|---|' + '---:|' * (len(headings) - 1))
-    for kind in dict.fromkeys(one.kind for one in found):
+    for kind in KINDS:
         those = [one for one in found if one.kind == kind]
-        confirmed, least = (
-            np.array([getattr(one, name) for one in those]) for name in ('confirmed', 'bound')
+        if not those:
+            continue
+        pairs, confirmed, least = (
+            np.array([getattr(one, name) for one in those])
+            for name in ('pairs', 'confirmed', 'bound')
         )
-        early = [one.early for one in those if one.early is not None]
-        pairs = np.array([one.pairs for one in those if one.pairs is not None])
         bayes = [one.bayesect for one in those if one.bayesect is not None]
         cells = (
             kind,
             str(len(those)),
-            f'{np.mean(early):.1%}' if early else '-',
+            f'{np.mean([one.early for one in those]):.1%}',
             f'{np.mean([one.first for one in those]):.1%}',
             f'{np.mean([one.three for one in those]):.1%}',
-            f'{pairs.mean():.1f}' if len(pairs) else '-',
-            f'{np.median(pairs):.0f}' if len(pairs) else '-',
+            f'{pairs.mean():.1f}',
+            f'{np.median(pairs):.0f}',
             f'{least.mean():.1f}',
-            f'{pairs.sum() / least.sum():.2f}' if len(pairs) else '-',
+            f'{pairs.sum() / least.sum():.2f}',
             f'{confirmed.mean():.1f}',
             f'{confirmed.sum() / least.sum():.2f}',
             f'{np.mean([one.probability >= SURE and not one.first for one in those]):.1%}',
