@@ -141,6 +141,12 @@ LARGE(TYPED_BLOCKS(typed_blocks_c, MPI_Count))
 
 static const struct sent nothing;
 
+/* Of a scan: the last rank sends to none. */
+static struct sent to_next(const struct shape *shape, int64_t bytes)
+{
+    return shape->rank < shape->size - 1 ? to_rank(shape->rank + 1, bytes) : nothing;
+}
+
 static void record_sent(const struct timing *timing, const struct shape *shape, struct sent sent)
 {
     if (shape->others)
@@ -295,15 +301,11 @@ COLLECTIVE(Barrier, Ibarrier, , ALL_WAIT_FOR_ALL, 0, nothing, (comm), MPI_Comm c
                (send, receive, count, type, op, comm), const void *send, void *receive,           \
                count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                        \
     COLLECTIVE(Scan, Iscan, suffix, ALL_WAIT_FOR_ALL, 0,                                          \
-               shape.rank < shape.size - 1                                                        \
-                   ? to_rank(shape.rank + 1, bytes_of(&timing, count, type))                      \
-                   : nothing,                                                                     \
+               to_next(&shape, bytes_of(&timing, count, type)),                                   \
                (send, receive, count, type, op, comm), const void *send, void *receive,           \
                count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)                        \
     COLLECTIVE(Exscan, Iexscan, suffix, ALL_WAIT_FOR_ALL, 0,                                      \
-               shape.rank < shape.size - 1                                                        \
-                   ? to_rank(shape.rank + 1, bytes_of(&timing, count, type))                      \
-                   : nothing,                                                                     \
+               to_next(&shape, bytes_of(&timing, count, type)),                                   \
                (send, receive, count, type, op, comm), const void *send, void *receive,           \
                count_t count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
 
