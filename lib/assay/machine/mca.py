@@ -14,7 +14,6 @@ PREFIX = 'OMPI_MCA_'
 _TIME = 30
 
 
-@lru_cache(maxsize=16)
 def default_of(variable: str, library: Path) -> str | None:
     """The default of a parameter; None if Open MPI knows none, or its ``ompi_info`` is not here.
 
@@ -26,12 +25,21 @@ def default_of(variable: str, library: Path) -> str | None:
     tool = next(filter(Path.is_file, tools), None)
     if tool is None:
         return None
+    name = variable.removeprefix(PREFIX)
+    found = re.search(
+        rf'^mca:[^:]*:[^:]*:param:{re.escape(name)}:value:(.*)$', _listed(tool), re.MULTILINE
+    )
+    return found[1].strip('"') if found else None
+
+
+@lru_cache(maxsize=4)
+def _listed(tool: Path) -> str:
+    """All parameters as ``ompi_info`` lists them; empty if it does not answer."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     # Without files, whose values it would list in place of defaults.
     without = {**kept, f'{PREFIX}mca_base_param_files': 'none'}
-    name = variable.removeprefix(PREFIX)
     try:
-        listed = subprocess.run(
+        return subprocess.run(
             [tool, '--all', '--parsable'],
             env=without,
             capture_output=True,
@@ -40,6 +48,4 @@ def default_of(variable: str, library: Path) -> str | None:
             timeout=_TIME,
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    found = re.search(rf'^mca:[^:]*:[^:]*:param:{re.escape(name)}:value:(.*)$', listed, re.M)
-    return found[1].strip('"') if found else None
+        return ''
