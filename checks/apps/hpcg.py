@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from assay.checks.application import BesideTriadCheck
+from assay.checks.application import OF_TRIAD, BesideTriadCheck
 from assay.programs.figure import Quantity
 from assay.programs.hpcg import Hpcg as Application
 
@@ -19,7 +19,7 @@ class HPCG(BesideTriadCheck):
     package, program = 'hpcg', 'xhpcg'
     layout = parameter(['packed', 'hybrid'], type=str, loggable=True)
     measures = Application.measures | {
-        'triad': Quantity('GB/s', 'higher'),
+        **OF_TRIAD,
         'bandwidth_of_triad': Quantity('1', 'higher'),
     }
 
@@ -31,7 +31,5 @@ class HPCG(BesideTriadCheck):
 
     def figures(self):
         figures = super().figures()
-        triad = self.triad / 1e9
-        return figures | self.named(
-            triad=triad, bandwidth_of_triad=figures['bandwidth'].value / triad
-        )
+        of_triad = figures['bandwidth'].value / self.triad
+        return figures | self.named(bandwidth_of_triad=of_triad)

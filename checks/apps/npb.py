@@ -6,7 +6,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, variable
 from reframe.core.exceptions import ReframeError
 
-from assay.checks.application import BesideTriadCheck
+from assay.checks.application import OF_TRIAD, BesideTriadCheck
 from assay.programs.figure import Quantity
 from assay.programs.npb import CLASSES, Npb
 
@@ -24,7 +24,7 @@ class NPB(BesideTriadCheck):
     #: Classes to choose from: as the recipe builds them without a variant.
     classes = variable(str, value='SWABCDEF')
     measures = Npb.measures | {
-        'triad': Quantity('GB/s', 'higher'),
+        **OF_TRIAD,
         'operations_for_byte_of_triad': Quantity('op/B', 'higher'),
     }
 
@@ -52,8 +52,7 @@ class NPB(BesideTriadCheck):
 
     def figures(self):
         figures = super().figures()
-        figures |= self.named(triad=self.triad / 1e9)
         if self.kernel != 'ep':  # which does not use the memory
-            of_triad = figures['rate'].value / figures['triad'].value
+            of_triad = figures['rate'].value / self.triad
             figures |= self.named(operations_for_byte_of_triad=of_triad)
         return figures

@@ -29,7 +29,7 @@ from assay.machine.provenance import Provenance, of_binary
 from assay.machine.topology import usable_memory
 from assay.programs.application import CLOCK_RATE, Application, Problem, WrongAnswerError
 from assay.programs.benchmarks import check_stream
-from assay.programs.figure import Figure
+from assay.programs.figure import Figure, Quantity
 from assay.programs.sizes import Memory, last_level_caches, working_set
 from assay.spack.lock_file import Build
 
@@ -274,6 +274,9 @@ class SpackApplicationCheck(ApplicationCheck):
 #: The program that measures what the memory gives, and the folder of its run.
 STREAM = 'stream'
 
+#: What a check beside the triad measures of it.
+OF_TRIAD = {'triad': Quantity('GB/s', 'higher')}
+
 
 class BesideTriadCheck(SpackApplicationCheck):
     """Such an application that has no counterpart of ours, beside the triad of the same cores.
@@ -298,8 +301,7 @@ class BesideTriadCheck(SpackApplicationCheck):
             launch.assert_as_asked()
         except LaunchError as error:
             raise SanityError(f'{STREAM}: {error}') from None
-        #: In bytes per second.
-        self.triad = next(
+        self.triad = 1e-9 * next(
             one['bandwidth']['best']
             for one in report['results']
             if one['operation'] == 'triad' and one['ranks'] == 'together'
@@ -312,6 +314,9 @@ class BesideTriadCheck(SpackApplicationCheck):
                     min(rank.wall for rank in ranks),
                     {name: call.count for name, call in first.calls.items()},
                 )
+
+    def figures(self) -> dict[str, Figure]:
+        return super().figures() | self.named(triad=self.triad)
 
     def hold_against_witness(self, wall: float, calls: Mapping[str, int]) -> None:
         """Hold what the program said against what was seen of its ranks.
