@@ -499,11 +499,17 @@ def test_checks_between_nodes(up, label):
     assert_good(ended)
     for node in ('n1', 'n2', 'n3'):
         inject('delay', node, '400')
-    ended = assay(*both, '--label', f'{label}-after')
     slow = r'^failed: PointToPoint .*@vcluster:\w+\+openmpi: latency is [\d.]+ us, but at most'
-    assert ended.returncode == 1, ended.stdout
-    assert len(re.findall(slow, ended.stdout, re.MULTILINE)) == 2, ended.stdout
-    ended = assay('compare-runs', f'{label}-before', f'{label}-after')
+    for _ in range(3):
+        ended = assay(*both, '--label', f'{label}-after')
+        assert ended.returncode == 1, ended.stdout
+        assert len(re.findall(slow, ended.stdout, re.MULTILINE)) == 2, ended.stdout
+        ended = assay('compare-runs', f'{label}-before', f'{label}-after')
+        others = re.search(r'values of disturbed jobs, 0 before and [1-9]', ended.stdout)
+        if not (ended.returncode == 3 and others):
+            break
+    else:
+        pytest.skip(f'this machine is too busy: {others[0]}')
     assert ended.returncode == 1, ended.stdout + ended.stderr
     assert 'the machine moved: socket_latency of PointToPoint %fabric=tcp ' in ended.stdout
     assert re.search(r'\nWORSE: [1-9]\d* worse, ', ended.stdout), ended.stdout
