@@ -104,6 +104,16 @@ def test_commands_do_not_import_each_other(imports):
     assert not found
 
 
+def test_no_two_public_classes_have_the_same_name():
+    """Who reads a name need not look up which of two it is."""
+    places: dict[str, list[str]] = {}
+    for module, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
+                places.setdefault(node.name, []).append(module)
+    assert not {name: where for name, where in places.items() if len(where) > 1}
+
+
 def test_no_test_imports_the_module_of_another():
     """What several of them need is in tests/support or a conftest.py."""
     found = [
