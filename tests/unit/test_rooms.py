@@ -25,7 +25,7 @@ FLOORS = [
     ('layout', 'spack', 'vcluster'),
     ('config',),
     ('machine', 'witness'),
-    ('programs', 'mpis', 'files', 'quantities'),
+    ('programs', 'mpis', 'files', 'quantities', 'tools'),
     ('locks',),
     ('paths', ''),
     ('text',),
