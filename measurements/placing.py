@@ -38,7 +38,7 @@ from assay import paths
 from assay.machine.mpi import Mpi, find_mpis
 from assay.placing import costs, files, mapping
 from assay.placing.plan import plan
-from assay.placing.problem import Problem
+from assay.placing.problem import PlacingProblem
 from assay.text import parse_cpus
 from assay.witness.reading import read_witness
 from assay.witness.report import Report
@@ -90,7 +90,7 @@ def graphs(n: int, random: np.random.Generator) -> dict[str, Edges]:
     }
 
 
-def problem(edges: Edges, groups: np.ndarray) -> Problem:
+def problem(edges: Edges, groups: np.ndarray) -> PlacingProblem:
     n = groups.shape[1]
     one, other, weight = np.array(edges, dtype=float).T
     ends = np.array([[*one, *other], [*other, *one]], dtype=np.int64)
@@ -98,7 +98,7 @@ def problem(edges: Edges, groups: np.ndarray) -> Problem:
     distances = np.arange(len(groups) + 1.0)
     nobody = np.zeros(n, dtype=np.int64)
     prices = 0.3e-6 * 3**distances, 1e-10 * (1 + distances)
-    return Problem(both, both * 1000, groups, *prices, nobody, nobody > 0)
+    return PlacingProblem(both, both * 1000, groups, *prices, nobody, nobody > 0)
 
 
 # Ten ranks ----------------------------------------------------------------------------------------

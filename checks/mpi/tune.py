@@ -16,8 +16,8 @@ from assay.programs.figure import Quantity
 from assay.tuning.starts import (
     ANSWERS,
     OUTCOMES,
-    Job,
     Outcome,
+    TuningJob,
     read_plan,
     write_job,
 )
@@ -105,7 +105,7 @@ class Tune(MpiBenchmark):
         answers = self.ended_job.folder / ANSWERS
         write_job(
             self.ended_job.folder / OUTCOMES,
-            Job(
+            TuningJob(
                 self.report['mpi']['library'],
                 self.num_tasks,
                 tuple(self.report['hosts']),

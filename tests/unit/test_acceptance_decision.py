@@ -14,8 +14,8 @@ import pytest
 import accepted
 from assay import AssayError, paths
 from assay.acceptance import run as running
-from assay.acceptance.contract import Commitment, Contract, Rules
-from assay.acceptance.decision import CaseRun, Outcome, conclude, conditions, decide
+from assay.acceptance.contract import Commitment, Contract, TuningRules
+from assay.acceptance.decision import CaseRun, FigureOutcome, conclude, conditions, decide
 from assay.acceptance.journal import Begun, Interrupted, JournalEntry, RunEnded
 from assay.acceptance.plan import Spread, plan, seconds, spreads
 from assay.acceptance.run import (
@@ -79,7 +79,8 @@ def contract(*commitments: Commitment, **changes) -> Contract:
 
 def of(*values, why='others disturbed it'):
     return [
-        Outcome(run, value, '' if value is not None else why) for run, value in enumerate(values, 1)
+        FigureOutcome(run, value, '' if value is not None else why)
+        for run, value in enumerate(values, 1)
     ]
 
 
@@ -394,8 +395,8 @@ def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
 
 
 def test_variables_that_tune_jobs():
-    base = Rules(category='base', text='x')
-    peak = Rules(category='peak', text='x', variables=('UCX_TLS',))
+    base = TuningRules(category='base', text='x')
+    peak = TuningRules(category='peak', text='x', variables=('UCX_TLS',))
     assert allowed(base, {'PATH': '/bin', 'HOME': '/'}) == {}
     assert allowed(peak, {'UCX_TLS': 'rc'}) == {'UCX_TLS': 'rc'}
     for rules, name in ((base, 'UCX_TLS'), (peak, 'OMPI_MCA_pml'), (base, 'LD_PRELOAD')):
@@ -404,7 +405,7 @@ def test_variables_that_tune_jobs():
 
 
 def test_what_slurm_puts_into_each_allocation_tunes_nothing():
-    base = Rules(category='base', text='x')
+    base = TuningRules(category='base', text='x')
     assert allowed(base, OF_THE_SCHEDULER) == {}
     for name in OF_THE_SCHEDULER:
         with pytest.raises(AssayError, match=f'sets {name}, which the rules'):
@@ -412,7 +413,7 @@ def test_what_slurm_puts_into_each_allocation_tunes_nothing():
 
 
 def test_what_the_virtual_cluster_sets_on_its_head_tunes_nothing(tmp_path):
-    base = Rules(category='base', text='x')
+    base = TuningRules(category='base', text='x')
     assert allowed(base, Node(tmp_path, 0).environment) == {}
 
 

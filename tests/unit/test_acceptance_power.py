@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from assay.acceptance.contract import Commitment, Risks
-from assay.acceptance.decision import Outcome, decide
+from assay.acceptance.decision import FigureOutcome, decide
 from assay.acceptance.plan import Spread, chance, held, log_spread, passing
 
 ACCEPTANCES = 10_000
@@ -38,7 +38,7 @@ def simulated(one: Commitment, spread: float, better_by: float) -> float:
     lots = np.random.default_rng(1).normal(math.log(true), spread, (ACCEPTANCES, one.runs))
     met = 0
     for values in np.exp(lots).tolist():
-        outcomes = [Outcome(run, value) for run, value in enumerate(values, 1)]
+        outcomes = [FigureOutcome(run, value) for run, value in enumerate(values, 1)]
         met += decide(one, outcomes).word == 'met'
     return met / ACCEPTANCES
 
@@ -76,7 +76,7 @@ def test_several_commitments_together():
         for one, spread in zip(several, spreads, strict=True):
             true = one.value * (1.02 if one.better == 'higher' else 0.98)
             values = true * np.exp(lots.normal(0, spread.value, one.runs))
-            words.add(decide(one, [Outcome(1 + n, v) for n, v in enumerate(values)]).word)
+            words.add(decide(one, [FigureOutcome(1 + n, v) for n, v in enumerate(values)]).word)
         met += words == {'met'}
     error = 3 * math.sqrt(found.independent * (1 - found.independent) / ACCEPTANCES)
     assert met / ACCEPTANCES == pytest.approx(found.independent, abs=0.01 + error)

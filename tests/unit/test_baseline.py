@@ -19,7 +19,7 @@ from reframe.core.pipeline import RegressionTestDict
 
 import stored
 from assay import AssayError, paths
-from assay.config.learned import Known, Learned, known, written
+from assay.config.learned import Learned, LearnedFile, known, written
 from assay.config.reference_files import Reference, held_by, parse
 from assay.report.history import _change
 from assay.results import cases as model
@@ -427,7 +427,7 @@ def test_what_was_learned_before_stays(tmp_path):
     """Text and its meaning are one to one, however odd the words are."""
     path = tmp_path / 'toy.yaml'
     odd = replace(LEARNED, figure='no', values={'fabric': '1', 'scale': "'a: b'"}, check='Halo')
-    first = written(Known(), path, [LEARNED, odd], {})
+    first = written(LearnedFile(), path, [LEARNED, odd], {})
     before = known(first.text, path)
     again = written(before, path, [replace(LEARNED, given=(2.0, None, 0.1, 'us'))], {})
     ((renewed, old),) = again.renewed
@@ -442,7 +442,7 @@ def test_what_was_learned_before_stays(tmp_path):
 
 def test_another_index_is_refused(tmp_path):
     path = tmp_path / 'toy.yaml'
-    before = known(written(Known(), path, [LEARNED], {}).text, path)
+    before = known(written(LearnedFile(), path, [LEARNED], {}).text, path)
     other = replace(LEARNED, values=LEARNED.values | {'size': 'cache'})
     result = written(before, path, [other], {})
     ((_, reason),) = result.refused

@@ -32,7 +32,7 @@ from reframe.core.runtime import runtime
 from assay import paths, witness
 from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
-from assay.config.defects import Known
+from assay.config.defects import AffectedVersions
 from assay.config.lint import check_classes
 from assay.config.references import layers, merge
 from assay.job.launch import OF_WITNESS, WITNESS
@@ -1550,7 +1550,7 @@ def test_a_defect_that_ends_the_job_is_told(job):
 
 
 def test_a_defect_that_should_be_fixed_fails(job, monkeypatch):
-    monkeypatch.setattr(Known, 'state', lambda self, version: 'fixed')
+    monkeypatch.setattr(AffectedVersions, 'state', lambda self, version: 'fixed')
     with pytest.raises(
         PerformanceError, match=r'MPICH 4\.3\.2 has: .*: this version should have it'
     ):

@@ -10,7 +10,7 @@ import pytest
 from assay import AssayError, one_run, paths
 from assay.one_run import IN_VAIN, LOOK, RunRequest, measure_every_node
 from assay.results import node_turns
-from assay.results.node_turns import Turns
+from assay.results.node_turns import NodeTurns
 from assay.results.verdict import Verdict
 from assay.running import runs
 from assay.running.supervise import Ended
@@ -35,7 +35,7 @@ class Machine:
             if seconds <= self.seconds:
                 self.states[node] = 'idle'
         able = {node: state for node, state in self.states.items() if state != 'down'}
-        return Turns(able, tuple(node for node in able if node not in self.done))
+        return NodeTurns(able, tuple(node for node in able if node not in self.done))
 
     def measure(self, request, own):
         if self.reaches:

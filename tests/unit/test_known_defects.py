@@ -6,7 +6,7 @@ import pytest
 
 from assay import paths
 from assay.config import defects
-from assay.config.defects import Known, load_defects
+from assay.config.defects import AffectedVersions, load_defects
 from assay.report import junit, terminal
 from assay.report.html.sections import sections
 from assay.results import store
@@ -16,7 +16,7 @@ from assay.results.verdict import Verdict
 from reports import LOG, cases, run_of
 
 SOURCES = paths.SOURCES / 'mpi' / 'defects'
-SERIES = Known(since='4.1.4', fixed=['5.0.11', '6.0.2'])
+SERIES = AffectedVersions(since='4.1.4', fixed=['5.0.11', '6.0.2'])
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_what_is_known_of_a_version(version, state):
 
 
 def test_without_a_fixed_release_every_later_version_has_it():
-    assert Known(since='4.3.2').state('9.0.0') == 'known'
+    assert AffectedVersions(since='4.3.2').state('9.0.0') == 'known'
 
 
 def test_what_a_run_says():

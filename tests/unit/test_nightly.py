@@ -13,7 +13,7 @@ from assay import AssayError, paths
 from assay.nights import measuring, night, outcome
 from assay.nights.measuring import AGAINST
 from assay.nights.night import PUT_OFF, Folder, Night, in_maintenance
-from assay.nights.outcome import KEPT, RUN, NightMemory, NightOutcome, Reported
+from assay.nights.outcome import KEPT, RUN, KnownVerdict, NightMemory, NightOutcome
 from assay.results import store
 from assay.results.diff.difference import difference
 from assay.results.history import load
@@ -150,7 +150,7 @@ def test_what_looks_worse_is_measured_again_and_if_undecided_no_success(site, mo
     assert spend(site) == (3, None)
     assert site.ran == [0, 2, 2]
     # Nobody is told, and it is no good night either.
-    assert remembered().told == Reported() and len(remembered().good) == 6
+    assert remembered().told == KnownVerdict() and len(remembered().good) == 6
     assert capsys.readouterr().out.endswith('NIGHT UNDECIDED: toy (smoke)\n')
 
 
@@ -375,7 +375,7 @@ def test_a_clock_that_was_ahead_puts_nothing_off(site, monkeypatch):
     monkeypatch.setattr(night, 'in_maintenance', lambda *about: 'the partition all is down')
     spend(site)
     ahead = datetime.now().astimezone() + timedelta(days=3650)
-    Folder('toy', 'smoke').write(remembered().after(Reported(), None, ahead))
+    Folder('toy', 'smoke').write(remembered().after(KnownVerdict(), None, ahead))
     assert spend(site) == (PUT_OFF, None)
     assert remembered().put_off < ahead - timedelta(days=3649)
 
@@ -396,7 +396,7 @@ def test_a_maintenance_is_left_alone_for_two_days(site, monkeypatch, capsys):
     assert 'put off: the partition all is down' in capsys.readouterr().err
     since = remembered().put_off
     folder = Folder('toy', 'smoke')
-    folder.write(remembered().after(Reported(), None, since - timedelta(hours=49)))
+    folder.write(remembered().after(KnownVerdict(), None, since - timedelta(hours=49)))
     code, told = spend(site)
     assert code == 1 and 'nothing was measured since' in told and 'partition all is down' in told
     assert spend(site) == (1, None)
@@ -419,7 +419,7 @@ def test_what_was_known_is_set_aside_where_it_is_damaged(site, capsys):
 def test_what_is_remembered_has_an_end():
     memory = NightMemory()
     for number in range(KEPT + 3):
-        memory = memory.after(Reported(), str(number))
+        memory = memory.after(KnownVerdict(), str(number))
     assert memory.good == tuple(map(str, range(3, KEPT + 3)))
 
 
@@ -438,7 +438,7 @@ def test_options_that_are_not_for_a_night(option):
 
 
 def test_the_same_culprits_in_another_order_are_no_news():
-    told = Reported(word='FAILED', culprits=('a', 'b'))
+    told = KnownVerdict(word='FAILED', culprits=('a', 'b'))
     assert told.is_of(NightOutcome('FAILED', ('b', 'a')))
     assert not told.is_of(NightOutcome('WORSE', ('a', 'b')))
     assert not told.is_of(NightOutcome('FAILED', ('a',)))

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from assay import one_run
-from assay.nights.outcome import BUDGET, NightOutcome, Reported, with_left_out
+from assay.nights.outcome import BUDGET, KnownVerdict, NightOutcome, with_left_out
 from assay.results.budget import choose
 from assay.results.case_history import CaseHistory
 from assay.results.history import load
@@ -226,14 +226,14 @@ def half():
 def test_a_build_that_failed_is_no_better_because_nothing_needed_it(half):
     _, _, choice = half
     mpich, openmpi = ('BuildSources @toy:node+mpich', 'BuildSources @toy:node+openmpi')
-    before = Reported(word='FAILED', culprits=('12 case(s)', mpich, openmpi))
+    before = KnownVerdict(word='FAILED', culprits=('12 case(s)', mpich, openmpi))
     outcome = with_left_out(NightOutcome('PASSED'), before, choice)
     assert (outcome.word, outcome.culprits) == ('FAILED', (mpich,))
 
 
 def test_what_was_bad_and_is_disturbed_is_not_forgotten_for_what_was_left_out(half):
     run, other, choice = half
-    before = Reported(word='FAILED', culprits=tuple(sorted((run.title, other.title))))
+    before = KnownVerdict(word='FAILED', culprits=tuple(sorted((run.title, other.title))))
     outcome = with_left_out(NightOutcome('DISTURBED'), before, choice)
     assert (outcome.word, outcome.culprits) == ('FAILED', before.culprits)
     assert with_left_out(NightOutcome('PASSED'), before, choice).culprits == (other.title,)

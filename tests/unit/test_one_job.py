@@ -1037,7 +1037,7 @@ def test_a_job_that_is_refused(cluster, salloc):
 
 def test_a_command_that_is_stopped_while_it_waits(cluster, salloc):
     salloc(STOPPED)
-    with pytest.raises(allocation.StoppedError) as stopped:
+    with pytest.raises(allocation.SignalledError) as stopped:
         allocation.obtain([], cluster.folder)
     assert stopped.value.args == (signal.SIGTERM,)
     assert (cluster.state / 'free').read_text() == '12'

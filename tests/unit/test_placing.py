@@ -18,7 +18,7 @@ import placing_programs
 import witnessed
 from assay import AssayError
 from assay.placing import costs, files, mapping, plan, turns
-from assay.placing.problem import DISTANCES, Problem, seats_of
+from assay.placing.problem import DISTANCES, PlacingProblem, seats_of
 from assay.placing.sat import sat
 from assay.results.history import History
 from assay.witness import read_witness
@@ -44,7 +44,7 @@ def problem(groups, edges, kinds=None, fixed=(), latency=None):
     both = coo_array((np.tile(messages, 2), tuple(ends)), (n, n)).tocsr()
     steps = np.arange(len(groups) + 1.0)
     stays = np.isin(np.arange(n), fixed)
-    return Problem(
+    return PlacingProblem(
         both,
         both * 100,
         groups,

@@ -25,7 +25,7 @@ FLOORS = [
     ('layout', 'spack', 'vcluster'),
     ('config',),
     ('machine', 'witness'),
-    ('programs', 'mpis', 'files', 'quantities'),
+    ('programs', 'mpis', 'files', 'quantities', 'tools'),
     ('locks',),
     ('paths', ''),
     ('text',),
@@ -102,6 +102,16 @@ def test_commands_do_not_import_each_other(imports):
         if room(other) == 'commands' and other != 'assay.commands' and name != main
     ]
     assert not found
+
+
+def test_no_two_public_classes_have_the_same_name():
+    """Who reads a name need not look up which of two it is."""
+    places: dict[str, list[str]] = {}
+    for module, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
+                places.setdefault(node.name, []).append(module)
+    assert not {name: where for name, where in places.items() if len(where) > 1}
 
 
 def test_no_test_imports_the_module_of_another():

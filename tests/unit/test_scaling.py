@@ -10,7 +10,7 @@ from assay.programs.series import (
     scaling_points,
     sizes_up_to,
 )
-from assay.programs.sizes import SIZES, Memory, last_level_caches, working_set
+from assay.programs.sizes import SIZES, NodeMemory, last_level_caches, working_set
 
 GIB = 1 << 30
 
@@ -69,16 +69,16 @@ def test_balance():
 
 
 def test_sizes_against_caches_and_memory():
-    memory = Memory(caches=64 << 20, total=100 * GIB)
+    memory = NodeMemory(caches=64 << 20, total=100 * GIB)
     sizes = [working_set(size, memory) for size in SIZES]
     assert sizes == [4 << 20, 32 << 20, 10 * GIB, 80 * GIB]
     # Where there is little memory, the caches still do not hold it.
-    assert working_set('memory', Memory(caches=GIB, total=8 * GIB)) == 4 * GIB
+    assert working_set('memory', NodeMemory(caches=GIB, total=8 * GIB)) == 4 * GIB
 
 
 def test_an_unknown_size():
     with pytest.raises(ValueError, match="unknown size 'huge': choose from starved, cache"):
-        working_set('huge', Memory(1, 1))
+        working_set('huge', NodeMemory(1, 1))
 
 
 def test_last_level_caches():

@@ -13,7 +13,7 @@ from assay.running.selection import Listed
 from assay.tuning import measuring
 from assay.tuning.choosing import Trial
 from assay.tuning.measuring import Tuning
-from assay.tuning.starts import Job, Outcome
+from assay.tuning.starts import Outcome, TuningJob
 from assay.tuning.trials import excluded, trials
 
 SIZES = [8 << power for power in range(18)]
@@ -68,7 +68,7 @@ class Machine:
         for late in outcomes[self.most_starts :] if self.most_starts else ():
             outcomes[outcomes.index(late)] = Outcome(late.name, 'was not begun')
         own = self.good('', {})
-        return Job('Open MPI v4.1.4', 2, self.hosts, self.variables, '', (own, *outcomes))
+        return TuningJob('Open MPI v4.1.4', 2, self.hosts, self.variables, '', (own, *outcomes))
 
     def outcome(self, tuning, trial, start):
         chosen = {one.operation: one.name for one in trial.algorithms}

@@ -123,7 +123,7 @@ class Commitment(Part):
     )
 
 
-class Rules(Part):
+class TuningRules(Part):
     """What the vendor may tune."""
 
     category: Literal['base', 'peak'] = Field(description='base or peak: whether tuning is allowed')
@@ -186,7 +186,7 @@ class Contract(Part):
     commitments: tuple[Commitment, ...] = Field(
         min_length=1, max_length=1000, description='a list of figures, each with its value'
     )
-    rules: Rules = Field(description='what may be tuned')
+    rules: TuningRules = Field(description='what may be tuned')
     stability: Stability = Field(
         default_factory=lambda: Stability(hours=0),
         description='hours, share of cases that must pass, and most_failed_nodes',

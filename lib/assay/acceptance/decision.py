@@ -25,7 +25,7 @@ GREATEST = 1e30
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FigureOutcome:
     """What a run showed of a figure.
 
     :param run: its number.
@@ -39,7 +39,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Decision:
+class CommitmentDecision:
     """Whether a commitment is met.
 
     :param word: a commitment that is given up is ``waived``, whatever its runs say.
@@ -66,8 +66,8 @@ class Decision:
 
 
 def decide(
-    commitment: Commitment, outcomes: Sequence[Outcome], waived_by: str | None = None
-) -> Decision:
+    commitment: Commitment, outcomes: Sequence[FigureOutcome], waived_by: str | None = None
+) -> CommitmentDecision:
     """Decide on a commitment.
 
     :param outcomes: of its runs, in order.
@@ -89,7 +89,7 @@ def decide(
     word: Word = says
     if waived_by is not None:
         word, reason = 'waived', f'given up by {waived_by}; its runs say: {says}: {reason}'
-    return Decision(
+    return CommitmentDecision(
         commitment,
         word,
         says,
@@ -301,7 +301,9 @@ class AcceptanceVerdict:
         return {'ACCEPTED': 0, 'NOT MET': 1, 'NOT DECIDED': 3}[self.word]
 
 
-def conclude(decisions: Sequence[Decision], others: Sequence[Condition]) -> AcceptanceVerdict:
+def conclude(
+    decisions: Sequence[CommitmentDecision], others: Sequence[Condition]
+) -> AcceptanceVerdict:
     """The verdict: accepted if all is met that was not given up, and something is."""
     told = [(one.commitment.id, one.word, one.reason) for one in decisions]
     told += [(one.name, one.word, one.reason) for one in others]

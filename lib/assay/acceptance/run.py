@@ -20,7 +20,7 @@ from assay import AssayError, locks, paths, say
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
 from assay.acceptance.archive import Archive
-from assay.acceptance.contract import Commitment, Contract, Rules, read_contract
+from assay.acceptance.contract import Commitment, Contract, TuningRules, read_contract
 from assay.acceptance.decision import least_passed
 from assay.acceptance.journal import AnyEntry, Started
 from assay.acceptance.status import Status, fits, misfits, status_in
@@ -186,7 +186,7 @@ def assert_no_variables(options: Iterable[str]) -> None:
             )
 
 
-def allowed(rules: Rules, environment: Mapping[str, str]) -> dict[str, str]:
+def allowed(rules: TuningRules, environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that tune jobs, by name, all of which the rules allow.
 
     :param environment: of the command that starts jobs.

@@ -13,7 +13,7 @@ from assay.acceptance import archive as archives
 from assay.acceptance import journal
 from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Commitment
-from assay.acceptance.decision import Decision
+from assay.acceptance.decision import CommitmentDecision
 from assay.acceptance.files import canonical, parse_record
 from assay.acceptance.plan import Asked, Plan
 from assay.acceptance.status import Status
@@ -165,7 +165,7 @@ def show_status(status: Status) -> None:
         print_line(out, plain(sentence))
 
 
-def cells(one: Decision) -> list[str]:
+def cells(one: CommitmentDecision) -> list[str]:
     """The columns of a commitment: statistic, value, margin to what is asked for, spread, word."""
     commitment = one.commitment
     margin = '-'

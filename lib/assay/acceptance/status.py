@@ -12,9 +12,9 @@ from assay.acceptance.contract import Commitment, Contract
 from assay.acceptance.decision import (
     AcceptanceVerdict,
     CaseRun,
+    CommitmentDecision,
     Condition,
-    Decision,
-    Outcome,
+    FigureOutcome,
     conclude,
     conditions,
     decide,
@@ -55,7 +55,7 @@ def misfits(commitment: Commitment, name: str, environment: str) -> int:
     return others + (commitment.environment not in (None, environment))
 
 
-def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Run]]) -> Iterator[Outcome]:
+def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Run]]) -> Iterator[FigureOutcome]:
     """What the runs with the case of a commitment showed of its figure.
 
     All values are of one case: where the system's file was changed between runs, another one may
@@ -71,29 +71,31 @@ def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Run]]) -> Iter
             if fits(commitment, case.display_name, case.environment)
         ]
         if len(own) > 1:
-            yield Outcome(run, None, f'{len(own)} cases of the run fit')
+            yield FigureOutcome(run, None, f'{len(own)} cases of the run fit')
         elif own and own[0].title != (first := first or own[0].title):
-            yield Outcome(run, None, f'{own[0].title} is another case than {first}')
+            yield FigureOutcome(run, None, f'{own[0].title} is another case than {first}')
         elif own:
             yield _outcome(run, own[0], commitment)
 
 
-def _outcome(run: int, case: Case, commitment: Commitment) -> Outcome:
+def _outcome(run: int, case: Case, commitment: Commitment) -> FigureOutcome:
     figure = case.figure(commitment.figure)
     if is_no_evidence(case):
         # Who signs has to see whether low values alone were lost so.
         told = f'; it measured {number(figure.value)}' if figure else ''
-        return Outcome(run, None, f'others disturbed it{told}')
+        return FigureOutcome(run, None, f'others disturbed it{told}')
     if case.result == 'skip' or case.fail_phase not in _MEASURED:
-        return Outcome(run, None, f'{case.result}: {plain(reason(case), 300)}')
+        return FigureOutcome(run, None, f'{case.result}: {plain(reason(case), 300)}')
     if figure is None:
-        return Outcome(run, None, f'it has no figure {commitment.figure}')
+        return FigureOutcome(run, None, f'it has no figure {commitment.figure}')
     unit, better = figure.unit, figure.better
     if unit != commitment.unit:
-        return Outcome(run, None, f'its unit is {plain(unit, 20)}, and not {commitment.unit}')
+        return FigureOutcome(run, None, f'its unit is {plain(unit, 20)}, and not {commitment.unit}')
     if better not in (None, commitment.better):
-        return Outcome(run, None, f'better is {plain(better, 20)}, and not {commitment.better}')
-    return Outcome(run, figure.value, '' if figure.value is not None else 'it has no value')
+        return FigureOutcome(
+            run, None, f'better is {plain(better, 20)}, and not {commitment.better}'
+        )
+    return FigureOutcome(run, figure.value, '' if figure.value is not None else 'it has no value')
 
 
 def case_runs(run: int, started: Iterable[str], report: Run | None) -> list[CaseRun]:
@@ -135,7 +137,7 @@ class Status:
     """
 
     contract: Contract
-    decisions: tuple[Decision, ...]
+    decisions: tuple[CommitmentDecision, ...]
     conditions: tuple[Condition, ...]
     runs: tuple[CaseRun, ...]
     hours: float

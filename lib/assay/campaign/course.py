@@ -17,6 +17,7 @@ from assay.campaign.catalogue import Fault, Severity
 from assay.campaign.look import Look, class_of, is_of
 from assay.machine.mpi import Mpi
 from assay.results.failures import Failure
+from assay.tools import ask
 from assay.vcluster import faults
 from assay.vcluster.cluster import STATE, Cluster, down
 from assay.vcluster.node import Node
@@ -81,7 +82,7 @@ def _built(name: str, mpi: Mpi) -> str:
     # Beside the cluster's own files, which its nodes see: each has a /tmp of its own.
     library = STATE / f'{name}.so'
     command = [mpi.cc, '-shared', '-fPIC', str(PROGRAMS / f'{name}.c'), '-o', str(library)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = ask(command)
     if done.returncode:
         raise AssayError(f'{name}.c does not compile: {done.stderr.strip()}')
     return str(library)

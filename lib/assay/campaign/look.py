@@ -16,6 +16,7 @@ from assay.campaign.catalogue import SCREEN
 from assay.results.failures import Failure, disturbed_cases, failures, left_in_good_cases
 from assay.results.reframe_report import read_report
 from assay.running import runs
+from assay.tools import ask
 
 ASSAY = str(paths.ROOT / 'assay')
 SYSTEM = 'vcluster:srun'
@@ -93,7 +94,7 @@ def screened(options: Sequence[str], is_kept: bool) -> Look:
     """
     command = [ASSAY, 'screen', '--system', SYSTEM, '--environment', ENVIRONMENT, '--json']
     command += options
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = ask(command)
     try:
         told = json.loads(done.stdout)
     except ValueError:

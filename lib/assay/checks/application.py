@@ -30,7 +30,7 @@ from assay.machine.topology import usable_memory
 from assay.programs.application import CLOCK_RATE, Application, Problem, WrongAnswerError
 from assay.programs.benchmarks import check_stream
 from assay.programs.figure import Figure, Quantity
-from assay.programs.sizes import Memory, last_level_caches, working_set
+from assay.programs.sizes import NodeMemory, last_level_caches, working_set
 from assay.spack.lock_file import Build
 
 _CATALOGUE = load_catalogue()
@@ -100,7 +100,7 @@ class ApplicationJob(MpiCheck):
         return self.is_first_fabric and self.size == 'memory' and super().is_maintenance_case
 
     @property
-    def memory(self) -> Memory:
+    def memory(self) -> NodeMemory:
         """What the partition's nodes keep data in.
 
         :raises ReframeError: if nobody has said it.
@@ -115,7 +115,7 @@ class ApplicationJob(MpiCheck):
                 f"the memory of a node of {partition.fullname} is not known: give 'memory_gib' in "
                 f'the extras of its configuration'
             )
-        return Memory(last_level_caches(partition.processor.topology or {}), total)
+        return NodeMemory(last_level_caches(partition.processor.topology or {}), total)
 
     def problem(self, size: str, nodes: float, ranks: int, threads: int) -> Problem:
         """The application's problem of a size, for some nodes' (or a part of a node's) memory."""

@@ -146,7 +146,7 @@ class SiteApplicationCheck(
     def provenance(self) -> Provenance:
         return of_binary(self.program)
 
-    def written(self, one: applications.Written) -> str:
+    def written(self, one: applications.SitePattern) -> str:
         """What the program wrote there.
 
         :raises SanityError: if there is no file, or which one is meant is not known.

@@ -51,7 +51,7 @@ def series_measures(unit: str) -> dict[str, Quantity]:
     }
 
 
-class Run(NamedTuple):
+class SweepRun(NamedTuple):
     """A run of a series: which, where its ranks go on each node, and what it computes."""
 
     point: Point
@@ -85,7 +85,7 @@ class ApplicationSweep(ApplicationJob):
                 points = sizes_up_to(cores, nodes, self.size)
         self.skip_if(len(points) < 2, f'a node of {cores} core has nothing to sweep over')
         self.runs = [
-            Run(
+            SweepRun(
                 point,
                 self.place(point.ranks // point.nodes, point.threads),
                 self.problem(point.size, point.worth, point.ranks, point.threads),

@@ -44,7 +44,7 @@ def _family(name: str) -> str:
 Release = Annotated[str, AfterValidator(_version)]
 
 
-class Known(Entry):
+class AffectedVersions(Entry):
     """The versions of an MPI that have a defect.
 
     :param since: the first that is known to have it.
@@ -81,7 +81,7 @@ class Defect(Entry):
     fabrics: list[str] = Field(default=['shm', 'ucx-shm'], min_length=1)
     seconds: int = Field(default=20, gt=0, le=60)
     ends: bool = False
-    known: dict[Annotated[str, AfterValidator(_family)], Known] = Field(min_length=1)
+    known: dict[Annotated[str, AfterValidator(_family)], AffectedVersions] = Field(min_length=1)
 
     def report(self, family: str, version: str, shown: str | None) -> tuple[State, str]:
         """What a run of its reproducer says of a version of an MPI that it concerns.
@@ -101,7 +101,7 @@ class Defect(Entry):
         return state, f'{mpi} has: {self.shows} ({shown}; {fixed}; {self.link})'
 
 
-class Catalogue(Entry):
+class DefectCatalogue(Entry):
     """All defects, by names."""
 
     defects: dict[Annotated[str, Field(pattern=r'^[a-z][a-z0-9-]*$')], Defect]
@@ -113,4 +113,4 @@ def load_defects(path: Path = CATALOGUE) -> dict[str, Defect]:
 
     :raises DefectsError: if the file cannot be read, is not YAML, or an entry is wrong.
     """
-    return read_entry(path, Catalogue, DefectsError).defects
+    return read_entry(path, DefectCatalogue, DefectsError).defects

@@ -77,7 +77,7 @@ class Fabric(Entry):
         return self.device is not None
 
 
-class Catalogue(Entry):
+class FabricCatalogue(Entry):
     """All fabrics that the suite knows."""
 
     fabrics: dict[Annotated[str, Field(pattern=r'^[a-z0-9]+(-[a-z0-9]+)*$')], Fabric]
@@ -202,18 +202,18 @@ def read_entry(path: Path, kind: type[AnyEntry], fault: type[AssayError]) -> Any
 
 
 @lru_cache(maxsize=1)
-def load_catalogue(path: Path = CATALOGUE) -> Catalogue:
+def load_catalogue(path: Path = CATALOGUE) -> FabricCatalogue:
     """Read and validate the catalogue.
 
     :raises CatalogueError: if the file cannot be read, is not YAML, or an entry is wrong.
     """
-    catalogue = read_entry(path, Catalogue, CatalogueError)
+    catalogue = read_entry(path, FabricCatalogue, CatalogueError)
     if disputed := '; '.join(_disputed(catalogue)):
         raise CatalogueError(f'{path}: {disputed}')
     return catalogue
 
 
-def _disputed(catalogue: Catalogue) -> Iterator[str]:
+def _disputed(catalogue: FabricCatalogue) -> Iterator[str]:
     """Where the catalogue and the files of the MPIs do not fit together."""
     if DEFAULT in catalogue.fabrics:
         yield f'fabrics.{DEFAULT}: the name is of cases in which nothing is forced: choose another'

@@ -88,7 +88,7 @@ class Written:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class LearnedFile:
     """What is learned in a file.
 
     :param entries: by class, in ReFrame's form.
@@ -129,7 +129,7 @@ def faultless(text: str, path: Path) -> dict[str, Any]:
     return entries
 
 
-def known(text: str, path: Path) -> Known:
+def known(text: str, path: Path) -> LearnedFile:
     """What is learned in the text of a file.
 
     :raises ReferencesError: if there are faults in it.
@@ -147,7 +147,7 @@ def known(text: str, path: Path) -> Known:
                 look(value, here)
 
     look(load(text, path), ())
-    return Known(entries, sources)
+    return LearnedFile(entries, sources)
 
 
 def assert_right(text: str, path: Path) -> None:
@@ -177,7 +177,7 @@ def replace_text(path: Path, old: str, text: str) -> None:
 
 
 def written(
-    before: Known, path: Path, learned: Iterable[Learned], by_hand: Mapping[str, Any]
+    before: LearnedFile, path: Path, learned: Iterable[Learned], by_hand: Mapping[str, Any]
 ) -> Written:
     """The text of a file with what was learned, and with what was learned before.
 
@@ -216,7 +216,7 @@ def _is_held(entries: Mapping[str, Any], one: Learned) -> bool:
     return any(one.figure in held_by(entry, one.values) for entry in own)
 
 
-def _lines(found: Known, name: str) -> Iterator[str]:
+def _lines(found: LearnedFile, name: str) -> Iterator[str]:
     yield _HEAD.format(name=name)
     for check, entry in sorted(found.entries.items()):
         levels = {key: value for key, value in entry.items() if key != '$index'}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,6 +17,7 @@ from assay.discovery.probing import MPIRUN, Probed
 from assay.machine.mpi import Mpi
 from assay.machine.topology import of_processor
 from assay.text import many
+from assay.tools import printed_by
 
 #: What names the interface of UCX's TCP, and all devices that it may use.
 UCX_DEVICES = 'UCX_NET_DEVICES'
@@ -316,17 +316,7 @@ def flags(architectures: Sequence[str], compiler: str) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def _version(compiler: str) -> tuple[str, str]:
     """A compiler's name for archspec, and its version."""
-    try:
-        said = subprocess.run(
-            [compiler, '--version'],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors='replace',
-            timeout=PATIENCE,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        said = ''
+    said = printed_by([compiler, '--version'], PATIENCE)
     # Behind a name there may be that of a package with another version.
     numbers = re.findall(r'\b\d+(?:\.\d+)+', re.sub(r'\(.*?\)', '', said))
     return 'clang' if 'clang' in said.lower() else 'gcc', numbers[0] if numbers else '0'

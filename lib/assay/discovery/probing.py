@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import time
 import uuid
@@ -30,6 +29,7 @@ from assay.machine.mpi import Mpi
 from assay.machine.slurm import RefusedError, query, query_patiently
 from assay.quantities import time_of
 from assay.text import Piece
+from assay.tools import NoAnswerError, ask
 
 HERE = Path(__file__).parent
 
@@ -115,15 +115,8 @@ def _build(mpi: Mpi, folder: Path) -> str | None:
     words = shlex.join([mpi.cc, '-O1', '-o', str(program), str(HERE / 'ranks.c')])
     script.write_text(f'{_environment(mpi)}\nexec {words}\n')
     try:
-        built = subprocess.run(
-            ['bash', script],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors='replace',
-            timeout=BUILD,
-        )
-    except subprocess.TimeoutExpired:
+        built = ask(['bash', script], BUILD)
+    except NoAnswerError:
         return f'{mpi.cc} has not built a program in {BUILD} s'
     if built.returncode or not program.exists():
         said = f'{built.stdout}\n{built.stderr}\n'

@@ -8,14 +8,13 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Literal
 
-from assay import paths
+from assay import paths, tools
 from assay.machine.wheels import STAMP, wheel_names
 from assay.mpis import FAMILIES, strangers
 
@@ -109,19 +108,9 @@ class Candidate:
         """
         asked = ' '.join([Path(command).name, *arguments])
         try:
-            answer = subprocess.run(
-                [command, *arguments],
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors='replace',
-                timeout=PATIENCE,
-            )
-        except OSError as error:
-            raise MpiNoAnswerError(f'{asked}: {error.strerror}') from None
-        except subprocess.TimeoutExpired:
-            raise MpiNoAnswerError(f'{asked}: no answer in {PATIENCE} s') from None
+            answer = tools.ask([command, *arguments], PATIENCE, env=self.environment)
+        except tools.NoAnswerError as error:
+            raise MpiNoAnswerError(str(error)) from None
         if answer.returncode == 0:
             return answer.stdout
         said = telling_line(answer.stderr) or telling_line(answer.stdout)

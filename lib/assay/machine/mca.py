@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from functools import lru_cache
 from pathlib import Path
+
+from assay.tools import printed_by
 
 #: Of the names of variables that set them.
 PREFIX = 'OMPI_MCA_'
@@ -38,14 +39,4 @@ def _listed(tool: Path) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     # Without files, whose values it would list in place of defaults.
     without = {**kept, f'{PREFIX}mca_base_param_files': 'none'}
-    try:
-        return subprocess.run(
-            [tool, '--all', '--parsable'],
-            env=without,
-            capture_output=True,
-            text=True,
-            errors='replace',
-            timeout=_TIME,
-        ).stdout
-    except (OSError, subprocess.TimeoutExpired):
-        return ''
+    return printed_by([tool, '--all', '--parsable'], _TIME, env=without)

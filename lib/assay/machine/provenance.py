@@ -17,6 +17,7 @@ from pathlib import Path
 from archspec.cpu import host
 
 from assay import AssayError, paths
+from assay.tools import NoAnswerError, ask, printed_by
 
 
 @dataclass(frozen=True)
@@ -143,11 +144,7 @@ def suite_commit() -> str:
     # refuses everybody but the owner.
     where = [f'--git-dir={paths.ROOT / ".git"}', f'--work-tree={paths.ROOT}']
     command = ['git', *where, 'describe', '--always', '--abbrev=40', '--exclude=*', '--dirty']
-    try:
-        answer = subprocess.run(command, cwd=paths.ROOT, capture_output=True, text=True)
-    except FileNotFoundError:
-        return ''
-    return answer.stdout.strip()
+    return printed_by(command, cwd=paths.ROOT).strip()
 
 
 # The suite's sources ------------------------------------------------------------------------------
@@ -168,13 +165,6 @@ def git(needed_by: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     :raises AssayError: if there is no Git.
     """
     try:
-        return subprocess.run(
-            ['git', *arguments],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            # Subjects and names are in whatever encoding somebody had.
-            encoding='utf-8',
-            errors='replace',
-        )
-    except FileNotFoundError:
+        return ask(['git', *arguments])
+    except NoAnswerError:
         raise AssayError(f'git is not on PATH: `{needed_by}` needs it.') from None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from assay import AssayError
 from assay.text import expand_nodes, plain
+from assay.tools import ask
 
 #: Seconds that Slurm has for an answer.
 PATIENCE = 30
@@ -87,22 +87,9 @@ def query(*command: str, patience: float = PATIENCE) -> str:
     :param patience: seconds that it has.
     :raises RefusedError: if it fails.
     :raises AwayError: if Slurm is away.
-    :raises AssayError: if it is not there, or does not answer in time.
+    :raises NoAnswerError: if it is not there, or does not answer in time.
     """
-    try:
-        answer = subprocess.run(
-            command,
-            env=without_defaults(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors='replace',
-            timeout=patience,
-        )
-    except OSError as error:
-        raise AssayError(f'{command[0]}: {error.strerror}') from None
-    except subprocess.TimeoutExpired:
-        raise AssayError(f'{" ".join(command)}: no answer in {patience:g} s') from None
+    answer = ask(command, patience, env=without_defaults())
     if answer.returncode:
         # A site's wrapper may say why on standard output.
         lines = (answer.stderr.strip() or answer.stdout).splitlines()

@@ -21,9 +21,9 @@ from assay.files import explained, write_whole
 from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
 from assay.nights.measuring import NightMeasurement
 from assay.nights.outcome import (
+    KnownVerdict,
     NightMemory,
     NightOutcome,
-    Reported,
     as_minute,
     last_line,
     message,
@@ -263,7 +263,7 @@ class Night:
     def _which(self) -> str:
         return f'{self.system} ({self.mode})'
 
-    def _tell(self, outcome: NightOutcome, before: Reported) -> tuple[Reported, str]:
+    def _tell(self, outcome: NightOutcome, before: KnownVerdict) -> tuple[KnownVerdict, str]:
         """Tell people what is new; what they know now, and why they could not be notified.
 
         A night that is undecided, or that others disturbed, says nothing: nobody is notified.
@@ -278,7 +278,7 @@ class Night:
                 notify(self.command, outcome.word, headline, text)
             except AssayError as error:
                 return before, str(error)
-        return Reported(word=outcome.word, culprits=outcome.culprits, since=_now()), ''
+        return KnownVerdict(word=outcome.word, culprits=outcome.culprits, since=_now()), ''
 
 
 def _now() -> datetime:

@@ -71,7 +71,7 @@ class NightOutcome:
         return self.word not in ('UNDECIDED', 'DISTURBED')
 
 
-class Reported(BaseModel):
+class KnownVerdict(BaseModel):
     """The verdict that people know.
 
     :param since: the night that it is of first.
@@ -98,12 +98,12 @@ class NightMemory(BaseModel):
 
     model_config = ConfigDict(extra='forbid', frozen=True)
 
-    told: Reported = Field(default_factory=Reported)
+    told: KnownVerdict = Field(default_factory=KnownVerdict)
     good: tuple[str, ...] = ()
     put_off: AwareDatetime | None = None
 
     def after(
-        self, told: Reported, good: str | None = None, put_off: datetime | None = None
+        self, told: KnownVerdict, good: str | None = None, put_off: datetime | None = None
     ) -> NightMemory:
         """What the next night knows.
 
@@ -201,7 +201,7 @@ def _change(one: Compared) -> str:
 
 
 def with_left_out(
-    outcome: NightOutcome, before: Reported, choice: Choice | None, late: Collection[str] = ()
+    outcome: NightOutcome, before: KnownVerdict, choice: Choice | None, late: Collection[str] = ()
 ) -> NightOutcome:
     """What came of a night, and what was not seen of it for lack of time.
 
@@ -262,7 +262,7 @@ def _is_left_out(culprit: str, choice: Choice) -> bool:
     return any(culprit == one or culprit.startswith((f'{one}:', f'{one}+')) for one in built)
 
 
-def known_bad_cases(told: Reported) -> set[str]:
+def known_bad_cases(told: KnownVerdict) -> set[str]:
     """The cases that people know to be bad."""
     return {case_of_culprit(one) for one in told.culprits if told.word in _BAD}
 
@@ -291,7 +291,7 @@ PATIENCE = 120
 MOST_OUTPUT = 400
 
 
-def subject(which: str, outcome: NightOutcome, before: Reported) -> str:
+def subject(which: str, outcome: NightOutcome, before: KnownVerdict) -> str:
     """One line: what it is now, and what people took it for.
 
     :param which: system and mode.
@@ -300,7 +300,7 @@ def subject(which: str, outcome: NightOutcome, before: Reported) -> str:
     return f'Assay: {which} {outcome.word}, {was}'
 
 
-def message(headline: str, outcome: NightOutcome, before: Reported, run: str) -> str:
+def message(headline: str, outcome: NightOutcome, before: KnownVerdict, run: str) -> str:
     """The message to people about a night.
 
     :param headline: its first line.
@@ -318,7 +318,7 @@ def _list(words: tuple[str, ...] | list[str]) -> list[str]:
     return [*(f'  {plain(one)}' for one in words[:MOST_SENTENCES]), *more]
 
 
-def last_line(which: str, outcome: NightOutcome, told: Reported) -> str:
+def last_line(which: str, outcome: NightOutcome, told: KnownVerdict) -> str:
     """What a night ends with."""
     as_before = f', as since {as_minute(told.since)}' if told.since and told.is_of(outcome) else ''
     return f'NIGHT {outcome.word}: {which}{as_before}'

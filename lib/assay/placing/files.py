@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from assay import AssayError
-from assay.placing.plan import Plan
+from assay.placing.plan import SeatPlan
 from assay.running.program import read_line
 from assay.text import as_list
 
@@ -40,14 +40,14 @@ class Launcher:
     :param starters: the programs that a command for it begins with.
     """
 
-    content: Callable[[Plan], str]
+    content: Callable[[SeatPlan], str]
     options: Callable[[str, str, bool], list[str]] = lambda *_: []
     variables: Callable[[str], dict[str, str]] = lambda _: {}
     by_node: bool = False
     starters: tuple[str, ...] = ('srun', 'aprun')
 
 
-def rankfile(plan: Plan) -> str:
+def rankfile(plan: SeatPlan) -> str:
     """Open MPI's: host and cores of each rank, as hwloc counts them."""
     return ''.join(
         f'rank {rank}={plan.seats.hosts[seat]} slot={as_list(plan.seats.cores[seat])}\n'
@@ -55,12 +55,12 @@ def rankfile(plan: Plan) -> str:
     )
 
 
-def hosts(plan: Plan) -> str:
+def hosts(plan: SeatPlan) -> str:
     """The host of each rank, a line each."""
     return ''.join(f'{plan.seats.hosts[seat]}\n' for seat in plan.seat.tolist())
 
 
-def cray_order(plan: Plan) -> str:
+def cray_order(plan: SeatPlan) -> str:
     """Ranks in the order in which Cray MPICH fills seats: node after node."""
     role, host = role_of_each(plan), plan.seats.hosts
     first = {name: host.index(name) for name in {*host}}
@@ -68,12 +68,12 @@ def cray_order(plan: Plan) -> str:
     return ','.join(str(role[seat]) for seat in order) + '\n'
 
 
-def split_keys(plan: Plan) -> str:
+def split_keys(plan: SeatPlan) -> str:
     """The key of each rank of MPI_COMM_WORLD, by which MPI_Comm_split makes it its role."""
     return ''.join(f'{role}\n' for role in role_of_each(plan))
 
 
-def role_of_each(plan: Plan) -> list[int]:
+def role_of_each(plan: SeatPlan) -> list[int]:
     """The rank that is planned for the seat of each rank."""
     return [int(rank) for rank in np.argsort(plan.seat)]
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.placing.problem import ROUNDING, Floats, Numbers, Problem, Truths, row
+from assay.placing.problem import ROUNDING, Floats, Numbers, PlacingProblem, Truths, row
 
 # Divided among groups -----------------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ _DIRECTIONS = np.array(
 )
 
 
-def divided(problem: Problem) -> Numbers:
+def divided(problem: PlacingProblem) -> Numbers:
     """A leaf group for each rank, by bisection from the top of the machine down."""
     groups = problem.groups
     _, first, sizes = np.unique(groups[0], return_index=True, return_counts=True)
@@ -68,7 +68,7 @@ def _middle(level: Numbers, sizes: Numbers) -> int:
     return int(ends[np.abs(before - sizes.sum() / 2).argmin()])
 
 
-def _extra(problem: Problem, level: int, ranks: Numbers) -> Any:
+def _extra(problem: PlacingProblem, level: int, ranks: Numbers) -> Any:
     """What it costs more, of each two of some ranks, to be in two groups of a level."""
     latency = problem.latency[level + 1] - problem.latency[level]
     per_byte = problem.per_byte[level + 1] - problem.per_byte[level]
@@ -182,7 +182,7 @@ def _low_eigenvectors(weights: Any) -> Floats:
 Shape = tuple[object, ...]
 
 
-def search(problem: Problem) -> Numbers:
+def search(problem: PlacingProblem) -> Numbers:
     """The leaf group of each rank that costs least: shape (n,).
 
     :param problem: reduced.
@@ -191,7 +191,7 @@ def search(problem: Problem) -> Numbers:
 
 
 class _Search:
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: PlacingProblem) -> None:
         n, levels = problem.ranks, len(problem.groups)
         leaf = problem.groups[0]
         self.kinds = problem.kinds.tolist()
@@ -317,7 +317,7 @@ class _Swaps:
     :param group: shape (n,), the leaf group of each rank.
     """
 
-    def __init__(self, problem: Problem, group: Numbers) -> None:
+    def __init__(self, problem: PlacingProblem, group: Numbers) -> None:
         self.problem, self.group = problem, group.copy()
         _, first = np.unique(problem.groups[0], return_index=True)
         above = problem.groups[:, first]
@@ -383,7 +383,7 @@ class _Swaps:
             self.group[rank] = new
 
 
-def improved(problem: Problem, start: Numbers) -> Numbers:
+def improved(problem: PlacingProblem, start: Numbers) -> Numbers:
     """Leaf groups after all swaps that save; of few ranks shaken, and tried again."""
     if problem.ranks * (int(start.max()) + 1) > LARGEST_TABLE:
         return start
@@ -414,7 +414,7 @@ def _sum(swaps: _Swaps) -> float:
 FEW = 10
 
 
-def best_seats(whole: Problem) -> Numbers:
+def best_seats(whole: PlacingProblem) -> Numbers:
     """The seat of each rank in the best plan that is found: shape (n,).
 
     A rank that gains nothing by it stays within its group.
@@ -434,7 +434,7 @@ def best_seats(whole: Problem) -> Numbers:
     return best
 
 
-def _starts(problem: Problem) -> Iterator[Numbers]:
+def _starts(problem: PlacingProblem) -> Iterator[Numbers]:
     """The leaf group of each rank, to begin with: as they sit now, and divided anew.
 
     Of many ranks only the better of the two.
@@ -447,7 +447,7 @@ def _starts(problem: Problem) -> Iterator[Numbers]:
         yield min(now, anew, key=lambda start: problem.cost(_seated(problem, start)))
 
 
-def _seated(problem: Problem, group: Numbers) -> Numbers:
+def _seated(problem: PlacingProblem, group: Numbers) -> Numbers:
     """A seat in its group for each rank: its own if that is there."""
     leaf, seat = problem.groups[0], np.full(problem.ranks, -1)
     stays = leaf == group

@@ -18,10 +18,10 @@ import numpy as np
 from assay import AssayError
 from assay.placing.costs import Costs
 from assay.placing.mapping import best_seats
-from assay.placing.problem import DISTANCES, Floats, Numbers, Problem, Seats, seats_of
+from assay.placing.problem import DISTANCES, Floats, Numbers, PlacingProblem, Seats, seats_of
 from assay.text import many
 from assay.witness.disturbance import disturbed, taken_by_others
-from assay.witness.profile import Split, mean_shares, split, waits_of
+from assay.witness.profile import TimeSplit, mean_shares, split, waits_of
 from assay.witness.report import Process, Report
 from assay.witness.traffic import COLLECTIVE
 
@@ -70,7 +70,7 @@ class Gain:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class SeatPlan:
     """Which rank sits on which seat.
 
     :param seat: shape (n,): of each rank, the number of the rank that has that seat now.
@@ -94,7 +94,7 @@ class Plan:
         return int((self.seat != np.arange(len(self.seat))).sum())
 
 
-def plan(report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool = False) -> Plan:
+def plan(report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool = False) -> SeatPlan:
     """Where the ranks of a job should sit.
 
     :param stay: ranks that keep their seats.
@@ -120,10 +120,12 @@ def plan(report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool =
     word, why = _verdict(report, problem, seat, gain, distances)
     notes = [*_notes(report, costs, distances)]
     now, then = (_shares(problem, one) for one in (np.arange(report.ranks), seat))
-    return Plan(word, why, seats, seat, gain, now, then, costs, tuple(notes))
+    return SeatPlan(word, why, seats, seat, gain, now, then, costs, tuple(notes))
 
 
-def problem_of(report: Report, seats: Seats, costs: Costs, stay: Iterable[int] = ()) -> Problem:
+def problem_of(
+    report: Report, seats: Seats, costs: Costs, stay: Iterable[int] = ()
+) -> PlacingProblem:
     """The messages of a job on its seats."""
     from scipy.sparse import coo_array
 
@@ -142,10 +144,10 @@ def problem_of(report: Report, seats: Seats, costs: Costs, stay: Iterable[int] =
     latency, per_byte = map(np.array, costs.curves)
     fixed = np.zeros(n, dtype=np.bool_)
     fixed[sorted(stay)] = True
-    return Problem(counted, sized, seats.groups, latency, per_byte, seats.kinds, fixed)
+    return PlacingProblem(counted, sized, seats.groups, latency, per_byte, seats.kinds, fixed)
 
 
-def _of_nodes(problem: Problem) -> Numbers:
+def _of_nodes(problem: PlacingProblem) -> Numbers:
     """The seats of the best plan that looks at nodes and switches alone."""
     return best_seats(
         replace(
@@ -157,7 +159,7 @@ def _of_nodes(problem: Problem) -> Numbers:
     )
 
 
-def _in_order(seat: Numbers, problem: Problem) -> Numbers:
+def _in_order(seat: Numbers, problem: PlacingProblem) -> Numbers:
     """The seats that ranks get whose launcher chooses nodes alone.
 
     It deals those of a node to the node's ranks in their order, as it did before.
@@ -173,7 +175,7 @@ def _in_order(seat: Numbers, problem: Problem) -> Numbers:
 # What it gains -----------------------------------------------------------------------------------
 
 
-def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain:
+def gain_of(report: Report, problem: PlacingProblem, seat: Numbers, off: float) -> Gain:
     """What a plan saves, with an interval.
 
     Expected is that the transfer of messages shrinks as the model says of the rank that has most of
@@ -195,7 +197,12 @@ def gain_of(report: Report, problem: Problem, seat: Numbers, off: float) -> Gain
 
 
 def _gain_if(
-    report: Report, splits: list[Split], problem: Problem, seat: Numbers, off: float, share: float
+    report: Report,
+    splits: list[TimeSplit],
+    problem: PlacingProblem,
+    seat: Numbers,
+    off: float,
+    share: float,
 ) -> Gain:
     """The same if such a share of the waiting is for messages."""
     now = np.arange(report.ranks)
@@ -250,7 +257,7 @@ def _share_at_once(report: Report, share: float) -> float:
     return sum(time for time, at_once in times if at_once) / whole if whole else 0.0
 
 
-def _transfer(process: Process, its: Split, share: float) -> float:
+def _transfer(process: Process, its: TimeSplit, share: float) -> float:
     """The share of a rank's wall time that was transfer of messages between two ranks."""
     shares = _of_messages(process, share)
     # Of each call, what is not known to be waiting.
@@ -263,7 +270,7 @@ def _transfer(process: Process, its: Split, share: float) -> float:
     return its.transfer / its.wall * own / whole if its.wall and whole else 0.0
 
 
-def _late(process: Process, its: Split, share: float) -> float:
+def _late(process: Process, its: TimeSplit, share: float) -> float:
     """The share of a rank's wall time in which it waited for messages to be sent or taken."""
     shares, late = _of_messages(process, share), 0.0
     for name, part in shares.items():
@@ -272,7 +279,7 @@ def _late(process: Process, its: Split, share: float) -> float:
     return min(its.waiting, late / max(1, process.mpi_threads)) / its.wall if its.wall else 0.0
 
 
-def _saved(problem: Problem, seat: Numbers, at_once: float) -> tuple[float, float, float]:
+def _saved(problem: PlacingProblem, seat: Numbers, at_once: float) -> tuple[float, float, float]:
     """The share of the messages' time that is saved: of the busiest rank's, of that of all, and the
     most that a rank saves.
     """
@@ -287,13 +294,13 @@ def _saved(problem: Problem, seat: Numbers, at_once: float) -> tuple[float, floa
     return busiest, whole, best
 
 
-def _slowed(problem: Problem, seat: Numbers) -> float:
+def _slowed(problem: PlacingProblem, seat: Numbers) -> float:
     """What messages that go farther as planned take more, as a share of what all take now."""
     now, then = map(problem.of_pairs, (np.arange(len(seat)), seat))
     return float(np.maximum(0.0, then - now).sum() / now.sum())
 
 
-def _of_ranks(problem: Problem, seat: Numbers, at_once: float) -> Floats:
+def _of_ranks(problem: PlacingProblem, seat: Numbers, at_once: float) -> Floats:
     """Seconds of each rank's messages, sent and received: shape (n,).
 
     :param at_once: the share of them whose latencies pass at once, so that the longest counts;
@@ -312,7 +319,7 @@ def _of_ranks(problem: Problem, seat: Numbers, at_once: float) -> Floats:
     return np.asarray(at_once * longest + (1 - at_once) * sums + bytes_of)
 
 
-def _if_wrong(problem: Problem, off: float) -> list[Problem]:
+def _if_wrong(problem: PlacingProblem, off: float) -> list[PlacingProblem]:
     """The same with distances that differ more in their costs, and less."""
     return [
         replace(
@@ -330,7 +337,7 @@ def _stretched(curve: Floats, factor: float) -> Floats:
 
 
 def _saved_in_collectives(
-    report: Report, problem: Problem, seat: Numbers, share: float
+    report: Report, problem: PlacingProblem, seat: Numbers, share: float
 ) -> tuple[float, float]:
     """What collectives save of the wall time, if they send as binomial trees do: to ranks whose
     number differs in a bit, a bit after the other. Negative if they lose; they are promised to save
@@ -368,7 +375,7 @@ def _saved_in_collectives(
 
 
 def _verdict(
-    report: Report, problem: Problem, seat: Numbers, gain: Gain, distances: list[int]
+    report: Report, problem: PlacingProblem, seat: Numbers, gain: Gain, distances: list[int]
 ) -> tuple[Word, str]:
     if report.ranks == 1:
         return 'leave it', 'there is one rank'
@@ -389,7 +396,7 @@ def _verdict(
     return 'place', f'{many(int((seat != np.arange(report.ranks)).sum()), "rank")} should move'
 
 
-def _distances(problem: Problem) -> list[int]:
+def _distances(problem: PlacingProblem) -> list[int]:
     """The distances that two seats of the job have."""
     found = {0} if problem.ranks == 1 else set()
     reduced = [len(np.unique(one)) for one in problem.groups]
@@ -403,7 +410,7 @@ def _distances(problem: Problem) -> list[int]:
     return sorted(found)
 
 
-def _shares(problem: Problem, seat: Numbers) -> tuple[float, ...]:
+def _shares(problem: PlacingProblem, seat: Numbers) -> tuple[float, ...]:
     """The share of the messages' time at each distance."""
     sums = np.bincount(problem.distances(seat), problem.of_pairs(seat), len(DISTANCES))
     return tuple((sums / (sums.sum() or 1.0)).tolist())

@@ -119,7 +119,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class PlacingProblem:
     """n ranks, n seats, and what messages between them cost. Seat i is that of rank i now.
 
     :param messages: shape (n, n), sparse and symmetric: messages of each two ranks, both ways.
@@ -173,7 +173,7 @@ class Problem:
         """Seconds of all messages, one after the other."""
         return float(self.of_pairs(seat).sum())
 
-    def reduced(self) -> Problem:
+    def reduced(self) -> PlacingProblem:
         """Without levels that divide nothing, and distances that no two seats have.
 
         A level goes if it has one group, a group for each seat, or the groups of the next one.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay import AssayError
-from assay.placing.plan import Plan
+from assay.placing.plan import SeatPlan
 from assay.placing.problem import numbered, seats_of
 from assay.witness.report import Report
 
@@ -24,7 +24,7 @@ class Sat:
     change: float
 
 
-def sat(plan: Plan, before: Report, after: Report, is_split: bool, by_node: bool) -> Sat:
+def sat(plan: SeatPlan, before: Report, after: Report, is_split: bool, by_node: bool) -> Sat:
     """Hold a run against a plan.
 
     On other nodes than before ranks sit as planned if those are together that should be: which

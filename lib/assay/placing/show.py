@@ -6,7 +6,7 @@ import json
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from assay.placing.plan import Plan
+from assay.placing.plan import SeatPlan
 from assay.placing.problem import DISTANCES
 from assay.report.console import as_change, as_interval, percent, print_line, print_table
 from assay.text import as_list, many, plain
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from assay.witness import Report
 
 
-def show_plan(plan: Plan, out: Console) -> None:
+def show_plan(plan: SeatPlan, out: Console) -> None:
     """The answer, what it gains, and where the messages go."""
     print_line(out, f'{plan.word}: {plan.why}')
     if plan.moved:
@@ -60,11 +60,11 @@ def show_plan(plan: Plan, out: Console) -> None:
         print_line(out, plain(f'note: {note}', 400))
 
 
-def _seat(plan: Plan, seat: int) -> str:
+def _seat(plan: SeatPlan, seat: int) -> str:
     return f'{plan.seats.hosts[seat]} {as_list(plan.seats.cores[seat])}'
 
 
-def sat_in_words(plan: Plan, sat: Sat) -> str:
+def sat_in_words(plan: SeatPlan, sat: Sat) -> str:
     """Whether ranks sat as planned, and what became of the time."""
     ranks = len(plan.seat)
     if sat.elsewhere:
@@ -76,7 +76,7 @@ def sat_in_words(plan: Plan, sat: Sat) -> str:
     return f'{told}\nwall time: {as_change(1 + sat.change)} in one run of each, {expected} expected'
 
 
-def turns_in_words(plan: Plan, turns: Turns) -> str:
+def turns_in_words(plan: SeatPlan, turns: Turns) -> str:
     """Which of the two is faster."""
     one = turns.decision
     word = (one and one.word) or 'cannot tell'
@@ -90,7 +90,7 @@ def turns_in_words(plan: Plan, turns: Turns) -> str:
     )
 
 
-def as_json(plan: Plan, before: Report, sat: Sat | None, turns: Turns | None) -> str:
+def as_json(plan: SeatPlan, before: Report, sat: Sat | None, turns: Turns | None) -> str:
     """All that is known; also what the same plan gained that was kept of this job.
 
     :param before: of the job that was planned for.

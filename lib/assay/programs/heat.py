@@ -44,7 +44,7 @@ def residuals(elements: int, steps: int) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Solution:
+class HeatSolution:
     """The solution x of A x = b, boundary nodes included.
 
     :param least_eigenvalue: of A.
@@ -56,7 +56,7 @@ class Solution:
 
 
 @cache
-def solution(n: int) -> Solution:
+def solution(n: int) -> HeatSolution:
     """Solve the equations of n^3 elements in the eigenvectors of T, which are sines.
 
     The time goes with n^3.
@@ -78,7 +78,7 @@ def solution(n: int) -> Solution:
         x_x += float((x * x).sum())
     least = float(3 * t[0] * (6 - t[0]) ** 2 / (36 * n))
     nodes = (n + 1) ** 2
-    return Solution(b_x + nodes, x_x + nodes, min(least, 1.0))
+    return HeatSolution(b_x + nodes, x_x + nodes, min(least, 1.0))
 
 
 def _conjugate_gradients(moments: list[Decimal], steps: int) -> tuple[float, ...]:

@@ -24,7 +24,7 @@ LARGEST_SHARE = 0.8
 
 
 @dataclass(frozen=True)
-class Memory:
+class NodeMemory:
     """What a node keeps data in.
 
     :param caches: bytes of all last-level caches together.
@@ -35,7 +35,7 @@ class Memory:
     total: float
 
 
-def working_set(size: str, memory: Memory) -> float:
+def working_set(size: str, memory: NodeMemory) -> float:
     """Bytes of a node's working set.
 
     :param size: one of :data:`SIZES`.

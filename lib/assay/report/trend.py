@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay.report.console import FAR, as_change, console, print_line, print_table, sparkline
 from assay.results.rows import is_number, number
 from assay.results.statistics.changes import FEWEST
-from assay.results.trend import RATE, FigureTrend, Found, Trend
+from assay.results.trend import RATE, FigureTrend, Trend, TrendFinding
 from assay.text import many, plain
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _show(
     out: Console,
     title: str,
     between: str,
-    some: Sequence[Found],
+    some: Sequence[TrendFinding],
     lines: dict[FigureKey, FigureTrend],
     found: Trend,
     show_all: bool,
@@ -120,7 +120,7 @@ def _show(
     print_table(out, whole, _CHANGED, rows, all_rows=show_all)
 
 
-def _changed(out: Console, one: Found, line: FigureTrend, found: Trend) -> list[object]:
+def _changed(out: Console, one: TrendFinding, line: FigureTrend, found: Trend) -> list[object]:
     if one.form == 'drift':
         change, before = f'{one.per_week:+.2%} a week', line.values[:FEWEST]
     else:
@@ -151,13 +151,13 @@ def _spark(out: Console, line: FigureTrend, found: Trend) -> str:
     return sparkline(places, values, len(found.runs), width, out.encoding)
 
 
-def _state(one: Found) -> str:
+def _state(one: TrendFinding) -> str:
     if one.is_repaired and one.direction == 'worse':
         return 'worse, repaired'
     return one.direction
 
 
-def _how_many(some: Sequence[Found]) -> str:
+def _how_many(some: Sequence[TrendFinding]) -> str:
     """``14 figures worse by 3% to 12%, 1 figure better by 2%``."""
     told = []
     for direction in ('worse', 'better', 'changed'):
@@ -181,7 +181,7 @@ def _size(fraction: float) -> str:
     return f'{100 * fraction:.2g}%' if fraction < 0.1 else f'{fraction:.0%}'
 
 
-def _facts(some: Sequence[Found], between: str) -> list[str]:
+def _facts(some: Sequence[TrendFinding], between: str) -> list[str]:
     """A line for each fact that changed, with how many figures it changed in if not in all."""
     facts = Counter(fact for one in some for fact in one.facts)
     if not facts:
@@ -230,7 +230,7 @@ def trend_json(found: Trend) -> str:
     return json.dumps(whole, indent=2, allow_nan=False)
 
 
-def _plain_change(one: Found) -> dict[str, Any]:
+def _plain_change(one: TrendFinding) -> dict[str, Any]:
     return {
         **vars(one.figure),
         'form': one.form,

@@ -13,13 +13,13 @@ from assay.report.console import as_change, as_interval, console, print_line, pr
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.retest import Decision
 from assay.text import many, visible
-from assay.tuning.choosing import Candidate
-from assay.tuning.measuring import Found, header
+from assay.tuning.choosing import RuleCandidate
+from assay.tuning.measuring import TuningResult, header
 
 _COLUMNS = '<operation|<bytes|<algorithm|time, as it looked|time, by pairs|<interval|<proved'
 
 
-def show_tuning(found: Found, file: Path | None) -> None:
+def show_tuning(found: TuningResult, file: Path | None) -> None:
     """The answer first; then where the default loses, what failed, and how the rules are used.
 
     :param file: with the rules; None if none are proved.
@@ -45,7 +45,7 @@ def show_tuning(found: Found, file: Path | None) -> None:
     print_line(out, f'\nall that was measured is in {found.journal}')
 
 
-def tuning_conclusion(found: Found) -> str:
+def tuning_conclusion(found: TuningResult) -> str:
     """The first line."""
     rules = len(found.proved)
     open_ones = sum(1 for one, told in found.wanted if one.rule and _is_open(told))
@@ -70,14 +70,14 @@ def _is_open(told: Decision | None) -> bool:
     return told is None or bool(told.more_pairs)
 
 
-def _sizes(one: Candidate) -> str:
+def _sizes(one: RuleCandidate) -> str:
     if one.sizes == (0,):
         return 'any'
     first, last = one.sizes[0], one.sizes[-1]
     return f'{first} to {last}' if last != first else str(first)
 
 
-def _row(one: Candidate, told: Decision | None, found: Found) -> list[object]:
+def _row(one: RuleCandidate, told: Decision | None, found: TuningResult) -> list[object]:
     assert one.rule
     by_pairs = ('', '') if told is None else (as_change(told.ratio), as_interval(*told.interval))
     is_proved = any(one is other for other, _ in found.proved)
@@ -86,7 +86,7 @@ def _row(one: Candidate, told: Decision | None, found: Found) -> list[object]:
     return [one.operation, _sizes(one), name, as_change(one.looked), *by_pairs, verdict]
 
 
-def _failures(found: Found) -> Iterator[str]:
+def _failures(found: TuningResult) -> Iterator[str]:
     """What is not offered, a sentence each."""
     mpi = FAMILIES[found.family].name
     for one in found.excluded:
@@ -96,7 +96,7 @@ def _failures(found: Found) -> Iterator[str]:
         )
 
 
-def _slower(found: Found) -> Iterator[str]:
+def _slower(found: TuningResult) -> Iterator[str]:
     """Operations that lose elsewhere by the rules for them."""
     with_rules = {one.operation for one, _ in found.wanted if one.rule}
     for one, told in found.wanted:
@@ -114,7 +114,7 @@ def _slower(found: Found) -> Iterator[str]:
             )
 
 
-def usage(found: Found, file: Path) -> Iterator[str]:
+def usage(found: TuningResult, file: Path) -> Iterator[str]:
     """The exact words by which the rules are used, and tried on applications."""
     assert found.rules
     path = file.resolve()
@@ -132,10 +132,10 @@ def usage(found: Found, file: Path) -> Iterator[str]:
     )
 
 
-def tuning_json(found: Found, file: Path | None) -> str:
+def tuning_json(found: TuningResult, file: Path | None) -> str:
     """JSON, of all that is known."""
 
-    def told(one: Candidate, decision: Decision | None) -> dict[str, Any]:
+    def told(one: RuleCandidate, decision: Decision | None) -> dict[str, Any]:
         pairs = decision and {
             'word': decision.word,
             'ratio': decision.ratio,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from assay import AssayError
-from assay.config.learned import Known, Learned, known, read_text
+from assay.config.learned import Learned, LearnedFile, known, read_text
 from assay.config.lint import known_classes
 from assay.config.reference_files import (
     GENERIC,
@@ -98,7 +98,7 @@ def system_of(runs: Sequence[StoredRun]) -> str:
 
 def propose(
     found: Mapping[FigureKey, Measured],
-    known: Known,
+    known: LearnedFile,
     worst: float,
     accept: bool,
     references: Path,
@@ -334,7 +334,7 @@ def stale(run: Run, references: Path) -> list[str]:
 
     :param references: the folder of the files.
     """
-    files: dict[str, Known] = {}
+    files: dict[str, LearnedFile] = {}
     causes: Counter[tuple[str, str, str]] = Counter()
     for case in run.counted:
         system = case.system
@@ -358,14 +358,14 @@ def stale(run: Run, references: Path) -> list[str]:
     ]
 
 
-def _known(path: Path) -> Known:
+def _known(path: Path) -> LearnedFile:
     try:
         return known(read_text(path), path)
     except ReferencesError:  # of which the cases fail by themselves
-        return Known()
+        return LearnedFile()
 
 
-def _sources_of(case: Case, known: Known) -> Iterator[Mapping[str, str]]:
+def _sources_of(case: Case, known: LearnedFile) -> Iterator[Mapping[str, str]]:
     """What the references of a case's figures were learned from."""
     values = values_of(case.system, case.partition, case.environment, case.display_name)
     for figure in case.figures:

@@ -70,7 +70,7 @@ def choose_nodes(suite: Suite, site: _SiteConfig, way: Way, own: RunFolder) -> N
 
 
 @dataclass(frozen=True)
-class Turns:
+class NodeTurns:
     """The nodes of a system that are neither down nor taken out.
 
     :param states: in Slurm's words.
@@ -96,7 +96,7 @@ class Turns:
         return f'{len(self.late)} of {count} had no case {when}: {fold_nodes(self.late)}'
 
 
-def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = ()) -> Turns:
+def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = ()) -> NodeTurns:
     """Ask for them.
 
     :param since: in seconds since 1970.
@@ -112,7 +112,7 @@ def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = (
     if not able:
         raise AssayError('Slurm has no node that jobs of this system can have.')
     used = last_used(load(), suite.system)
-    return Turns(able, tuple(node for node in able if used.get(node, 0.0) < since))
+    return NodeTurns(able, tuple(node for node in able if used.get(node, 0.0) < since))
 
 
 def tell_turns(suite: Suite, site: _SiteConfig, jobs: Iterable[str]) -> None:

@@ -67,7 +67,7 @@ class FigureTrend:
 
 
 @dataclass(frozen=True)
-class Found:
+class TrendFinding:
     """A step or a drift of one figure.
 
     :param ratio: of a step, the state after it over the state before; of a drift, end over begin.
@@ -110,7 +110,7 @@ class ChangeGroup:
     """
 
     run: StoredRun
-    found: tuple[Found, ...]
+    found: tuple[TrendFinding, ...]
 
 
 @dataclass(frozen=True)
@@ -130,10 +130,10 @@ class Trend:
     lines: tuple[FigureTrend, ...]
     empty: tuple[FigureKey, ...]
     groups: tuple[ChangeGroup, ...]
-    drifts: tuple[Found, ...]
+    drifts: tuple[TrendFinding, ...]
 
     @property
-    def found(self) -> tuple[Found, ...]:
+    def found(self) -> tuple[TrendFinding, ...]:
         return (*(one for group in self.groups for one in group.found), *self.drifts)
 
     @property
@@ -161,7 +161,7 @@ def trend(history: History, runs: Iterable[StoredRun], cases: str = '', figures:
     histories = [one.series for one in chosen if one.series is not None]
     changes = _changes(histories)
     place = {run.uuid: number for number, run in enumerate(looked)}
-    lines, steps, drifts = [], list[_Step](), list[Found]()
+    lines, steps, drifts = [], list[_Step](), list[TrendFinding]()
     for one, past, (start, of_figure) in zip(chosen, histories, changes, strict=True):
         sessions = [place[run] for run in one.runs.unique(maintain_order=True).cast(str)]
         own = [_Step(one, sessions, *each) for each in _judged(past, start, of_figure, one.better)]
@@ -224,7 +224,7 @@ class _Step:
         places = [self.sessions[one] for one in (change.earliest, change.first, change.latest)]
         return min(places), max(places)
 
-    def found(self, runs: Sequence[StoredRun], at: int | None) -> Found:
+    def found(self, runs: Sequence[StoredRun], at: int | None) -> TrendFinding:
         """:param at: the place of the run that explains it; None of a drift."""
         change, sessions = self.change, self.sessions
         first, earliest, latest = change.first, change.earliest, change.latest
@@ -245,7 +245,7 @@ class _Step:
             bad = max(1, bisect_left(sessions, at))
             good = bad - 1
         last_good, first_bad = runs[sessions[good]], runs[sessions[bad]]
-        return Found(
+        return TrendFinding(
             figure=self.measured.figure,
             form=change.form,
             direction=self.direction,

@@ -85,7 +85,7 @@ _NUMBER = re.compile(r'job allocation (\d+)')
 _LAST_STEP = 0xFFFFFFF0
 
 
-class StoppedError(Exception):
+class SignalledError(Exception):
     """A signal came while an allocation was waited for; its number is the only argument."""
 
 
@@ -396,7 +396,7 @@ def obtain(options: Sequence[str], folder: Path, given_up: Collection[str] = ())
         if number and (signals or why):
             release(number)
         if signals:
-            raise StoppedError(signals[0])
+            raise SignalledError(signals[0])
     if why:
         raise AssayError(
             f'no job for all cases: {why}. It was: salloc {shlex.join(options)}; ask for less by '

@@ -23,6 +23,7 @@ from reframe.core.schedulers import Job
 from assay import say
 from assay.machine import job_states
 from assay.text import plain
+from assay.tools import NoAnswerError
 
 #: Seconds between two questions: about jobs that have changed, and about others. A site that
 #: wants fewer sets ``poll_rate_max`` and ``poll_rate_min`` in ReFrame's configuration.
@@ -52,10 +53,6 @@ STOPPING = 20.0
 
 #: What ReFrame sets if nobody does.
 _RATES = {'poll_rate_max': 10, 'poll_rate_min': 0.1}
-
-
-class NoAnswerError(Exception):
-    """A scheduler has not told anything of its jobs; the message is what it said instead."""
 
 
 def answer_of(command: str, patience: int = PATIENCE) -> subprocess.CompletedProcess[str]:

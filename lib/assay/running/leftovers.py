@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from assay.machine.slurm import query
 from assay.running import runs
 from assay.running.processes import pids
 from assay.running.runs import RunFolder
+from assay.tools import ask
 
 #: Seconds that a process which was left behind has to end once it was told to.
 PATIENCE = 5
@@ -27,7 +27,7 @@ def stop_jobs(run: RunFolder) -> str:
     # One that Slurm clears up after is at its end: that can take as long as the site's epilog.
     jobs = [job for job, state, _ in slurm_jobs(run) if state not in ENDING]
     if jobs:
-        subprocess.run(['scancel', *jobs], stdin=subprocess.DEVNULL, capture_output=True)
+        ask(['scancel', *jobs])
     found = _stop_processes(run)
     kinds = [(len(jobs), 'job(s) in Slurm'), (found, 'process(es)')]
     return ' and '.join(f'{count} {what}' for count, what in kinds if count)
@@ -41,7 +41,7 @@ def stop_what_was_left() -> None:
     allocations = [(job, at) for job, state, _, at in jobs if state not in ENDING]
     for run in runs.ended():
         for job in (job for job, at in allocations if at == run.folder):
-            subprocess.run(['scancel', job], stdin=subprocess.DEVNULL, capture_output=True)
+            ask(['scancel', job])
             say(f'cancelled the job {job} of all cases of the run {run.folder.name}')
         if str(run.folder) in at_work and (left := stop_jobs(run)):
             say(f'stopped {left} that the run {run.folder.name} had left behind')

@@ -12,8 +12,9 @@ from reframe.core.schedulers import pbs
 from assay import say
 from assay.machine import job_states
 from assay.quantities import clock_seconds
-from assay.running.asking import UNKNOWN, AsksInMeasure, NoAnswerError, Record, answer_of
+from assay.running.asking import UNKNOWN, AsksInMeasure, Record, answer_of
 from assay.text import plain
+from assay.tools import NoAnswerError
 
 # What qstat says of jobs that it has forgotten, or has among those that ended, which is no failure.
 _NONE = re.compile(r'unknown job|job has finished', re.IGNORECASE)

@@ -17,7 +17,7 @@ TICK = 1 / os.sysconf('SC_CLK_TCK')
 
 
 @dataclass(frozen=True)
-class Process:
+class ProcessStat:
     """A process as proc_pid_stat(5) has it.
 
     :param has_ended: whether it is there only until its parent asks for it.
@@ -41,13 +41,13 @@ def pids() -> Iterator[int]:
         yield int(folder.name)
 
 
-def look_at(pid: int) -> Process:
+def look_at(pid: int) -> ProcessStat:
     """:raises OSError: if it has gone, or is hidden."""
     stat = Path(f'/proc/{pid}/stat').read_text(errors='replace')
     name, _, rest = stat.rpartition(')')
     fields = rest.split()  # from the third on
     user, system, of_children, in_children = (int(one) * TICK for one in fields[11:15])
-    return Process(
+    return ProcessStat(
         name=name.partition('(')[2],
         has_ended=fields[0] in 'XZ',
         parent=int(fields[1]),
@@ -98,7 +98,7 @@ class Others:
         self._sessions = sessions
         self._began, self._before = time.monotonic(), self._look()
 
-    def _look(self) -> dict[tuple[int, int], Process]:
+    def _look(self) -> dict[tuple[int, int], ProcessStat]:
         return {
             key: process
             for key, process in _processes().items()
@@ -138,7 +138,7 @@ class Others:
         return Use(time.monotonic() - self._began, cpu, busiest)
 
 
-def _processes() -> dict[tuple[int, int], Process]:
+def _processes() -> dict[tuple[int, int], ProcessStat]:
     """Number and start of each process that is not of this run, and what it is."""
     own = os.fsencode(f'{runs.VARIABLE}={os.environ.get(runs.VARIABLE, "")}')
     above = {1, *_ancestors()}

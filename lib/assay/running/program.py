@@ -31,6 +31,7 @@ from assay.machine import candidates
 from assay.machine.mpi import Mpi, examine_mpi, find_mpis
 from assay.machine.provenance import checksum
 from assay.mpis import strangers
+from assay.tools import NoAnswerError, ask
 
 LIBRARY = 'libassay_witness.so'
 
@@ -319,16 +320,8 @@ def _loaded_by(file: Path) -> tuple[list[Path], bool]:
 def output_of(*command: str, seconds: float | None = None) -> str:
     """What a command prints; nothing of one that does not exist, or takes longer."""
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors='replace',
-            env=given_environment() | {'LC_ALL': 'C'},
-            timeout=seconds,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        done = ask(command, seconds, env=given_environment() | {'LC_ALL': 'C'})
+    except NoAnswerError:
         return ''
     return done.stdout + done.stderr
 

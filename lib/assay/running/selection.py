@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,6 +20,7 @@ from assay.config.scales import scales_in
 from assay.layout.layouts import LAYOUTS
 from assay.running import events, runs
 from assay.text import plain
+from assay.tools import ask
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -61,15 +61,11 @@ def listed(
     :raises AssayError: if it does not list them.
     """
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile('w+') as told:
-        ended = subprocess.run(
+        ended = ask(
             # To run and to list is refused.
             [*command, *(one for one in options if one not in ('-r', '--run')), '--list'],
             # Another folder, or it would begin the run's log anew.
             env={**environment, runs.VARIABLE: folder, events.VARIABLE: str(told.fileno())},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors='replace',
             pass_fds=[told.fileno()],
         )
         told.seek(0)

@@ -141,7 +141,7 @@ class Suite:
                 is_sized = not self.around and not allocation.is_of_a_size(given.jobs)
                 self.environment[allocation.SIZED] = number if is_sized else ''
                 yield number
-        except allocation.StoppedError as stopped:
+        except allocation.SignalledError as stopped:
             raise SystemExit(128 + stopped.args[0]) from None
 
     def run(

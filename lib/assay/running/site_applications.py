@@ -95,7 +95,7 @@ Bound = Annotated[Number, Field(gt=0)]
 Tolerance = Annotated[Number, Field(ge=0)]
 
 
-class Written(Entry):
+class SitePattern(Entry):
     """Something that the program writes.
 
     :param file: that it is in, of the job's folder, with ``*`` and ``?`` for what differs from run
@@ -128,7 +128,7 @@ class Written(Entry):
         return TAKES[self.take](numbers) if numbers else None
 
 
-class Answer(Written):
+class SiteAnswer(SitePattern):
     """What a program has to write: words, or a number that is close enough.
 
     :param find: an expression; with ``value`` its group is the number.
@@ -144,7 +144,7 @@ class Answer(Written):
     relative: Tolerance | None = None
 
     @model_validator(mode='after')
-    def _can_be_held(self) -> Answer:
+    def _can_be_held(self) -> SiteAnswer:
         if (self.find is None) == (self.forbid is None):
             raise ValueError('needs find or forbid, and not both')
         if self.value is None:
@@ -190,7 +190,7 @@ class Answer(Written):
         return None
 
 
-class Measured(Written):
+class SiteFigure(SitePattern):
     """A number that the program writes, and that is a figure.
 
     :param find: an expression whose group is the number.
@@ -208,7 +208,7 @@ class Measured(Written):
         return Quantity(self.unit, self.better, headline=True)
 
     @model_validator(mode='after')
-    def _can_be_met(self) -> Measured:
+    def _can_be_met(self) -> SiteFigure:
         if (self.at_least or 0) > (self.at_most or math.inf):
             raise ValueError('no figure is at_least this and at_most that')
         return self
@@ -243,8 +243,8 @@ class SiteApplication(Entry):
     mpi: Annotated[str, _one_of(FAMILIES)]
     environments: Expression = ''
     inputs: list[str] = []
-    answer: Annotated[list[Answer], Field(min_length=1)]
-    figures: Annotated[dict[Name, Measured], Field(min_length=1)]
+    answer: Annotated[list[SiteAnswer], Field(min_length=1)]
+    figures: Annotated[dict[Name, SiteFigure], Field(min_length=1)]
     layouts: Annotated[list[Annotated[str, _one_of(LAYOUTS)]], Field(min_length=1)] = ['packed']
     ranks: Annotated[Any, AfterValidator(_assert_rule)] = None
     threads: Annotated[int, Field(ge=1)] = 1

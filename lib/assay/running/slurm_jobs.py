@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import reframe.core.runtime as rt
-import reframe.utility.osext as osext
 from reframe.core.exceptions import JobSchedulerError, ReframeError, SpawnedProcessError
 from reframe.core.schedulers import Job, slurm
 
@@ -28,11 +27,11 @@ from assay.running.asking import (
     PATIENCE,
     UNKNOWN,
     AsksInMeasure,
-    NoAnswerError,
     Record,
     answer_of,
 )
 from assay.text import plain
+from assay.tools import NoAnswerError
 
 #: Seconds that scancel may take, on which a run that is stopped waits for each of its jobs; and
 #: seconds after which one is tried again that failed.
@@ -155,7 +154,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
 
     def _exit_code(self, number: str) -> int | None:
         """Of a job that has ended; None if Slurm does not know it."""
-        told = osext.run_command(f'scontrol --oneliner show job {number}', timeout=PATIENCE)
+        told = answer_of(f'scontrol --oneliner show job {number}')
         code = re.search(r'\bExitCode=(\S+)', told.stdout)
         return _exit_code(code[1]) if code else None
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -22,6 +21,7 @@ from assay.config.environments import OURS, spack_specs
 from assay.files import write_whole
 from assay.machine.mpi import Mpi
 from assay.spack.tool import Spack, turn
+from assay.tools import ask, printed_by
 
 #: What Spack looks for on the machine: compilers, and tools that only builds need. No MPIs: of
 #: several in one prefix, as Debian's are, it would link any with the one that has the usual names.
@@ -157,14 +157,13 @@ def _external(package: str, release: str, prefix: Path) -> dict[str, Any]:
 def _openblas() -> dict[str, Any]:
     """What pkg-config knows, of the system or of a loaded module."""
     release, libraries, headers = (
-        _pkg_config(option, 'openblas')
+        printed_by(['pkg-config', option, 'openblas']).strip()
         for option in ('--modversion', '--variable=libdir', '--variable=includedir')
     )
     library = Path(libraries, 'libopenblas.so')
     if not (release and library.is_file()):
         return {}
-    asked = [sys.executable, '-c', _TAKES_THREADS, str(library)]
-    if subprocess.run(asked, stderr=subprocess.DEVNULL).returncode:
+    if ask([sys.executable, '-c', _TAKES_THREADS, library]).returncode:
         return {}
     # A prefix of its own: under /usr Spack would take any of several.
     prefix = paths.SPACK / 'blas' / f'openblas-{release}-system'
@@ -173,15 +172,6 @@ def _openblas() -> dict[str, Any]:
         (prefix / name).unlink(missing_ok=True)
         (prefix / name).symlink_to(target)
     return _external('openblas', release, prefix)
-
-
-def _pkg_config(*arguments: str) -> str:
-    """Its answer, empty where there is none."""
-    try:
-        asked = subprocess.run(['pkg-config', *arguments], capture_output=True, text=True)
-    except FileNotFoundError:
-        return ''
-    return '' if asked.returncode else asked.stdout.strip()
 
 
 def _mkl() -> dict[str, Any]:

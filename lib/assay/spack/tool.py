@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from assay import AssayError, locks, paths, say
 from assay.machine.provenance import git
+from assay.tools import ask
 
 OLDEST = (1, 0)
 
@@ -321,13 +322,8 @@ def find_spack() -> Spack:
         raise AssayError(
             f'SPACK_ROOT is {root}, but {command} is not a command: correct or unset it.'
         )
-    asked = subprocess.run(
-        [command, '--version'],
-        env=os.environ | {'SPACK_PYTHON': sys.executable} | _compiled_elsewhere(),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-    )
+    env = os.environ | {'SPACK_PYTHON': sys.executable} | _compiled_elsewhere()
+    asked = ask([command, '--version'], env=env)
     found = re.match(r'(\d+)\.(\d+)\S*', asked.stdout)
     if asked.returncode or not found:
         raise AssayError(

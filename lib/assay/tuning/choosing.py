@@ -50,7 +50,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RuleCandidate:
     """A rule that may be worth it.
 
     :param rule: None for those sizes of an operation that no rule is for: they are to stay as fast.
@@ -103,7 +103,7 @@ def candidates(
     algorithms: Iterable[Algorithm],
     margin: float = MARGIN,
     replaces: bool = False,
-) -> list[Candidate]:
+) -> list[RuleCandidate]:
     """Rules that look better by more than the margin in the mean, and better in each round.
 
     The algorithm that gains most over neighbouring sizes of an operation is taken first. The next
@@ -113,7 +113,7 @@ def candidates(
         of ours are to stay as fast, too.
     """
     known = {one.key: one for one in algorithms}
-    chosen: list[Candidate] = []
+    chosen: list[RuleCandidate] = []
     for operation in sorted({operation for operation, _ in found}):
         sizes = sorted(size for of, size in found if of == operation)
         fewest = min(FEWEST_SIZES, len(sizes))
@@ -122,10 +122,10 @@ def candidates(
             name, stretch, gain = best
             left -= {*stretch}
             rule = Rule(known[operation, name], *_ends(stretch, sizes))
-            taken.append(Candidate(operation, rule, tuple(stretch), math.exp(gain)))
+            taken.append(RuleCandidate(operation, rule, tuple(stretch), math.exp(gain)))
         chosen += sorted(taken, key=lambda one: one.sizes)
         if left and (taken or replaces):
-            chosen.append(Candidate(operation, None, tuple(sorted(left))))
+            chosen.append(RuleCandidate(operation, None, tuple(sorted(left))))
     return chosen if any(one.rule for one in chosen) else []
 
 
@@ -176,7 +176,7 @@ def _ends(stretch: Sequence[int], sizes: Sequence[int]) -> tuple[int, int | None
     return least, sizes[place + 1] if place + 1 < len(sizes) else stretch[-1] + 1
 
 
-def location(outcome: Outcome, one: Candidate) -> float:
+def location(outcome: Outcome, one: RuleCandidate) -> float:
     """Seconds of a candidate's sizes, as their geometric mean.
 
     :raises KeyError: if one was not measured.
@@ -186,7 +186,7 @@ def location(outcome: Outcome, one: Candidate) -> float:
 
 
 def judge(
-    wanted: Sequence[Candidate],
+    wanted: Sequence[RuleCandidate],
     foursomes: Sequence[Sequence[Outcome]],
     defaults: Sequence[Outcome],
     margin: float = MARGIN,
@@ -219,8 +219,8 @@ def judge(
 
 
 def proved(
-    wanted: Sequence[Candidate], said: Sequence[Decision | None]
-) -> list[tuple[Candidate, Decision]]:
+    wanted: Sequence[RuleCandidate], said: Sequence[Decision | None]
+) -> list[tuple[RuleCandidate, Decision]]:
     """The candidates with a rule that is proved, of operations that lose nowhere by rules.
 
     None if an operation loses that no rule of ours is for: what was in force is better for it.

@@ -23,7 +23,7 @@ SUBJECT, ROUND, END = 'subject', 'round', 'end'
 Starts = list[tuple[Trial, Outcome]]
 
 
-class Journal:
+class TuningJournal:
     """A file with an entry a line.
 
     :param subject: what is tuned; only a tuning of the same goes on.
@@ -67,7 +67,7 @@ class Journal:
         append_line(self.path, json.dumps(entry, allow_nan=False))
 
 
-def open_journal(subject: Mapping[str, Any]) -> Journal:
+def open_journal(subject: Mapping[str, Any]) -> TuningJournal:
     """That of the newest tuning of this subject, if it has no end; otherwise a new one.
 
     :param subject: with ``partition``, as ``system:partition``.
@@ -80,13 +80,13 @@ def open_journal(subject: Mapping[str, Any]) -> Journal:
                 continue
             if entries[-1]['kind'] == END:
                 break
-            found = Journal(path, subject)
+            found = TuningJournal(path, subject)
             _fill(found, entries)
             if not found.is_new:
                 rounds = len(found.chosen_by) + len(found.proofs)
                 say(f'goes on with {path}, which has {rounds} rounds')
             return found
-    new = Journal(folder / f'{datetime.now():%Y%m%dT%H%M%S.%f}.jsonl', subject)
+    new = TuningJournal(folder / f'{datetime.now():%Y%m%dT%H%M%S.%f}.jsonl', subject)
     new.begin()
     return new
 
@@ -105,7 +105,7 @@ def _trial(told: Mapping[str, Any]) -> Trial:
     return Trial(**{**told, 'algorithms': algorithms})
 
 
-def _fill(journal: Journal, entries: Sequence[dict[str, Any]]) -> None:
+def _fill(journal: TuningJournal, entries: Sequence[dict[str, Any]]) -> None:
     for entry in entries:
         if entry['kind'] != ROUND:
             continue

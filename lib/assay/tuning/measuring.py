@@ -23,9 +23,17 @@ from assay.running import selection
 from assay.running.selection import Listed
 from assay.running.supervise import noted
 from assay.text import many
-from assay.tuning.choosing import FEWEST_ROUNDS, Candidate, Trial, candidates, judge, proved, ratios
+from assay.tuning.choosing import (
+    FEWEST_ROUNDS,
+    RuleCandidate,
+    Trial,
+    candidates,
+    judge,
+    proved,
+    ratios,
+)
 from assay.tuning.journal import Starts, open_journal
-from assay.tuning.starts import LATEST, OUTCOMES, Job, Outcome, Start, read_job, write_plan
+from assay.tuning.starts import LATEST, OUTCOMES, Outcome, Start, TuningJob, read_job, write_plan
 from assay.tuning.trials import Excluded, excluded, in_order, of_order, trials
 
 #: Foursomes of a job of the proof, after which somebody looks.
@@ -41,7 +49,7 @@ MOST_CUT_ROUNDS = 24
 
 
 @dataclass(frozen=True)
-class Found:
+class TuningResult:
     """All that is said of a tuning.
 
     :param wanted: the candidates, with what the pairs say of each.
@@ -54,10 +62,10 @@ class Found:
     """
 
     case: Listed
-    job: Job
+    job: TuningJob
     family: str
-    wanted: tuple[tuple[Candidate, Decision | None], ...]
-    proved: tuple[tuple[Candidate, Decision], ...]
+    wanted: tuple[tuple[RuleCandidate, Decision | None], ...]
+    proved: tuple[tuple[RuleCandidate, Decision], ...]
     excluded: tuple[Excluded, ...]
     offered: int
     rounds: int
@@ -106,7 +114,7 @@ class Tuning:
         name = FAMILIES[self.family].name
         raise AssayError(f'how algorithms of {name} are chosen is not known here (docs/tune.md).')
 
-    def run(self) -> Found:
+    def run(self) -> TuningResult:
         """Measure until all candidates are decided, the time is over, or somebody stops it.
 
         :raises AssayError: if the default itself was not measured, or no rules can be written.
@@ -148,7 +156,7 @@ class Tuning:
     def _in_force(self) -> dict[str, str]:
         return self._words.in_force(self.job.variables, self.job.answers)
 
-    def _first_job(self) -> Job:
+    def _first_job(self) -> TuningJob:
         """The default alone: what the MPI says of itself."""
         say(f'{self.case.title}: asking the MPI which algorithms it has')
         return self._job([self._start(0, Trial(), None, ())])
@@ -210,7 +218,7 @@ class Tuning:
                 is_proof=True,
             )
 
-    def _wanted(self, offered: Sequence[Algorithm]) -> list[Candidate]:
+    def _wanted(self, offered: Sequence[Algorithm]) -> list[RuleCandidate]:
         """The candidates, which the rounds of all algorithms decide once there are pairs."""
         rounds = self.journal.chosen_by
         gone = {one.algorithm.key for one in self._excluded()}
@@ -252,7 +260,7 @@ class Tuning:
                 return '; '.join(f'{name}: {told}' for name, told in one.ignored.items())
         return ''
 
-    def _is_open(self, wanted: Sequence[Candidate]) -> bool:
+    def _is_open(self, wanted: Sequence[RuleCandidate]) -> bool:
         """Whether more pairs would tell."""
         if self._fault():
             return False
@@ -260,7 +268,7 @@ class Tuning:
             return False
         return any(told is None or told.more_pairs for told in self._said(wanted))
 
-    def _said(self, wanted: Sequence[Candidate]) -> list[Decision | None]:
+    def _said(self, wanted: Sequence[RuleCandidate]) -> list[Decision | None]:
         starts = (start for starts in self.journal.chosen_by for start in starts)
         defaults = [
             outcome for trial, outcome in starts if trial.is_default and outcome.word == 'good'
@@ -308,7 +316,7 @@ class Tuning:
             operations = tuple(one.operation for one in trial.algorithms)
         return Start(f'start-{place}', env, operations, trial.is_of_order)
 
-    def _job(self, starts: Sequence[Start]) -> Job:
+    def _job(self, starts: Sequence[Start]) -> TuningJob:
         """Run a job, and read what it left.
 
         :raises OverError: if somebody stopped it.
@@ -327,7 +335,7 @@ class Tuning:
         self.runner.release(own, True)
         return job
 
-    def _found(self, offered: Sequence[Algorithm], stopped: str) -> Found:
+    def _found(self, offered: Sequence[Algorithm], stopped: str) -> TuningResult:
         wanted = self._wanted(offered)
         said = self._said(wanted)
         fault = self._fault()
@@ -337,7 +345,7 @@ class Tuning:
             rules = self._words.rules([one.rule for one, _ in good if one.rule], *self._about)
         if not stopped:
             self.journal.end()
-        return Found(
+        return TuningResult(
             self.case,
             self.job,
             self.family,
@@ -355,7 +363,7 @@ class Tuning:
         )
 
 
-def _left(ended: Concluded) -> Job:
+def _left(ended: Concluded) -> TuningJob:
     """What the job left.
 
     :raises AssayError: if the default itself was not measured, with the reasons.
@@ -377,7 +385,7 @@ def only(case: Listed, cases: Sequence[Listed]) -> list[str]:
     return selection.leaving_out({one.name for one in cases} - {case.name})
 
 
-def header(found: Found) -> list[str]:
+def header(found: TuningResult) -> list[str]:
     """What a file of rules is of, a line each."""
     hosts = many(len(found.job.hosts), 'node')
     return [
@@ -388,7 +396,7 @@ def header(found: Found) -> list[str]:
     ]
 
 
-def write_rules(path: Path, found: Found) -> None:
+def write_rules(path: Path, found: TuningResult) -> None:
     """The rules that are proved, with a header.
 
     :raises AssayError: if they cannot be written.

@@ -68,7 +68,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Job:
+class TuningJob:
     """What a job of tuning left.
 
     :param version: of the MPI, as it says it.
@@ -105,17 +105,17 @@ def read_plan(path: Path) -> list[Start]:
         raise AssayError(f'{path}: no plan of starts can be read: {error}') from None
 
 
-def write_job(path: Path, job: Job) -> None:
+def write_job(path: Path, job: TuningJob) -> None:
     """:raises AssayError: if it cannot be written."""
     write_whole(path, json.dumps(asdict(job)))
 
 
-def read_job(path: Path) -> Job:
+def read_job(path: Path) -> TuningJob:
     """:raises AssayError: if it cannot be read."""
     try:
         told = strict_json(path.read_bytes())
         outcomes = tuple(outcome_of(one) for one in told.pop('outcomes'))
-        return Job(**{**told, 'hosts': tuple(told['hosts']), 'outcomes': outcomes})
+        return TuningJob(**{**told, 'hosts': tuple(told['hosts']), 'outcomes': outcomes})
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise AssayError(f'{path}: what came of the starts cannot be read: {error}') from None
 

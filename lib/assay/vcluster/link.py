@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay import AssayError
+from assay.tools import ask
 from assay.vcluster.node import BRIDGE, MOST_NODES, Node, Switch, locks
 
 SOURCE = Path(__file__).with_name('forward.c')
@@ -134,6 +135,6 @@ class Link:
         if Path(program).exists():
             return
         command = [*COMPILE, '-o', program, str(SOURCE)]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = ask(command)
         if done.returncode:
             raise AssayError(f'{SOURCE} does not compile: {done.stderr.strip()}')

@@ -78,7 +78,7 @@ def waits_of(process: Process, call: str) -> tuple[float, float, float]:
 
 
 @dataclass(frozen=True)
-class Split:
+class TimeSplit:
     """What the wall time of a rank was spent on, in seconds; the mean of its threads in MPI.
 
     ``transfer`` is all time in MPI that is not known to be waiting.
@@ -98,7 +98,7 @@ class Split:
         return self.imbalance + self.late_sender + self.late_receiver
 
 
-def split(process: Process) -> Split:
+def split(process: Process) -> TimeSplit:
     """Divide the wall time of a rank."""
     threads = max(1, process.mpi_threads)
     in_mpi = min(process.mpi_time / threads, process.wall)
@@ -107,7 +107,7 @@ def split(process: Process) -> Split:
     # The waits are estimates: they are no more than what they are a part of.
     scale = min(1.0, _share(in_mpi, sum(waits)))
     imbalance, late_sender, late_receiver = (wait * scale for wait in waits)
-    return Split(
+    return TimeSplit(
         rank=process.rank,
         host=process.host,
         wall=process.wall,
@@ -123,7 +123,7 @@ def split(process: Process) -> Split:
 PARTS = ('computation', 'transfer', 'imbalance', 'late_sender', 'late_receiver')
 
 
-def mean_shares(splits: list[Split]) -> dict[str, float]:
+def mean_shares(splits: list[TimeSplit]) -> dict[str, float]:
     """Each part of the wall time as a share of it: the mean of the ranks."""
     return {part: fmean(_share(getattr(one, part), one.wall) for one in splits) for part in PARTS}
 
@@ -185,7 +185,7 @@ def figures(report: Report) -> Figures:
     )
 
 
-def slowest(report: Report, count: int) -> list[Split]:
+def slowest(report: Report, count: int) -> list[TimeSplit]:
     """The ranks with the most computation, for which the others wait."""
     splits = map(split, report.processes)
     return sorted(splits, key=lambda one: -one.computation)[:count]
@@ -201,7 +201,7 @@ AS_SENT = f'{COLLECTIVES}, as Open MPI sent them'
 
 
 @dataclass(frozen=True)
-class Pair:
+class Messages:
     """Messages of one rank to another, -1 for all outside MPI_COMM_WORLD, or to each of several."""
 
     sender: int
@@ -231,13 +231,13 @@ class Matrix:
     Of ``sizes`` key k counts those of k to 2k - 1 bytes, key 0 the empty ones.
     """
 
-    pairs: list[Pair]
+    pairs: list[Messages]
     sizes: dict[int, int]
 
 
 def matrices(report: Report) -> dict[str, Matrix]:
     """Point-to-point messages, collectives and one-sided calls, as far as there are any."""
-    found: dict[str, tuple[list[Pair], Counter[int]]] = {}
+    found: dict[str, tuple[list[Messages], Counter[int]]] = {}
     for process in report.processes:
         sent: list[tuple[str, Sequence[range], Partner | Collectives]] = [
             (KINDS[one.kind] if report.has_kinds else OF_ALL, [range(one.rank, one.rank + 1)], one)
@@ -247,7 +247,7 @@ def matrices(report: Report) -> dict[str, Matrix]:
         sent += [(AS_SENT, [range(one.rank, one.rank + 1)], one) for one in _by_mpi(process)]
         for kind, receivers, one in sent:
             pairs, sizes = found.setdefault(kind, ([], Counter()))
-            pair = Pair(process.rank, receivers, one.messages, one.bytes)
+            pair = Messages(process.rank, receivers, one.messages, one.bytes)
             pairs.append(pair)
             sizes.update({size: number * pair.count for size, number in one.sizes.items()})
     return {
@@ -268,7 +268,7 @@ def _by_mpi(process: Process) -> Iterator[Partner]:
             yield Partner(rank=one.rank, messages=messages, bytes=max(0, size))
 
 
-def _heaviest(pair: Pair) -> tuple[int, ...]:
+def _heaviest(pair: Messages) -> tuple[int, ...]:
     return -pair.bytes * pair.count, -pair.messages, pair.sender, pair.receivers[0][0]
 
 

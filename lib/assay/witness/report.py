@@ -183,7 +183,7 @@ class Host(_Record):
     machine: Machine | None = None
 
 
-class Memory(_Record):
+class MemoryPolicy(_Record):
     """The memory policy of a process."""
 
     policy: str
@@ -349,7 +349,7 @@ class Process(_Record):
     numa: Cpus
     packages: Cpus
     last_cpu: int
-    memory: Memory
+    memory: MemoryPolicy
     cpu_limit: float | None
     threads: list[Thread]
     sockets: list[Socket] = []

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
+from assay.tools import printed_by
 from assay.witness.report import Lines, Report, Site
 
 #: Of binutils, elfutils and LLVM: they take the same options, and say the same.
@@ -300,17 +299,8 @@ def _build_ids(path: str) -> set[str]:
 def _look_up(tool: str, path: str, offsets: list[str]) -> dict[str, tuple[str, str, int]]:
     """Function, file and line of each offset; empty and 0 where the tool does not know."""
     command = [tool, '-f', '-C', '-e', path]
-    try:
-        said = subprocess.run(
-            command,
-            input='\n'.join(offsets) + '\n',
-            capture_output=True,
-            text=True,
-            errors='replace',
-            timeout=PATIENCE,
-        ).stdout.splitlines()
-    except (OSError, subprocess.TimeoutExpired):
-        said = []
+    given = ''.join(f'{offset}\n' for offset in offsets)
+    said = printed_by(command, PATIENCE, given).splitlines()
     if len(said) < 2 * len(offsets):
         return {}
     begins, ends = _functions(path)
@@ -334,16 +324,9 @@ def _functions(path: str) -> tuple[list[int], list[int]]:
     """
     found = []
     for option in ('-S', '-DS'):
-        with suppress(OSError, subprocess.TimeoutExpired):
-            done = subprocess.run(
-                ['nm', option, path],
-                capture_output=True,
-                text=True,
-                errors='replace',
-                timeout=PATIENCE,
-            )
-            for begin, size in re.findall(r'^([0-9a-f]+) ([0-9a-f]+) [tTwWiu] ', done.stdout, re.M):
-                found.append((int(begin, 16), int(begin, 16) + int(size, 16)))
+        symbols = printed_by(['nm', option, path], PATIENCE)
+        for begin, size in re.findall(r'^([0-9a-f]+) ([0-9a-f]+) [tTwWiu] ', symbols, re.M):
+            found.append((int(begin, 16), int(begin, 16) + int(size, 16)))
     found.sort()
     return [begin for begin, _ in found], [*accumulate((end for _, end in found), max)]
 

@@ -16,7 +16,7 @@ from assay.results.cases import Case, left_in
 from assay.text import many, plain
 from assay.witness import Report, WitnessError, as_list, read_witness
 from assay.witness.placement import PlacedHost, cores_in_words, hosts_of, ranks_in_words, shared
-from assay.witness.profile import PARTS, Pair, matrices, mean_shares, split
+from assay.witness.profile import PARTS, Messages, matrices, mean_shares, split
 from assay.witness.report import KeptPlan
 from assay.witness.traffic import decimal_size
 
@@ -185,7 +185,7 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
 
 
 def _columns(
-    pair: Pair, row_of: Sequence[int], ranks_of: Sequence[Sequence[int]]
+    pair: Messages, row_of: Sequence[int], ranks_of: Sequence[Sequence[int]]
 ) -> list[tuple[int, int]]:
     """The columns that messages go to, and to how many ranks of each."""
     found: Counter[int] = Counter()
