@@ -659,18 +659,19 @@ def test_a_named_node_that_cannot_be_used(cluster):
 
 
 @pytest.mark.parametrize(
-    ('state', 'nodes', 'words'),
+    ('state', 'drained', 'words'),
     [
-        ('CANCELLED', 'n2|idle|none', r'\(cancelled\)'),
-        ('CANCELLED', 'n2|drained|Prolog error', r'\(cancelled; n2 is drained: Prolog error\)'),
-        ('CANCELLED', 'n5|drained|Prolog error', r'\(cancelled\)'),  # none of its nodes
-        ('TIMEOUT', 'n2|drained|repair', r'\(timeout\)'),
-        ('COMPLETING', 'n2|drained|repair', ''),  # Slurm has no better word
-        ('RUNNING|n[1-4]|NO|all|0:00', '', r'\(timeout\)'),
+        ('CANCELLED', '12', r'\(cancelled; n\[1-2\] are drained: Prolog error\)'),
+        ('CANCELLED', '2', r'\(cancelled; n2 is drained: Prolog error\)'),
+        ('CANCELLED', '5', r'\(cancelled\)'),  # none of its nodes
+        ('TIMEOUT', '2', r'\(timeout\)'),
+        ('COMPLETING', '2', ''),  # Slurm has no better word
+        ('RUNNING|n[1-4]|NO|all|0:00', '2', r'\(timeout\)'),
     ],
 )
-def test_how_an_allocation_ended(cluster, state, nodes, words):
-    (cluster.state / 'nodes').write_text(f'all*|{nodes}\n')
+def test_how_an_allocation_ended(cluster, state, drained, words):
+    lines = ''.join(f'all*|n{number}|drained|Prolog error\n' for number in drained)
+    (cluster.state / 'nodes').write_text(f'all*|n4|idle|none\n{lines}')
     cut = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done; exit 1')
     cluster.look(lambda: os.path.exists(f'{cut.workdir}/begun'))
     (cluster.state / 'job').write_text(f'{state}|||')

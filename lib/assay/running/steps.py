@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import time
 from argparse import ArgumentParser
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -581,8 +582,14 @@ class _Allocation:
             states = node_states([now.partition] if now.partition else [])
         except AssayError:
             return []
-        out = [node for node in allocation.out_of_use(states) if node in self.nodes]
-        return [f'{node} is {states[node]}' for node in out]
+        alike: defaultdict[str, list[str]] = defaultdict(list)
+        for node in allocation.out_of_use(states):
+            if node in self.nodes:
+                alike[states[node]].append(node)
+        return [
+            f'{fold_nodes(nodes)} {"is" if len(nodes) == 1 else "are"} {plain(state)}'
+            for state, nodes in alike.items()
+        ]
 
     def _end(self, how: str = '') -> None:
         """The allocation is over: what had not ended was not measured, and is not wrong.
