@@ -18,6 +18,7 @@ import subprocess
 import tempfile
 import time
 from argparse import ArgumentParser
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ from reframe.frontend.executors import RegressionTask, policies
 
 from assay import AssayError, locks, paths, say
 from assay.machine import job_states
-from assay.machine.slurm import PASSES, query, without_defaults
+from assay.machine.slurm import PASSES, node_states, query, without_defaults
 from assay.running import allocation, node_choice
 from assay.running.asking import OUTAGE, STOPPING
 from assay.running.node_plan import NodePlan, Want
@@ -569,9 +570,26 @@ class _Allocation:
             if now is None or now.state not in job_states.ENDING:
                 break
             if job_states.has_ended(now.state):
-                return f' ({now.state.lower()})'
+                return f' ({"; ".join([now.state.lower(), *self._taken_out(now)])})'
             time.sleep(AGAIN)
         return ''
+
+    def _taken_out(self, now: allocation.Standing) -> list[str]:
+        """The nodes that it had and no job gets now, with the reason: that of a failed prolog."""
+        if now.state == 'TIMEOUT':
+            return []
+        try:
+            states = node_states([now.partition] if now.partition else [])
+        except AssayError:
+            return []
+        alike: defaultdict[str, list[str]] = defaultdict(list)
+        for node in allocation.out_of_use(states):
+            if node in self.nodes:
+                alike[states[node]].append(node)
+        return [
+            f'{fold_nodes(nodes)} {"is" if len(nodes) == 1 else "are"} {plain(state)}'
+            for state, nodes in alike.items()
+        ]
 
     def _end(self, how: str = '') -> None:
         """The allocation is over: what had not ended was not measured, and is not wrong.
