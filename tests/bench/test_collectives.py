@@ -84,8 +84,8 @@ def test_slow_barriers_before_each_call_fit_into_the_budget(run, fault):
     arguments = ['--op', 'bcast', '--min', '8', '--max', '8', '--budget', '0.4']
     done = run('collectives', *arguments, preload=fault('slow_barrier'))
     assert done.code == 0, done.err
-    # Some 10 batches of 10 barriers fill it.
-    assert 1 < done.report['results'][0]['iterations_per_sample'] < 20
+    # Some 10 batches of 10 barriers fill it, or of fewer that take longer.
+    assert done.report['results'][0]['iterations_per_sample'] < 20
 
 
 @on_one_mpi

@@ -99,10 +99,11 @@ def test_a_case_that_others_disturbed_is_measured_again_when_they_have_gone(chec
                 if line.endswith('; measured again when they have gone\n'):
                     stop()
     text = ''.join(said)
-    if run.returncode == 3 and 'others did not leave within' in text:
+    if run.returncode == 3 and 'measured again when they have gone' in text:
         pytest.skip('others than those of this test use this machine')
     assert run.returncode == 0, text
-    assert re.search(rf'^passed at the 2nd attempt: {DISTURBED}.*', text, re.MULTILINE)
+    # Others than those of this test may disturb the second job, too.
+    assert re.search(rf'^passed at the (2nd|3rd|4th) attempt: {DISTURBED}', text, re.MULTILINE)
     assert re.search(r'^PASSED: 1 passed, 0 failed, 0 skipped of 1 cases', text, re.MULTILINE)
 
 

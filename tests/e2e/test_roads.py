@@ -39,6 +39,8 @@ def test_after_an_upgrade(first_uses, tmp_path):
         assert line.endswith(' --label after --against before --repeat 3')
         ended = road.type(line, '-S', 'wait_for_quiet=5s', '--budget=1m')
         said = ended.stdout + ended.stderr
+        if slow := re.search(r'--budget: nothing would run in .*', said):
+            pytest.skip(f'this machine is too busy: {slow[0]}')
         word = re.split('[:,]', ended.stdout.splitlines()[-1])[0]
         if is_plain(root):
             assert (word, ended.returncode) == ('WORSE', 1), said

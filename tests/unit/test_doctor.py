@@ -4,9 +4,12 @@ import dataclasses
 import shutil
 from pathlib import Path
 
+import pytest
+
 from assay import AssayError
 from assay.config import settings
 from assay.machine import mpi
+from assay.machine.topology import usable_cores
 from assay.running import doctor
 from assay.vcluster import cluster
 
@@ -33,6 +36,7 @@ def lacking(monkeypatch, *names):
     monkeypatch.setattr(shutil, 'which', without)
 
 
+@pytest.mark.skipif(usable_cores() < 2, reason='needs two cores')
 def test_this_machine_can_run(capsys):
     assert doctor.examine()
     said = capsys.readouterr().out
