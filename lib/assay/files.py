@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
+from dataclasses import fields, is_dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -50,6 +54,30 @@ def strict_json(data: str | bytes) -> Any:
     :raises ValueError, RecursionError: if it is not JSON.
     """
     return json.loads(data, parse_constant=_refuse_constant)
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """JSON of what is known: of dataclasses objects, of collections lists, of times ISO 8601.
+
+    A number that is not finite is null, as JSON has no word for it.
+    """
+    return json.dumps(_plain(value), indent=indent, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, AbstractSet):
+        return sorted(map(_plain, value))
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, Path) else value
 
 
 def _refuse_constant(name: str) -> NoReturn:

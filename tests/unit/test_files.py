@@ -1,13 +1,18 @@
 """Files that are written whole."""
 
+import json
+import math
 import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from assay.files import append_line, whole_lines, write_whole
+from assay.files import append_line, json_text, whole_lines, write_whole
 
 
 def mode(path):
@@ -95,3 +100,16 @@ def test_those_who_write_the_same_record_lose_no_line(tmp_path):
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(partial(append_line, path), lines))
     assert sorted(whole_lines(path)) == sorted(lines)
+
+
+@dataclass(frozen=True)
+class Told:
+    inner: object
+
+
+def test_what_json_has_no_word_for_is_told_all_the_same():
+    told = [math.nan, math.inf, {2, 1}, (Path('a'), datetime(2026, 1, 2, tzinfo=timezone.utc))]
+    plain = [None, None, [1, 2], ['a', '2026-01-02T00:00:00+00:00']]
+    assert json.loads(json_text({'of': Told(Told(told))})) == {'of': {'inner': {'inner': plain}}}
+    with pytest.raises(TypeError):
+        json_text(Told(object()))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ from assay.acceptance.decision import CommitmentDecision
 from assay.acceptance.files import canonical, parse_record
 from assay.acceptance.plan import Asked, Plan
 from assay.acceptance.status import Status
-from assay.files import explained, read_bounded, write_whole
+from assay.files import explained, json_text, read_bounded, write_whole
 from assay.report.console import console, percent, print_line, print_table
 from assay.results.rows import number
 from assay.text import many, plain
@@ -136,11 +134,11 @@ def plan_as_json(plan: Plan) -> str:
         'commitments': [_asked_as_data(one) for one in plan.asked],
         **cost,
         'curve': curve,
-        'risks': asdict(plan.held) if plan.held else None,
+        'risks': plan.held,
         'is_held': plan.is_held,
         'sentences': risks(plan),
     }
-    return json.dumps(found, indent=2)
+    return json_text(found, indent=2)
 
 
 def _asked_as_data(one: Asked) -> dict[str, Any]:
@@ -149,7 +147,7 @@ def _asked_as_data(one: Asked) -> dict[str, Any]:
         'case': one.case.title,
         'nodes': one.case.nodes,
         'seconds': one.seconds,
-        'spread': asdict(one.spread) if one.spread else None,
+        'spread': one.spread,
         'is_waived': one.is_waived,
     }
 
@@ -222,13 +220,13 @@ def status_as_json(status: Status) -> str:
         'jobs': status.jobs,
         'hours': status.hours,
         'commitments': [
-            {**asdict(one), 'commitment': one.commitment.model_dump(mode='json')}
+            {**vars(one), 'commitment': one.commitment.model_dump(mode='json')}
             for one in status.decisions
         ],
-        'conditions': [asdict(one) for one in status.conditions],
-        'runs': [asdict(one) for one in status.runs],
+        'conditions': status.conditions,
+        'runs': status.runs,
     }
-    return json.dumps(found, indent=2)
+    return json_text(found, indent=2)
 
 
 #: Bytes of such a file at most.

@@ -6,9 +6,8 @@ signed; the figures, computed again; the decisions, made again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
@@ -37,7 +36,7 @@ from assay.acceptance.journal import (
 from assay.acceptance.recompute import compute_again
 from assay.acceptance.signatures import fingerprint
 from assay.acceptance.status import Status, status_of
-from assay.files import read_bounded
+from assay.files import json_text, read_bounded
 from assay.results.cases import Run
 from assay.results.reframe_report import as_run
 from assay.text import many, plain
@@ -104,7 +103,7 @@ class Verification:
 
     def as_json(self) -> str:
         """All of it."""
-        return json.dumps({'verdict': self.word, **asdict(self)}, indent=2)
+        return json_text({'verdict': self.word, **vars(self)}, indent=2)
 
 
 #: Bytes of a report at most, of ReFrame's of a run and of ours.

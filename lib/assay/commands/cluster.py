@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Annotated
 
@@ -10,6 +9,7 @@ import typer
 
 from assay import AssayError, say
 from assay.commands.options import JsonOption
+from assay.files import json_text
 from assay.text import plain
 from assay.vcluster import KINDS
 
@@ -90,7 +90,7 @@ def status(as_json: JsonOption = False) -> None:
             for one, broken in broken_nodes
         ]
         of_switches = [{'switch': one.name, 'broken': [*broken]} for one, broken in broken_switches]
-        print(json.dumps([*of_nodes, *of_switches], indent=2))
+        print(json_text([*of_nodes, *of_switches], indent=2))
         return
     table = Table('node', 'address', 'CPUs', 'Slurm', 'broken', box=None, pad_edge=False)
     for node, faults_of_it in broken_nodes:

@@ -4,7 +4,6 @@ learn references from them.
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +22,7 @@ from assay.commands.options import (
     OutputOption,
     StoredSystemOption,
 )
+from assay.files import explained, json_text, write_whole
 from assay.text import plain
 
 if TYPE_CHECKING:
@@ -281,7 +281,6 @@ def export(
     """
     import sys
 
-    from assay.files import explained, write_whole
     from assay.report.terminal import warn
     from assay.results.export import form
     from assay.results.history import load
@@ -477,7 +476,7 @@ def _show_facts(facts: Mapping[str, Facts], where: Mapping[str, str], as_json: b
             {'case': case, 'where': where.get(case), 'facts': dict(lines)}
             for case, lines in facts.items()
         ]
-        print(json.dumps(rows, indent=2))
+        print(json_text(rows, indent=2))
         return
     cases: dict[Facts, list[str]] = {}
     for case, lines in facts.items():

@@ -107,7 +107,7 @@ def place(
         how = sat(made, before, _read(check), launcher == files.SPLIT, by_node)
     plan_of_job = report.with_name(f'{report.name}.plan')
     if for_page:  # before a command that may take days
-        write_whole(plan_of_job, show.as_json(made, before, how, None))
+        write_whole(plan_of_job, show.plan_json(made, before, how, None))
     out = console()
     if not as_json:
         show.show_plan(made, out)
@@ -125,7 +125,7 @@ def place(
             measured = turns.in_turn(turns.runner([({}, command), planned]), LEAST)
     elif command and not as_json:
         print_line(out, 'the command was not run: nothing is to be changed')
-    told = show.as_json(made, before, how, measured)
+    told = show.plan_json(made, before, how, measured)
     if for_page and measured:
         write_whole(plan_of_job, told)
     if as_json:

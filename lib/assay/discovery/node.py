@@ -16,12 +16,12 @@ import os
 import socket
 import struct
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from assay.config.fabrics import load_catalogue
-from assay.files import write_whole
+from assay.files import json_text, write_whole
 from assay.machine import topology
 from assay.machine.topology import usable_memory
 
@@ -101,7 +101,7 @@ def main() -> None:
     addresses, folder = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
     facts = look(addresses.get(os.environ.get('SLURMD_NODENAME')))
     rank = os.environ.get('SLURM_PROCID', '0')
-    write_whole(folder / f'node-{rank}.json', json.dumps(asdict(facts)))
+    write_whole(folder / f'node-{rank}.json', json_text(facts))
     (folder / f'interface-{rank}').write_text(f'{facts.interface or ""}\n')
 
 

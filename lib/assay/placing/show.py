@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from assay.files import json_text
 from assay.placing.plan import SeatPlan
 from assay.placing.problem import DISTANCES
 from assay.report.console import as_change, as_interval, percent, print_line, print_table
@@ -90,7 +90,7 @@ def turns_in_words(plan: SeatPlan, turns: Turns) -> str:
     )
 
 
-def as_json(plan: SeatPlan, before: Report, sat: Sat | None, turns: Turns | None) -> str:
+def plan_json(plan: SeatPlan, before: Report, sat: Sat | None, turns: Turns | None) -> str:
     """All that is known; also what the same plan gained that was kept of this job.
 
     :param before: of the job that was planned for.
@@ -126,17 +126,17 @@ def as_json(plan: SeatPlan, before: Report, sat: Sat | None, turns: Turns | None
             }
             for rank, seat in enumerate(seats)
         ],
-        'notes': [*plan.notes],
+        'notes': plan.notes,
     }
     if sat:
-        found['check'] = {'elsewhere': [*sat.elsewhere], 'change': sat.change}
+        found['check'] = {'elsewhere': sat.elsewhere, 'change': sat.change}
     if turns:
         one = turns.decision
         found['turns'] = {
             'verdict': (one and one.word) or 'cannot tell',
-            'seconds': [[*its] for its in turns.seconds],
+            'seconds': turns.seconds,
             'ratio': one.ratio if one else None,
         }
     elif kept and kept.turns and [one.seat_of for one in kept.ranks] == seats:
         found['turns'] = kept.turns.model_dump()
-    return json.dumps(found, indent=2)
+    return json_text(found, indent=2)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator
 from typing import Any
 
 from assay.comparing.culprit import DISTURBED, Culprits, Effect, effects_of
 from assay.comparing.factors import Factor, state
+from assay.files import json_text
 from assay.report.console import as_change, as_interval, console, print_line, print_table
 from assay.results.diff.compared import Compared
 from assay.results.statistics.culprits import Answer
@@ -219,7 +219,7 @@ def remedies(changes: list[Factor]) -> Iterator[str]:
 
 def culprits_json(found: Culprits) -> str:
     """JSON, for a ticket."""
-    return json.dumps(_culprits(found), indent=2, allow_nan=False)
+    return json_text(_culprits(found), indent=2)
 
 
 def _culprits(found: Culprits) -> dict[str, Any]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any, get_args
 
+from assay.files import json_text
 from assay.report.diff import cause_title
-from assay.results.diff.causes import Cause, Fact
+from assay.results.diff.causes import Cause
 from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference
 from assay.results.diff.endings import Failed
@@ -21,11 +19,11 @@ from assay.results.statistics.series import ratio
 
 def diff_json(found: Difference) -> str:
     """JSON: all that is known."""
-    return json.dumps(diff_as_object(found), indent=2, allow_nan=False)
+    return json_text(diff_as_object(found), indent=2)
 
 
 def diff_as_object(found: Difference) -> dict[str, Any]:
-    """All that is known; fractions and ratios as numbers, what there is none of as None."""
+    """All that is known; fractions and ratios as numbers."""
     keys = {id(one): number for number, one in enumerate(found.figures)}
     return {
         'verdict': found.verdict,
@@ -45,16 +43,16 @@ def diff_as_object(found: Difference) -> dict[str, Any]:
         'suspects': [keys[id(one)] for one in found.suspects],
         'machine_moved': [keys[id(one)] for one in found.moved],
         'two_states': {
-            name: states and {'run': states.run, 'figures': [vars(one) for one in states.figures]}
+            name: states and {'run': states.run, 'figures': states.figures}
             for name, states in zip(('before', 'after'), found.states, strict=True)
         },
         'followed_machine': [keys[id(one)] for one in found.followed],
-        'time': asdict(found.time) if found.time else None,
+        'time': found.time,
         'figures': [_as_json(one) for one in found.figures],
-        'only_before': [vars(one) for one in found.only_before],
-        'only_after': [vars(one) for one in found.only_after],
+        'only_before': found.only_before,
+        'only_after': found.only_after,
         'not_judged': found.conditions,
-        'facts': [_fact_as_json(fact) for fact in found.facts],
+        'facts': found.facts,
         'disturbances': dict(found.disturbances),
         'alike_disturbed': found.alike_disturbed,
     }
@@ -69,8 +67,8 @@ def _cause_as_json(cause: Cause, keys: dict[int, int]) -> dict[str, Any]:
         'likewise': _as_objects(group.likewise) if group else [],
         'figures': [keys[id(one)] for one in cause.figures],
         'others': list(group.others) if group else [],
-        'facts': [_fact_as_json(fact) for fact in cause.facts],
-        'time': asdict(cause.time) if cause.time else None,
+        'facts': cause.facts,
+        'time': cause.time,
     }
 
 
@@ -78,11 +76,11 @@ def _family_as_json(one: Finding, keys: dict[int, int]) -> dict[str, Any]:
     return {
         'name': one.name,
         'word': one.word,
-        'ratio': _finite(ratio(one.change)),
-        'p_value': _finite(one.p_value),
+        'ratio': ratio(one.change),
+        'p_value': one.p_value,
         'figures': [keys[id(figure)] for figure in one.members],
         'changed': [keys[id(figure)] for figure in one.changed],
-        'facts': [_fact_as_json(fact) for fact in one.facts],
+        'facts': one.facts,
     }
 
 
@@ -93,15 +91,6 @@ def _failed_as_json(one: Failed) -> dict[str, Any]:
 
 def _as_objects(attributes: Iterable[Attribute]) -> list[dict[str, str]]:
     return [{'kind': kind, 'value': value} for kind, value in attributes]
-
-
-def _fact_as_json(fact: Fact) -> dict[str, Any]:
-    return {
-        'name': fact.name,
-        'before': fact.before,
-        'after': fact.after,
-        'figures': sorted(fact.figures),
-    }
 
 
 def _as_json(one: Compared) -> dict[str, Any]:
@@ -129,14 +118,10 @@ def _as_json(one: Compared) -> dict[str, Any]:
     verdict = one.verdict
     comparison = verdict.comparison if verdict else None
     return told | {
-        'ratio': _finite(comparison.ratio) if comparison else None,
-        'interval': [_finite(end) for end in verdict.interval] if verdict else None,
-        'smallest': _finite(verdict.smallest) if verdict else None,
+        'ratio': comparison.ratio if comparison else None,
+        'interval': verdict.interval if verdict else None,
+        'smallest': verdict.smallest if verdict else None,
         'more_runs': verdict.more_runs if verdict else None,
-        'p_value': _finite(verdict.p_value) if verdict else None,
+        'p_value': verdict.p_value if verdict else None,
         'error_term': comparison.term if comparison else None,
     }
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from assay import AssayError, paths
 from assay.config.learned import Learned, Written, scalar
+from assay.files import json_text
 from assay.report.console import console, print_line, print_table
 from assay.results.baseline import Proposal
 from assay.results.cases import bound
@@ -72,16 +71,16 @@ def history_json(runs: Sequence[StoredRun]) -> str:
     found = [
         {
             'run': run.uuid,
-            'begun': run.begun.isoformat(),
-            'ended': run.ended.isoformat(),
+            'begun': run.begun,
+            'ended': run.ended,
             'verdict': run.verdict,
             'problems': run.problems,
-            'triage': [asdict(cause) for cause in run.causes],
-            **asdict(run.summary),
+            'triage': run.causes,
+            **vars(run.summary),
         }
         for run in runs
     ]
-    return json.dumps(found, indent=2)
+    return json_text(found, indent=2)
 
 
 # Failures -----------------------------------------------------------------------------------------
@@ -114,7 +113,7 @@ def failures_json(found: Sequence[TriagedFailure]) -> str:
     rows = [
         {
             'run': one.run.uuid,
-            'begun': one.run.begun.isoformat(),
+            'begun': one.run.begun,
             'failed': one.case,
             'class': one.cause.kind if one.cause else None,
             'note': one.cause.note if one.cause else None,
@@ -122,7 +121,7 @@ def failures_json(found: Sequence[TriagedFailure]) -> str:
         }
         for one in found
     ]
-    return json.dumps(rows, indent=2)
+    return json_text(rows, indent=2)
 
 
 def causes_in_words(causes: Sequence[TriageCause]) -> str:

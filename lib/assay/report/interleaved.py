@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from assay.comparing.interleaved import Interleaved
 from assay.comparing.sessions import Failing
+from assay.files import json_text
 from assay.report import diff
 from assay.report.console import console, print_line
 from assay.report.diff_json import diff_as_object
@@ -61,9 +60,9 @@ def interleaved_json(found: Interleaved) -> str:
         'measured_again': found.suspects,
         'pairs': found.pairs,
         'stopped': found.stopped or None,
-        'uneven': [vars(one) for one in found.uneven],
-        'failed_with_both': [vars(one) for one in found.failed],
+        'uneven': found.uneven,
+        'failed_with_both': found.failed,
         **diff_as_object(found.difference),
     }
     told['verdict'] = found.verdict
-    return json.dumps(told, indent=2, allow_nan=False)
+    return json_text(told, indent=2)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
+from assay.files import json_text
 from assay.report.console import console, print_line
 from assay.screening.findings import ScreeningFinding
 from assay.screening.measured import Screening
@@ -150,31 +149,31 @@ def screening_conclusion(now: Screening, verdict: ScreeningVerdict) -> str:
 
 def screening_json(now: Screening, verdict: ScreeningVerdict, scheduler: str, path: Path) -> str:
     """JSON of all that is known."""
-    return json.dumps(
+    return json_text(
         {
             'system': now.system,
             'environment': now.environment,
             'fabric': now.fabric,
-            'begun': now.begun.isoformat(),
+            'begun': now.begun,
             'nodes': now.nodes,
             'sweeps': now.sweeps,
             'pairs': len(now.links.ends),
             'earlier': verdict.earlier,
             'without_peers': verdict.without_peers,
-            'left_out': dict(now.left_out),
+            'left_out': now.left_out,
             'findings': [
                 {
                     'kind': one.kind,
                     'members': one.members,
                     'name': one.name,
                     'chance': one.chance,
-                    'evidence': [asdict(evidence) for evidence in one.evidence],
+                    'evidence': one.evidence,
                 }
                 for one in verdict.findings
             ],
             'drain': [one.members[0] for one in verdict.drain],
             'drain_commands': [*drain_lines(now, verdict, scheduler)],
-            'file': str(path),
+            'file': path,
             'exit_code': verdict.exit_code,
         },
         indent=2,

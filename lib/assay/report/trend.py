@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from assay.files import json_text
 from assay.report.console import FAR, as_change, console, print_line, print_table, sparkline
-from assay.results.rows import is_number, number
+from assay.results.rows import number
 from assay.results.statistics.changes import FEWEST
 from assay.results.trend import RATE, FigureTrend, Trend, TrendFinding
 from assay.text import many, plain
@@ -227,7 +227,7 @@ def trend_json(found: Trend) -> str:
         ],
         'without_values': [vars(figure) for figure in found.empty],
     }
-    return json.dumps(whole, indent=2, allow_nan=False)
+    return json_text(whole, indent=2)
 
 
 def _plain_change(one: TrendFinding) -> dict[str, Any]:
@@ -235,9 +235,8 @@ def _plain_change(one: TrendFinding) -> dict[str, Any]:
         **vars(one.figure),
         'form': one.form,
         'direction': one.direction,
-        # None is beyond all numbers.
-        'ratio': one.ratio if is_number(one.ratio) else None,
-        'per_week': one.per_week if is_number(one.per_week) else None,
+        'ratio': one.ratio,
+        'per_week': one.per_week,
         'p_value': one.p_value,
         'first_bad': _plain_run(one.first),
         'earliest': _plain_run(one.earliest),
@@ -248,5 +247,5 @@ def _plain_change(one: TrendFinding) -> dict[str, Any]:
     }
 
 
-def _plain_run(run: StoredRun) -> dict[str, str]:
-    return {'run': run.uuid, 'begun': run.begun.isoformat()}
+def _plain_run(run: StoredRun) -> dict[str, Any]:
+    return {'run': run.uuid, 'begun': run.begun}

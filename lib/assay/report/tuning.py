@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from assay.files import json_text
 from assay.mpis import FAMILIES
 from assay.report.console import as_change, as_interval, console, print_line, print_table
 from assay.results.statistics.comparison import MARGIN
@@ -139,12 +139,12 @@ def tuning_json(found: TuningResult, file: Path | None) -> str:
         pairs = decision and {
             'word': decision.word,
             'ratio': decision.ratio,
-            'interval': [*decision.interval] if decision.pairs else None,
+            'interval': decision.interval if decision.pairs else None,
             'pairs': decision.pairs,
         }
         return {
             'operation': one.operation,
-            'sizes': [*one.sizes],
+            'sizes': one.sizes,
             'algorithm': one.rule.algorithm.name if one.rule else None,
             'looked': one.looked,
             'by_pairs': pairs,
@@ -152,13 +152,13 @@ def tuning_json(found: TuningResult, file: Path | None) -> str:
         }
 
     env = found.rules.in_force(str(file.resolve())) if found.rules and file else {}
-    return json.dumps(
+    return json_text(
         {
             'conclusion': tuning_conclusion(found),
             'mpi': found.job.version,
             'case': found.case.title,
             'ranks': found.job.ranks,
-            'hosts': [*found.job.hosts],
+            'hosts': found.job.hosts,
             'in_force': found.in_force,
             'offered': found.offered,
             'rounds': found.rounds,
@@ -173,11 +173,11 @@ def tuning_json(found: TuningResult, file: Path | None) -> str:
                 }
                 for one in found.excluded
             ],
-            'rules': str(file.resolve()) if file else None,
+            'rules': file and file.resolve(),
             'variables': env,
             'stopped': found.stopped or None,
             'fault': found.fault or None,
-            'journal': str(found.journal),
+            'journal': found.journal,
         },
         indent=2,
     )

@@ -15,6 +15,7 @@ from random import SystemRandom
 from typing import Any, Literal, get_args
 
 from assay import AssayError
+from assay.files import json_text
 from assay.text import unknown
 
 #: The environment variable with the file.
@@ -81,7 +82,7 @@ class NodeChoice:
         """
         own = {'way': self.way, 'used': self._used, 'switches': self.switches}
         try:
-            path.write_text(json.dumps(own, default=list))
+            path.write_text(json_text(own))
         except OSError as error:
             raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
 

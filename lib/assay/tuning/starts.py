@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from assay import AssayError
-from assay.files import strict_json, write_whole
+from assay.files import json_text, strict_json, write_whole
 
 #: In the folder of the job: what came of its starts; and the answers to an MPI's questions.
 OUTCOMES, ANSWERS = 'starts.json', 'answers'
@@ -93,7 +92,7 @@ class TuningJob:
 
 def write_plan(path: Path, starts: Sequence[Start]) -> None:
     """:raises AssayError: if it cannot be written."""
-    write_whole(path, json.dumps([asdict(one) for one in starts]))
+    write_whole(path, json_text(starts))
 
 
 def read_plan(path: Path) -> list[Start]:
@@ -107,7 +106,7 @@ def read_plan(path: Path) -> list[Start]:
 
 def write_job(path: Path, job: TuningJob) -> None:
     """:raises AssayError: if it cannot be written."""
-    write_whole(path, json.dumps(asdict(job)))
+    write_whole(path, json_text(job))
 
 
 def read_job(path: Path) -> TuningJob:
