@@ -645,13 +645,23 @@ def ends(report):
     ]
 
 
+def has_address(given):
+    """Whether this machine has an address of IPv6: containers often have the sockets alone."""
+    try:
+        with socket.socket(socket.AF_INET6) as one:
+            one.bind((given, 0))
+    except OSError:
+        return False
+    return True
+
+
 @pytest.mark.parametrize(
     ('given', 'written'),
     [('127.0.0.1', '127.0.0.1'), ('::1', '[::1]'), ('::ffff:127.0.0.2', '127.0.0.2')],
 )
 def test_bytes_of_a_socket(places, given, written):
-    if ':' in given and not socket.has_dualstack_ipv6():
-        pytest.skip('no IPv6 here')
+    if ':' in given and not has_address(given):
+        pytest.skip(f'no {given} here')
     open_ports = set()
 
     def look(pid):

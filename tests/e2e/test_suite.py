@@ -199,8 +199,12 @@ def test_a_corrupted_payload_and_a_rank_killed_half_way(fault, mpi):
 def test_a_job_that_hangs(fault):
     library = fault('kill_rank', 'openmpi')
     variables = f'LD_PRELOAD:{library},KILL_SEND:2000,KILL_SIGNAL:19'
-    limit = ('-S', 'Ring.time_limit=10s')
-    said = sentence(run_one('openmpi', 'Ring', '-S', f'Ring.env_vars={variables}', *limit))
+    # On a busy machine gdb is not done in a fifth of the first.
+    for limit in ('10s', '60s'):
+        options = ('-S', f'Ring.env_vars={variables}', '-S', f'Ring.time_limit={limit}')
+        said = sentence(run_one('openmpi', 'Ring', *options))
+        if ' (stacks: ' in said or not shutil.which('gdb'):
+            break
     assert said.startswith('it hung: its job was killed at the time limit; ')
     # What ends a stopped rank lets it go on first: it may end anywhere, or before it can say where.
     assert re.search(r'rank [01] ended by .* after [\d.]+ s, (inside MPI_\w+|outside MPI)', said)

