@@ -26,6 +26,10 @@ def test_nodes(run, ranks, threads):
             assert len(node[mode][name]) == 2
             assert all(1e6 < value < 1e14 for value in node[mode][name])
         assert all(0 <= share <= 2 for share in node[mode]['taken'])
+    assert {*node['noise']} == {'share', 'longest'}
+    for name, most in (('share', 1), ('longest', 60)):
+        assert len(node['noise'][name]) == 2
+        assert all(0 <= value < most for value in node['noise'][name])
     facts = node['facts']
     assert facts['cpus'] == os.cpu_count()
     assert facts['memory'] == os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
