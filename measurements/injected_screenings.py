@@ -95,6 +95,7 @@ def screening(
         taken={mode: np.zeros((n, SWEEPS)) for mode in MODES},
         facts=tuple(facts),
         faults=tuple({} for _ in range(n)),
+        noise=tuple({} for _ in range(n)),
         links=Links(
             ends,
             2e-6 * np.exp(random.normal(0, 0.03, (len(ends), 2))),
@@ -134,6 +135,7 @@ def without_some(random: Random, one: Screening) -> Screening:
         taken={mode: taken[stay] for mode, taken in one.taken.items()},
         facts=tuple(one.facts[i] for i in stay),
         faults=tuple(one.faults[i] for i in stay),
+        noise=tuple(one.noise[i] for i in stay),
         links=Links(empty.astype(np.int64), empty, empty, empty),
     )
 

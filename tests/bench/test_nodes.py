@@ -1,9 +1,12 @@
 """``nodes``: each node's report, what the host has, and that wrong answers are told."""
 
+import ctypes
 import os
+import subprocess
 
 import pytest
 
+from building import SOURCES
 from families import on_one_mpi
 from measured import check_head
 
@@ -26,6 +29,10 @@ def test_nodes(run, ranks, threads):
             assert len(node[mode][name]) == 2
             assert all(1e6 < value < 1e14 for value in node[mode][name])
         assert all(0 <= share <= 2 for share in node[mode]['taken'])
+    assert {*node['noise']} == {'share', 'longest'}
+    for name, most in (('share', 1), ('longest', 60)):
+        assert len(node['noise'][name]) == 2
+        assert all(0 <= value < most for value in node['noise'][name])
     facts = node['facts']
     assert facts['cpus'] == os.cpu_count()
     assert facts['memory'] == os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
@@ -58,3 +65,73 @@ def test_a_wrong_answer_is_told_and_ends_nothing(run, fault):
     assert done.code == 0, done.err
     (node,) = done.report['results']
     assert node['wrong'] == 'an array in memory'
+
+
+# The busiest process that is none of the job's ----------------------------------------------------
+
+
+class Process(ctypes.Structure):
+    _fields_ = [
+        ('id', ctypes.c_int),
+        ('ticks', ctypes.c_ulonglong),
+        ('command', ctypes.c_char * 16),
+    ]
+
+
+class Processes(ctypes.Structure):
+    _fields_ = [('count', ctypes.c_size_t), ('of', ctypes.POINTER(Process))]
+
+
+@pytest.fixture(scope='module')
+def processes(tmp_path_factory):
+    """The reading of processes as a library, from a tree of files named by TREE."""
+    library = tmp_path_factory.mktemp('processes') / 'processes.so'
+    files = (SOURCES / 'node' / 'nodes' / 'busiest.c', SOURCES / 'common' / 'system.c')
+    command = ['cc', '-shared', '-fPIC', '-DASSAY_SYSTEM_ROOT=getenv("TREE")', *files]
+    command += [SOURCES / 'common' / 'json.c', f'-iquote{SOURCES / "common"}']
+    command += ['-std=c11', '-Wall', '-Wextra', '-Werror', '-D_POSIX_C_SOURCE=200809L']
+    subprocess.run([*command, '-o', library], check=True)
+    functions = ctypes.CDLL(library)
+    functions.processes_read.restype = Processes
+    functions.processes_busiest.restype = ctypes.POINTER(Process)
+    return functions
+
+
+def busiest(functions, folder, monkeypatch, before, after, ranks=()):
+    """Its ID, command and ticks; processes are told by ID: command, user and system time."""
+    read = []
+    for name, found in (('before', before), ('after', after)):
+        for process, (command, user, system) in found.items():
+            stat = folder / name / 'proc' / str(process) / 'stat'
+            stat.parent.mkdir(parents=True)
+            times = f'1 2 3 4 -1 64 5 6 7 8 {user} {system} 9 9 20 0 1 0 17'
+            stat.write_text(f'{process} ({command}) S {times}\n')
+        monkeypatch.setenv('TREE', str(folder / name))
+        read.append(functions.processes_read())
+    seconds, ids = ctypes.c_double(), (ctypes.c_int * len(ranks))(*ranks)
+    one = functions.processes_busiest(
+        *map(ctypes.byref, read), ids, len(ranks), ctypes.byref(seconds)
+    )
+    ticks = round(seconds.value * os.sysconf('SC_CLK_TCK'))
+    return (one[0].id, one[0].command.decode(), ticks) if one else None
+
+
+def test_the_busiest_process_is_none_of_the_ranks(processes, tmp_path, monkeypatch):
+    before = {9: ('a) (b', 500, 50), 70: ('rank', 1, 1), 100: ('idle', 9000, 9000)}
+    after = {9: ('a) (b', 510, 57), 70: ('rank', 2000, 1), 100: ('idle', 9001, 9000)}
+    after[1234567] = ('fifteen bytes ok', 3, 4)
+    found = busiest(processes, tmp_path, monkeypatch, before, after, ranks=(70, 71))
+    assert found == (9, 'a) (b', 17)
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'found'),
+    [
+        ({}, {}, None),
+        ({5: ('x', 7, 7)}, {5: ('x', 7, 7)}, None),
+        ({5: ('x', 7, 7)}, {5: ('other', 1, 1)}, None),  # its ID has been given again
+        ({5: ('x', 7, 7)}, {6: ('longer than 15 bytes', 2, 0)}, (6, 'longer than 15 ', 2)),
+    ],
+)
+def test_processes_that_come_and_go(processes, tmp_path, monkeypatch, before, after, found):
+    assert busiest(processes, tmp_path, monkeypatch, before, after) == found

@@ -44,6 +44,7 @@ def screening(n=16, seed=0, day=0, sweeps=8, noise=0.01, slow=None, facts=None, 
             for i in range(n)
         ),
         faults=tuple({} for _ in range(n)),
+        noise=tuple({'share': 1e-4, 'longest': 2e-5} for _ in range(n)),
         links=Links(
             ends,
             2e-6 * np.exp(random.normal(0, 0.03, (len(ends), 2))),
@@ -96,6 +97,7 @@ def large(n, seed=0):
         taken={mode: np.zeros((n, 8)) for mode in one.taken},
         facts=one.facts[:1] * n,
         faults=one.faults[:1] * n,
+        noise=one.noise[:1] * n,
         links=replace(
             one.links,
             ends=ends,
@@ -120,6 +122,7 @@ def leave(folder, one):
     """Write the files that its job would have left."""
     results = [
         {'node': node, 'facts': dict(one.facts[number])}
+        | _noise(one.noise[number], one.sweeps)
         | {
             mode: {'taken': one.taken[mode][number].tolist()}
             | {measure: one.values[f'{measure} {mode}'][number].tolist() for measure in MEASURES}
@@ -138,6 +141,14 @@ def leave(folder, one):
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(content))
+
+
+def _noise(noise, sweeps):
+    cores = {name: [noise[name]] * sweeps for name in ('share', 'longest')}
+    if 'process' not in noise:
+        return {'noise': cores}
+    busiest = {'command': noise['process'], 'share': noise['process_share']}
+    return {'noise': cores, 'busiest_other': busiest}
 
 
 def _pair(one, pair, tournament):

@@ -512,6 +512,7 @@ def test_their_figures_are_computed_once_more(signed):
         (of_node('alone', 'triad', [5e9] * 8), ', and 5e+09 by the outputs of its job'),
         (of_node('alone', 'triad', [5e9] * 7), 'its figures cannot be computed again: '),
         (of_node('together', 'taken', [0.5] * 8), 'taken together of n3 is 0, and 0.5 by'),
+        (of_node('noise', 'share', [0.02] * 8), 'what interrupts the cores of n3 is not what the'),
         (of_node('facts', 'cpus', 2), 'what is known of n3 is not what the outputs'),
         (of_pair(17, 1.0), 'latency of n1 and n4 is '),
         (

@@ -500,6 +500,70 @@ def test_a_node_that_is_different():
     assert kernel.text == '6.1; 15 others have 6.2'
 
 
+DAEMON = {'share': 0.0103, 'longest': 0.0101, 'process_share': 0.0098, 'process': 'stray'}
+
+
+def interrupted(n, found, **changes):
+    """Screening of n nodes, some of which lose time to interruptions."""
+    now = screening(n, **changes)
+    return replace(now, noise=tuple(found.get(i, one) for i, one in enumerate(now.noise)))
+
+
+@pytest.mark.parametrize('n', [3, 4, 16])
+def test_a_node_with_a_stray_daemon(n):
+    (found,) = judge(interrupted(n, {1: DAEMON})).findings
+    assert (found.kind, found.members) == ('different', ('n1',))
+    (evidence,) = found.evidence
+    assert evidence.figure == 'noise'
+    for told in ('1.0%', '10.1 ms', 'stray'):
+        assert told in evidence.text
+
+
+@pytest.mark.parametrize('key', ['share', 'process'])
+def test_cores_and_processes_are_judged_each_by_itself(key):
+    """Interrupts have no process; of nodes that share CPUs only processes are known."""
+    noise = {name: value for name, value in DAEMON.items() if name.startswith(key)}
+    if key == 'share':
+        noise['longest'] = 0.01
+    (found,) = judge(interrupted(4, {3: noise})).findings
+    assert found.members == ('n3',) and ('stray' in found.evidence[0].text) == (key == 'process')
+
+
+@pytest.mark.parametrize(
+    ('n', 'noise'),
+    [
+        (2, {1: DAEMON}),  # either may be as it should be
+        (4, dict.fromkeys(range(4), DAEMON)),  # they are meant to have it
+        (4, {1: DAEMON, 2: DAEMON}),
+        (16, dict.fromkeys(range(8), DAEMON)),
+        (4, {1: DAEMON | {'share': 0.0049, 'process_share': 0.0049}}),
+        (4, {i: DAEMON | {'share': 0.002 * 2**i, 'process_share': 0.0} for i in range(4)}),
+        (4, {i: {} for i in range(4)}),
+        (4, {i: {} for i in range(3)}),
+    ],
+)
+def test_noise_that_is_no_single_nodes(n, noise):
+    assert judge(interrupted(n, noise)).findings == ()
+
+
+def test_of_many_nodes_a_quarter_may_be_noisy():
+    found = judge(interrupted(16, dict.fromkeys((3, 7, 11), DAEMON))).findings
+    assert [one.members for one in found] == [('n3',), ('n7',), ('n11',)]
+
+
+def test_noise_of_a_disturbed_node_is_why_it_is_disturbed():
+    now = interrupted(16, {7: DAEMON}, slow={('dgemm alone', 7): 0.5})
+    now.taken['alone'][7] = 0.3
+    (found,) = judge(now).findings
+    assert found.kind == 'disturbed' and [one.figure for one in found.evidence][-1] == 'noise'
+
+
+def test_files_of_earlier_versions_tell_of_no_noise(tmp_path):
+    write(tmp_path / 'one', screening(4))
+    edited(tmp_path / 'one', lambda record: record.pop('noise'))
+    assert read(tmp_path / 'one').noise == ({},) * 4
+
+
 @pytest.mark.parametrize('n', [3, 4])
 def test_a_single_node_of_another_generation_is_no_exception(n):
     """Small sites have one fat node, or one newer one; of equal nodes a single one is told."""
@@ -540,6 +604,11 @@ def edited(path, change):
         (lambda r: r['nodes'].append('n0'), 'cannot reshape'),
         (lambda r: r['nodes'].__setitem__(1, 'n0'), 'not unique'),
         (lambda r: r['values']['triad alone'][0].__setitem__(0, -1), 'not above 0'),
+        (lambda r: r['noise'][0].update(share='much'), 'share of a node is no noise'),
+        (lambda r: r['noise'][0].update(share=-0.1), 'share of a node is -0.1'),
+        (lambda r: r['noise'][0].update(other=1.0), 'other of a node is no noise'),
+        (lambda r: r['noise'][0].pop('longest'), 'one of share and longest'),
+        (lambda r: r['noise'].pop(), 'facts of nodes are missing'),
         (lambda r: r['taken']['alone'][0].__setitem__(0, None), 'no numbers'),
         (lambda r: r['links']['ends'][0].__setitem__(0, 99), 'not of its nodes'),
         (lambda r: r.update(begun='yesterday'), 'yesterday'),

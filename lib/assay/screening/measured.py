@@ -60,6 +60,11 @@ class Screening:
     :param faults: of each node: errors of its memory, wrong results, ranks that sat elsewhere,
         links that went down.
     :param switches: names of the nodes behind each, where the scheduler knows.
+    :param noise: of each node, what interrupts its cores: ``share``, what the core that lost most
+        lost of its time, in the median sweep; ``longest``, seconds of the longest interruption;
+        ``process_share``, what the busiest process beside the job took of a core, and ``process``,
+        its command. Of nodes that share CPUs the first two are missing, and all in files of
+        earlier versions.
     :param left_out: the other nodes of the partition, and why they were not in the job, in the
         scheduler's words; none where its nodes were named.
     """
@@ -73,6 +78,7 @@ class Screening:
     taken: Mapping[str, Floats]
     facts: tuple[Mapping[str, str | int], ...]
     faults: tuple[Mapping[str, str | int], ...]
+    noise: tuple[Mapping[str, str | float], ...]
     links: Links
     switches: Mapping[str, tuple[str, ...]]
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -136,6 +142,7 @@ def write(path: Path, measured: Screening) -> None:
         'taken': {name: values.tolist() for name, values in measured.taken.items()},
         'facts': [dict(one) for one in measured.facts],
         'faults': [dict(one) for one in measured.faults],
+        'noise': [dict(one) for one in measured.noise],
         'links': {
             'ends': links.ends.tolist(),
             'latency': links.latency.tolist(),
@@ -202,6 +209,8 @@ def _read(record: dict[str, Any]) -> Screening:
         taken={mode: _table(mode, record['taken'][mode], n) for mode in MODES},
         facts=tuple(map(_words, record['facts'])),
         faults=tuple(map(_words, record['faults'])),
+        # Files of earlier versions do not tell, here and below.
+        noise=tuple(map(_noise, record.get('noise', [{}] * n))),
         links=Links(
             ends,
             _positive('latency', links['latency'], pairs),
@@ -209,10 +218,10 @@ def _read(record: dict[str, Any]) -> Screening:
             alone,
         ),
         switches={str(name): tuple(map(str, one)) for name, one in record['switches'].items()},
-        # Files of earlier versions do not tell.
         left_out={str(name): str(why) for name, why in record.get('left_out', {}).items()},
     )
-    if not (n == len(set(nodes)) == len(measured.facts) == len(measured.faults) > 0):
+    of_nodes = measured.facts, measured.faults, measured.noise
+    if not n == len(set(nodes)) > 0 or any(len(one) != n for one in of_nodes):
         raise ValueError('names of its nodes are not unique, or facts of nodes are missing')
     if len({table.shape for table in (*measured.values.values(), *measured.taken.values())}) > 1:
         raise ValueError('figures have different numbers of sweeps')
@@ -234,6 +243,22 @@ def _words(record: dict[str, str | int]) -> dict[str, str | int]:
     for name, value in record.items():
         if not isinstance(value, str) and not (isinstance(value, int) and abs(value) < 1 << 63):
             raise ValueError(f'{name} of a node is neither a word nor a number')
+    return dict(record)
+
+
+#: The fields of a node's noise, and the types of their values.
+NOISE = {'share': float, 'longest': float, 'process_share': float, 'process': str}
+
+
+def _noise(record: dict[str, Any]) -> dict[str, str | float]:
+    for one, other in (('share', 'longest'), ('process_share', 'process')):
+        if (one in record) != (other in record):
+            raise ValueError(f'noise of a node has one of {one} and {other}')
+    for name, value in record.items():
+        if name not in NOISE or not isinstance(value, NOISE[name]):
+            raise ValueError(f'{name} of a node is no noise')
+        if isinstance(value, float) and not 0 <= value < np.inf:
+            raise ValueError(f'{name} of a node is {value}')
     return dict(record)
 
 

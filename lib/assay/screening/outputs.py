@@ -38,6 +38,8 @@ WITNESSES_OF_TOURNAMENTS = ('first/witness.json', 'witness.json')
 MISPLACED = 'misplaced.json'
 
 _ALONE = ('latency', 'bandwidth')
+#: A command's name has at most 15 bytes, and any user chooses it.
+MOST_OF_A_COMMAND = 16
 
 
 def collect(
@@ -95,6 +97,7 @@ def collect(
             taken={mode: np.array([entry[mode]['taken'] for entry in results]) for mode in MODES},
             facts=_facts(results, report),
             faults=_faults(results, misplaced, down, _of_tournaments(of_ports)),
+            noise=tuple(_noise(entry, have_their_own) for entry in results),
             links=_links([_read_json(folder / one) for one in TOURNAMENTS], name_of, apart),
             switches=switches,
         )
@@ -175,6 +178,21 @@ def _faults(
         | ({'ports': ports[entry['node']]} if entry['node'] in ports else {})
         for entry in results
     )
+
+
+def _noise(entry: dict[str, Any], has_own_cpus: bool) -> dict[str, str | float]:
+    """What interrupts the cores of a node.
+
+    :param has_own_cpus: otherwise its cores are interrupted by the other nodes.
+    """
+    noise: dict[str, str | float] = {}
+    if has_own_cpus and 'noise' in entry:
+        noise['share'] = float(np.median(entry['noise']['share']))
+        noise['longest'] = float(max(entry['noise']['longest']))
+    if busiest := entry.get('busiest_other'):
+        noise['process'] = plain(str(busiest['command']), MOST_OF_A_COMMAND)
+        noise['process_share'] = float(busiest['share'])
+    return noise
 
 
 def _told(down: dict[str, int]) -> str:
@@ -302,6 +320,7 @@ def _differences(record: dict[str, Any], name: str, told: Screening) -> Iterator
     for what, ours, others in (
         ('what is known', told.facts, again.facts),
         ('what is wrong', told.faults, again.faults),
+        ('what interrupts the cores', told.noise, again.noise),
     ):
         for node, one, other in zip(told.nodes, ours, others, strict=True):
             if one != other:

@@ -27,6 +27,7 @@ from assay.screening.findings import (
 from assay.screening.links import find_links
 from assay.screening.measured import Screening, behind_one_switch
 from assay.screening.nodes import find_nodes, kinds
+from assay.screening.noise import find_noise
 from assay.witness.settings import OF_MEMORY, binary_size, label
 
 #: What is nearer to the past than this is as it was.
@@ -88,9 +89,13 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> ScreeningVerdict
         {one.members for one in links.others if one.kind in ('pair', 'either')},
     )
     findings += _of_everything(now, _against_the_past(now, earlier, accused))
+    different = find_different(now)
+    for name, evidence in find_noise(now):
+        # What a disturbed node shows is no evidence; that it is disturbed has a cause.
+        where = nodes.disturbed if name in nodes.disturbed else different
+        where.setdefault(name, []).append(evidence)
     findings += [
-        ScreeningFinding('different', (name,), tuple(found))
-        for name, found in find_different(now).items()
+        ScreeningFinding('different', (name,), tuple(found)) for name, found in different.items()
     ]
     for kind, undecided in zip(UNDECIDED, (nodes.suspect, nodes.disturbed), strict=True):
         findings += [

@@ -1,5 +1,6 @@
 #include "measures.h"
 
+#include <math.h>
 #include <omp.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ static struct dgemm *dgemm;
 static double flops; /* of a product */
 static long products;
 static struct account account;
+static struct noise noise;
 
 size_t measures_bytes(size_t elements, int n)
 {
@@ -75,23 +77,27 @@ static double rate(enum measure measure, double (*pass)(void), double seconds)
 }
 
 /* The median of an interrupted core's slices is that of an uninterrupted one's, as long as half of
- * them are whole. */
+ * them are whole. Against it stand the cycles that there were, and the longest call (the fixed work
+ * quantum of FTQ/FWQ, Sottile and Minnich, 2004). */
 static double frequency(double seconds)
 {
     double slowest = 0;
+    noise = (struct noise){ 0 };
 #pragma omp parallel
     {
         struct instant began = two_clocks_now();
         double *slices = malloc(MOST_SLICES * sizeof *slices), start = began.seconds;
-        double work = 0, by_slices = 0;
+        double work = 0, by_slices = 0, now = start, longest = 0;
         int count = 0;
         long sum = 0;
-        for (double now = start; slices && now < start + seconds && count < MOST_SLICES;) {
+        while (slices && now < start + seconds && count < MOST_SLICES) {
             double begun = now, additions = 0;
             while (now < begun + SLICE) {
+                double before = now;
                 sum = chain(sum, 1);
                 additions += CHAIN_ADDITIONS;
                 now = omp_get_wtime();
+                longest = fmax(longest, now - before);
             }
             slices[count] = additions / (now - begun);
             work += additions;
@@ -100,8 +106,11 @@ static double frequency(double seconds)
         struct two_clocks passed = two_clocks_between(began, two_clocks_now());
         double median = count ? stats_of(slices, count).median : 0;
         free(slices);
+        double quantum = CHAIN_ADDITIONS / median, ran = work / median;
 #pragma omp critical
         {
+            noise.share = fmax(noise.share, 1 - ran / (now - start));
+            noise.longest = fmax(noise.longest, longest - quantum);
             slowest = slowest == 0 || median < slowest ? median : slowest;
             account.of[FREQUENCY].work += work;
             account.of[FREQUENCY].passes += (double)sum;
@@ -111,6 +120,11 @@ static double frequency(double seconds)
     }
     account.of[FREQUENCY].rates += slowest;
     return slowest;
+}
+
+struct noise measures_noise(void)
+{
+    return noise;
 }
 
 double measures_take(enum measure measure, double seconds)

@@ -24,6 +24,16 @@ void measures_start(size_t elements, int n);
  * a millisecond with no interruption tell. */
 double measures_take(enum measure measure, double seconds);
 
+/* What interrupted the threads while their frequency was measured last: the kernel, interrupts, other
+ * processes, the hypervisor. What comes in every millisecond, as a tick does, is not seen. */
+struct noise {
+    double share; /* of the time, of the thread that lost most; 0 where none did */
+    double longest; /* seconds of the longest interruption of a thread */
+};
+enum { NOISE_DOUBLES = sizeof(struct noise) / sizeof(double) };
+
+struct noise measures_noise(void);
+
 /* What whoever reads the rates holds them against, of all measurements since the last call: sums. */
 struct account {
     struct {

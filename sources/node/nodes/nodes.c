@@ -5,8 +5,10 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "bench.h"
+#include "busiest.h"
 #include "caches.h"
 #include "disturbance.h"
 #include "facts.h"
@@ -25,8 +27,9 @@ static const struct bench_about about = {
         "  dgemm       floating-point operations per second of a product of --n rows a rank\n"
         "  frequency   cycles per second of the node's slowest core\n"
         "Alone: the nodes take turns in up to --waves waves, in which all others sleep.\n"
-        "Together: all nodes at once. What other processes and the hypervisor took of the CPUs'\n"
-        "time meanwhile is told of each sweep; and of each node the memory, CPUs, firmware, and\n"
+        "Together: all nodes at once; and for ten times as long what interrupts the cores: the share of\n"
+        "the core that loses most, and the longest interruption (FWQ). What other processes and the hypervisor took of the CPUs'\n"
+        "time meanwhile is told of each sweep; and of each node the busiest other process, the memory, CPUs, firmware, and\n"
         "the errors that its memory's controllers counted before and after.\n",
     .examples =
         "  mpirun -n 4 --map-by node nodes --json nodes.json\n"
@@ -58,6 +61,9 @@ static const struct option_spec options[] = {
 };
 /* clang-format on */
 
+/* Interruptions come rarely: what takes a core once in a second is to be in most sweeps. */
+static const double LISTENING = 10;
+
 enum mode { ALONE, TOGETHER, MODES };
 
 static const char *const mode_names[] = { "alone", "together" };
@@ -70,6 +76,9 @@ struct node {
     uint64_t thermal_events;
     double values[MODES][MEASURES][MOST_SWEEPS];
     double taken[MODES][MOST_SWEEPS]; /* by others, as a share of the CPUs' time */
+    struct noise noise[MOST_SWEEPS];
+    struct process busiest; /* of the others; id 0: none */
+    double busiest_share; /* of one core, over all sweeps */
     struct account account; /* of all ranks and sweeps */
     char wrong[64];                   /* what was computed wrongly; empty: nothing */
 };
@@ -113,6 +122,15 @@ static void measure(struct node *node, enum mode mode, long sweep)
     node->thermal_events += passed.thermal_known ? passed.thermal_events : 0;
 }
 
+/* All cores of all nodes at once, which loads nothing that they share. */
+static void listen(struct node *node, long sweep)
+{
+    MPI_Barrier(host);
+    measures_take(FREQUENCY, LISTENING * budget);
+    struct noise noise = measures_noise();
+    MPI_Allreduce(&noise, &node->noise[sweep], NOISE_DOUBLES, MPI_DOUBLE, MPI_MAX, host);
+}
+
 static void sweep_once(struct node *node, long sweep)
 {
     int used = bench.host_count < waves ? bench.host_count : (int)waves;
@@ -122,7 +140,34 @@ static void sweep_once(struct node *node, long sweep)
         rest_until_all(MPI_COMM_WORLD);
     }
     measure(node, TOGETHER, sweep);
+    listen(node, sweep);
     rest_until_all(MPI_COMM_WORLD);
+}
+
+static void sweep_all(struct node *node)
+{
+    int place, ranks, own = (int)getpid();
+    MPI_Comm_rank(host, &place);
+    MPI_Comm_size(host, &ranks);
+    int *ids = memory_allocate((size_t)ranks * sizeof *ids);
+    MPI_Gather(&own, 1, MPI_INT, ids, 1, MPI_INT, 0, host);
+    struct processes before = { 0 }, after;
+    if (place == 0)
+        before = processes_read();
+    double start = MPI_Wtime(), took;
+    for (long sweep = 0; sweep < sweeps; sweep++)
+        sweep_once(node, sweep);
+    if (place == 0) {
+        after = processes_read();
+        const struct process *busiest = processes_busiest(&before, &after, ids, ranks, &took);
+        if (busiest) {
+            node->busiest = *busiest;
+            node->busiest_share = took / (MPI_Wtime() - start);
+        }
+        free(before.of);
+        free(after.of);
+    }
+    free(ids);
 }
 
 /* The first rank of the host has what any of its ranks found. */
@@ -193,6 +238,22 @@ static void json_node(const struct node *node)
         json_numbers("taken", node->taken[mode]);
         json_end(bench.json);
     }
+    double shares[MOST_SWEEPS], longest[MOST_SWEEPS];
+    for (long i = 0; i < sweeps; i++) {
+        shares[i] = node->noise[i].share;
+        longest[i] = node->noise[i].longest;
+    }
+    json_object(bench.json, "noise");
+    json_numbers("share", shares);
+    json_numbers("longest", longest);
+    json_end(bench.json);
+    if (node->busiest.id) {
+        json_object(bench.json, "busiest_other");
+        json_string(bench.json, "command", node->busiest.command);
+        json_integer(bench.json, "process", node->busiest.id);
+        json_number(bench.json, "share", node->busiest_share);
+        json_end(bench.json);
+    }
     json_account(&node->account);
     facts_write(bench.json, &node->facts);
     if (node->after.known) {
@@ -244,8 +305,7 @@ int main(int argc, char **argv)
     rest_until_all(MPI_COMM_WORLD);
 
     measures_account();
-    for (long sweep = 0; sweep < sweeps; sweep++)
-        sweep_once(own, sweep);
+    sweep_all(own);
     struct account account = measures_account();
     MPI_Reduce(&account, &own->account, ACCOUNT_DOUBLES, MPI_DOUBLE, MPI_SUM, 0, host);
     own->after = facts_memory_errors();

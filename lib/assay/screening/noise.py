@@ -1,0 +1,62 @@
+"""Nodes whose cores are interrupted: by other processes, interrupts and the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from assay.results.statistics.series import Floats
+from assay.screening.findings import Evidence
+from assay.screening.measured import Screening
+from assay.screening.nodes import FEWEST_PEERS, kinds
+
+#: Of one core's time: what takes less in the median sweep is not reported. A rank on that core
+#: comes so much later, and with it all that wait for it.
+LEAST = 0.005
+#: So many times as much as its peers': sound nodes of one image run the same daemons, whose turns
+#: differ by some factor.
+TIMES = 4.0
+
+
+def find_noise(now: Screening) -> Iterator[tuple[str, Evidence]]:
+    """Names of the nodes that are interrupted far more than their peers, and what shows it."""
+    for numbers in kinds(now):
+        if len(numbers) < FEWEST_PEERS:
+            continue
+        noise = [now.noise[number] for number in numbers]
+        cores, processes = (
+            _far_more(np.array([float(one.get(share, 0)) for one in noise]))
+            for share in ('share', 'process_share')
+        )
+        for at in sorted({*cores, *processes}):
+            yield now.nodes[numbers[at]], _evidence(noise[at], cores.get(at), processes.get(at))
+
+
+def _far_more(shares: Floats) -> dict[int, float]:
+    """What is usual, by the number of each node that has far more.
+
+    That is the upper quartile of the others: a quarter of them may be noisy as well.
+    """
+    usual = {i: float(np.quantile(np.delete(shares, i), 0.75)) for i in range(len(shares))}
+    return {i: often for i, often in usual.items() if shares[i] >= max(LEAST, TIMES * often)}
+
+
+def _evidence(
+    noise: Mapping[str, str | float], of_cores: float | None, of_processes: float | None
+) -> Evidence:
+    """:param of_cores: what a core of its peers loses; None if the node's does not lose far more.
+    :param of_processes: likewise, what the busiest process takes.
+    """
+    words = []
+    if of_cores is not None:
+        words.append(
+            f'a core lost {noise["share"]:.1%} of its time to interruptions, of its peers '
+            f'{of_cores:.2%}; the longest took {1e3 * float(noise["longest"]):.3g} ms'
+        )
+    if of_processes is not None:
+        words.append(
+            f'{noise["process"]} took {noise["process_share"]:.1%} of a core, of its peers the '
+            f'busiest process {of_processes:.2%}'
+        )
+    return Evidence('noise', '; '.join(words))
