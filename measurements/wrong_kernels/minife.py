@@ -366,8 +366,8 @@ MUTANTS = [
         'minife',
         'scalar product in caches counted twice',
         'minife/main.cpp',
-        '1e-9 * 2 * static_cast<double>(rows)',
-        '1e-9 * 4 * static_cast<double>(rows)',
+        '1e-9 * 2 * n_rows',
+        '1e-9 * 4 * n_rows',
     ),
     Mutant(
         'minife',
@@ -394,8 +394,8 @@ MUTANTS = [
         'minife',
         'assembly in caches of more elements',
         'minife/main.cpp',
-        '1e-6 * n[X] * n[Y] * n[Z],',
-        '1.0001e-6 * n[X] * n[Y] * n[Z],',
+        '1e-6 * elements,',
+        '1.0001e-6 * elements,',
     ),
     Mutant(
         'minife',

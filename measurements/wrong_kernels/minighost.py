@@ -272,14 +272,14 @@ MUTANTS = [
     _of(
         'half of the calls in caches',
         '../common/application.cpp',
-        'for (long i = 0; i < calls; i++)\n            kernel(',
-        'for (long i = 0; i < calls; i += 2)\n            kernel(',
+        'for (long i = 0; i < calls; i++)\n            kernel.run(',
+        'for (long i = 0; i < calls; i += 2)\n            kernel.run(',
     ),
     _of(
         'more calls in caches',
         '../common/application.cpp',
-        'found[i].windows.runs / found[i].windows.count;',
-        '2 * (found[i].windows.runs / found[i].windows.count);',
+        'windows.calls = calls[i];',
+        'windows.calls = 2 * calls[i];',
     ),
     _of(
         'clock started behind the calls in caches',
@@ -291,8 +291,20 @@ MUTANTS = [
     _of(
         'best in caches is the shortest',
         '../common/application.cpp',
-        'windows.best = slowest.best;',
-        'windows.best = 0.999 * slowest.best;',
+        'take_from(slowest, &windows, 1);',
+        'take_from(slowest, &windows, 1);\n        windows.best *= 0.999;',
+    ),
+    _of(
+        'control in caches beside less than it did',
+        '../common/control_in_caches.c',
+        '.rate = 1 / windows_best(seconds',
+        '.rate = 0.9 / windows_best(seconds',
+    ),
+    _of(
+        'products of the control left out',
+        '../common/control_in_caches.c',
+        'i < control->products; i++)',
+        'i < control->products; i += 2)',
     ),
     _of(
         'steps timed from the twentieth',

@@ -9,12 +9,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "abort_job.h"
+#include "control_in_caches.h"
 #include "shortage.h"
 #include "windows.h"
 
@@ -54,9 +56,9 @@ constexpr std::size_t FEWEST_WINDOWS = 5;
 // Of kernels in caches: short enough that most are not interrupted, and long beside the clock's steps.
 constexpr double SHORTEST_WINDOW = 0.5e-3;
 #ifdef __SANITIZE_ADDRESS__ // in tests, where nobody reads the rates: a kernel takes ten times as long
-constexpr int TURNS = 2, WINDOWS_OF_TURN = 3;
+constexpr long WINDOWS_IN_CACHES = 6;
 #else
-constexpr int TURNS = 8, WINDOWS_OF_TURN = 15;
+constexpr long WINDOWS_IN_CACHES = 120;
 #endif
 
 // The upper one of the two in the middle.
@@ -334,10 +336,10 @@ Windows Bouts::windows(std::size_t kernel) const
     return windows;
 }
 
-OfLimit Bouts::of_limit(double work) const
+OfLimit Bouts::of_limit(double work, std::size_t kernel) const
 {
     std::vector<std::vector<double>> bouts(limits_.size());
-    for (const Window &window : steady(of_slowest(0)))
+    for (const Window &window : steady(of_slowest(kernel)))
         bouts[window.bout].push_back(window.seconds);
     std::size_t longest = 0;
     for (const std::vector<double> &seconds : bouts)
@@ -355,72 +357,86 @@ OfLimit Bouts::of_limit(double work) const
     if (fractions.empty())
         return {};
     found.slices = limits_;
-    found.achieved = work / windows(0).best;
+    found.achieved = work / windows(kernel).best;
     for (const limit &slice : limits_)
         found.limit = std::max(found.limit, slice.rate);
     found.fraction = median(fractions);
     return found;
 }
 
-// The best of that rank whose best is longest, and the mean and the sum of the longest ones.
-static Windows of_slowest_rank(MPI_Comm comm, Windows windows, const std::vector<double> &seconds)
+// What another rank has of it.
+template <typename Value>
+static void take_from(int rank, Value *values, std::size_t count)
+{
+    MPI_Bcast(values, static_cast<int>(count * sizeof(Value)), MPI_BYTE, rank, MPI_COMM_WORLD);
+}
+
+// The rank whose best window is longest.
+static int slowest_rank(double best)
 {
     struct {
         double best;
         int rank;
-    } slowest = { windows.best, job.rank };
-    MPI_Allreduce(MPI_IN_PLACE, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, comm);
-    windows.best = slowest.best;
-    find_place(windows, seconds);
-    long places[] = { windows.shorter, windows.equal };
-    MPI_Bcast(places, 2, MPI_LONG, slowest.rank, comm);
-    windows.shorter = places[0];
-    windows.equal = places[1];
-    double sums[] = { windows.mean, windows.all };
-    MPI_Allreduce(MPI_IN_PLACE, sums, 2, MPI_DOUBLE, MPI_MAX, comm);
-    windows.mean = sums[0];
-    windows.all = sums[1];
-    return windows;
+    } slowest = { best, job.rank };
+    MPI_Allreduce(MPI_IN_PLACE, &slowest, 1, MPI_DOUBLE_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    return slowest.rank;
 }
 
-std::vector<InCaches> time_in_caches(MPI_Comm comm,
-                                     const std::vector<std::function<void(int)>> &kernels)
+void print_in_caches(const std::vector<InCaches> &kernels)
 {
-    auto time = [](const std::function<void(int)> &kernel, long calls, int turn) {
+    auto time = [](const InCaches &kernel, long calls, long copy) {
         Time took;
         const Instant start = Instant::now();
         for (long i = 0; i < calls; i++)
-            kernel(turn % COPIES_IN_CACHES);
+            kernel.run(static_cast<int>(copy));
         took.add(start, Instant::now());
         require_runs("a kernel in caches", took, calls);
         return took;
     };
     std::vector<long> calls;
-    for (const std::function<void(int)> &kernel : kernels) {
+    for (const InCaches &kernel : kernels) {
         calls.push_back(1);
         while (time(kernel, calls.back(), 0).seconds < SHORTEST_WINDOW)
             calls.back() *= 2;
     }
     MPI_Allreduce(MPI_IN_PLACE, calls.data(), static_cast<int>(calls.size()), MPI_LONG, MPI_MAX,
-                  comm);
-    std::vector<std::vector<double>> seconds(kernels.size());
-    std::vector<InCaches> found(kernels.size());
-    for (int turn = 0; turn < TURNS; turn++)
+                  MPI_COMM_WORLD);
+    // Each rank for itself: a core is held against what it does itself.
+    const std::unique_ptr<control, void (*)(control *)> own(control_make(), control_free);
+    if (!own)
+        fail("no memory for the control in caches");
+    Bouts bouts(MPI_COMM_SELF, WINDOWS_IN_CACHES, [&own] { return control_in_caches(own.get()); });
+    std::vector<Time> times(kernels.size());
+    for (long window = 0; window < WINDOWS_IN_CACHES; window++) {
+        MPI_Barrier(MPI_COMM_WORLD); // all measure at the same time
+        bouts.before(window);
         for (std::size_t i = 0; i < kernels.size(); i++) {
-            MPI_Barrier(comm); // all measure at the same time
-            for (int window = 0; window < WINDOWS_OF_TURN; window++) {
-                const Time took = time(kernels[i], calls[i], turn);
-                seconds[i].push_back(took.seconds);
-                found[i].time.add(took);
-            }
+            const Time took = time(kernels[i], calls[i], window % COPIES_IN_CACHES);
+            bouts.add(i, took.seconds);
+            times[i].add(took);
         }
-    for (std::size_t i = 0; i < kernels.size(); i++) {
-        const Windows own = windows_of(seconds[i], found[i].time.seconds);
-        found[i].windows = of_slowest_rank(comm, own, seconds[i]);
-        found[i].windows.runs = found[i].time.runs;
-        found[i].windows.calls = found[i].windows.runs / found[i].windows.count;
     }
-    return found;
+    bouts.end();
+    for (std::size_t i = 0; i < kernels.size(); i++) {
+        const InCaches &kernel = kernels[i];
+        const auto in_window = static_cast<double>(calls[i]);
+        Windows windows = bouts.windows(i);
+        OfLimit of_control = bouts.of_limit(kernel.operations * in_window, i);
+        const int slowest = slowest_rank(windows.best);
+        take_from(slowest, &windows, 1);
+        take_from(slowest, &times[i], 1);
+        take_from(slowest, &of_control.achieved, 1);
+        take_from(slowest, &of_control.limit, 1);
+        take_from(slowest, &of_control.fraction, 1);
+        take_from(slowest, of_control.rates.data(), of_control.rates.size());
+        take_from(slowest, of_control.counts.data(), of_control.counts.size());
+        take_from(slowest, of_control.slices.data(), of_control.slices.size());
+        windows.calls = calls[i];
+        windows.runs = times[i].runs;
+        print_windows(kernel.name, kernel.unit, windows, kernel.work * in_window * job.ranks);
+        print_time(kernel.name, times[i], MPI_OP_NULL);
+        print_limit(kernel.name, "control", "Gflop/s", of_control);
+    }
 }
 
 void print_windows(const char *kernel, const char *unit, const Windows &windows, double work)
@@ -443,13 +459,6 @@ void print_work(const char *kernel, const Work &done)
     if (job.rank == 0)
         std::printf("Work of %s: %.17g operations in %.9f s\n", kernel, done.work, done.seconds);
     print_time((std::string("windows of ") + kernel).c_str(), done.time, MPI_OP_NULL);
-}
-
-void print_in_caches(const char *kernel, const char *unit, const InCaches &timed, double work)
-{
-    print_windows(kernel, unit, timed.windows,
-                  work * static_cast<double>(timed.windows.calls) * job.ranks);
-    print_time(kernel, timed.time, MPI_MAX);
 }
 
 void print_limit(const char *kernel, const char *limit_name, const char *unit,

@@ -126,7 +126,7 @@ public:
     // Collective. After the last step; also where that came early. Later windows do not count.
     double end();
 
-    // Of this step, on this rank. Kernel 0 is the one that is held against the limit.
+    // Of this step, on this rank.
     void add(std::size_t kernel, double seconds);
     // The same where windows do different work: they are of a unit of it.
     void add(std::size_t kernel, const Time &took, double work);
@@ -136,10 +136,10 @@ public:
     // Collective, as what follows. Of all steps but those that begin a bout, which find the caches as
     // the slice left them; of those if there are no others.
     Windows windows(std::size_t kernel) const;
-    // Of kernel 0, which does so much work in a window, over all ranks and in units of the limit. The
+    // Of a kernel that does so much work in a window, over all ranks and in units of the limit. The
     // fraction is the median of the bouts', each the best of its windows over the better slice beside it.
     // All zero where there was no window.
-    OfLimit of_limit(double work) const;
+    OfLimit of_limit(double work, std::size_t kernel = 0) const;
 
 private:
     struct Window {
@@ -167,19 +167,21 @@ private:
 // A kernel on data so small that they stay in the caches of the cores: what the compiler made of it,
 // whatever memory and shared caches do meanwhile.
 struct InCaches {
-    Windows windows;
-    Time time; // of all windows
+    const char *name, *unit;
+    double work; // of a call on a rank, in the unit times seconds
+    double operations; // of floating-point numbers, likewise
+    std::function<void(int)> run; // on that copy of its data; says that it ran (see `ran`)
 };
 
 // Where data lie decides whether a first-level cache holds all of them: by chance, a kernel took twice
 // as long in one run of six. A kernel's data are there more than once, at addresses of their own.
 constexpr int COPIES_IN_CACHES = 4;
 
-// Collective. A kernel says that it ran (see `ran`) once in each call. All ranks run each kernel at once, and the kernels in turn, in windows of half a
-// millisecond or longer; the times are those of the slowest rank. A kernel is told which copy of its
-// data to work on.
-std::vector<InCaches> time_in_caches(MPI_Comm comm,
-                                     const std::vector<std::function<void(int)>> &kernels);
+// Collective. All ranks run the kernels at once and in turn, in windows of half a millisecond or longer.
+// Before, between and after bouts of windows each rank measures a control (control_in_caches.h). Rank 0
+// prints of each kernel, on the rank where it was slowest, the lines of print_windows, print_time and
+// print_limit.
+void print_in_caches(const std::vector<InCaches> &kernels);
 
 // Rank 0 prints one line, which lib/assay/programs/application.py reads:
 //     Windows of MATVEC: 190; best 3.1 Gflop/s of 0.00123 s; whole of best 0.93; all 0.261 s, fresh 0.0131 s; 18 shorter, 1 equal
@@ -189,10 +191,6 @@ void print_windows(const char *kernel, const char *unit, const Windows &windows,
 // Rank 0 prints two lines, one as print_time does:
 //     Work of update: 123456 operations in 0.123456789 s
 void print_work(const char *kernel, const Work &done);
-
-// Collective. Rank 0 prints two lines, as print_windows and print_time do. `work` is that of a call on a
-// rank.
-void print_in_caches(const char *kernel, const char *unit, const InCaches &timed, double work);
 
 // Rank 0 prints two lines, which lib/assay/programs/application.py reads:
 //     Limit of MATVEC: triad 12.345 GB/s; achieved 10.234 GB/s; fraction 0.829

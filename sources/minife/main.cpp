@@ -183,32 +183,25 @@ void print_in_caches(const assay::Job &job)
     const std::int64_t rows = copies[0].matrix.rows;
     const Flops flops = flops_of_iteration(n, static_cast<double>(copies[0].matrix.nonzeros));
     double wrong = 0;
-    const struct {
-        const char *name, *unit;
-        double work;
-        std::function<void(int)> run;
-    } kernels[] = {
-        { "MATVEC in caches", "Gflop/s", 1e-9 * flops.matvec,
+    const auto n_rows = static_cast<double>(rows);
+    const double elements = static_cast<double>(n[X]) * n[Y] * n[Z];
+    assay::print_in_caches({
+        { "MATVEC in caches", "Gflop/s", 1e-9 * flops.matvec, flops.matvec,
           [&](int i) { (*copies[i].product)(copies[i].p, copies[i].q); } },
-        { "DOT in caches", "Gflop/s", 1e-9 * 2 * static_cast<double>(rows),
+        { "DOT in caches", "Gflop/s", 1e-9 * 2 * n_rows, 2 * n_rows,
           [&](int i) {
               wrong += own_dot(rows, copies[i].p, copies[i].x) != copies[i].times * square;
           } },
-        { "WAXPY in caches", "Gflop/s", 1e-9 * 4 * static_cast<double>(rows),
+        { "WAXPY in caches", "Gflop/s", 1e-9 * 4 * n_rows, 4 * n_rows,
           [&](int i) {
               InCaches &copy = copies[i];
               advance(rows, 1.0, copy.p, copy.q, copy.x, copy.b);
               copy.times++;
           } },
-        { "assembly in caches", "Melement/s", 1e-6 * n[X] * n[Y] * n[Z],
+        // An addition for each pair of an element's nodes.
+        { "assembly in caches", "Melement/s", 1e-6 * elements, 8 * 8 * elements,
           [&](int i) { assemble(mesh, copies[i].matrix, copies[i].b); } },
-    };
-    std::vector<std::function<void(int)>> runs;
-    for (const auto &kernel : kernels)
-        runs.push_back(kernel.run);
-    const std::vector<assay::InCaches> timed = assay::time_in_caches(MPI_COMM_WORLD, runs);
-    for (std::size_t i = 0; i < timed.size(); i++)
-        assay::print_in_caches(kernels[i].name, kernels[i].unit, timed[i], kernels[i].work);
+    });
     if (wrong > 0)
         assay::fail("%g scalar products in caches are wrong", wrong);
     for (InCaches &copy : copies)

@@ -90,6 +90,7 @@ def test_report_and_figures(launch, tmp_path):
     assert {'cg_rate', 'dot_rate', 'waxpy_rate', 'matvec_whole_of_best'} <= figures.keys()
     for kernel, unit in KERNELS_IN_CACHES.items():
         assert figures[f'{kernel}_in_caches_rate'].unit == unit
+        assert figures[f'{kernel}_in_caches_of_control'].unit == '1'
     with pytest.raises(WrongAnswerError, match='left not one report'):
         MiniFE().read(done.out, tmp_path, problem, 4, 2)
 

@@ -101,6 +101,7 @@ def test_a_run_that_is_judged(launch):
     figures = MiniGhost().read(done.out + done.err, done.files, problem, 2, 1)
     assert figures['stencil_of_limit'].value > 0
     assert figures['stencil_in_caches_rate'].unit == 'GB/s'
+    assert figures['stencil_in_caches_of_control'].value > 0
     assert 'Per process communication time' in done.out
     assert done.out.startswith('miniGhost, Implementation: assay ')
 

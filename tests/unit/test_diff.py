@@ -624,6 +624,34 @@ def test_starts_of_less_than_a_second_are_compared_if_they_grew(site, before, se
     assert [*{str(one.verdict.word) for one in found}] == verdicts
 
 
+@pytest.mark.parametrize(('software', 'verdict'), [(1.0, 'not worse'), (0.7, 'worse')])
+def test_what_slows_a_core_is_no_loss_of_a_kernel_beside_a_control(site, software, verdict):
+    """A neighbour on the other hardware thread, or another clock."""
+
+    def kernels(core, left):
+        def change(case, values):
+            case['directions'] = case['directions'] | dict.fromkeys(units, 'higher')
+            case['units'] = units
+            for kernel in ('waxpy', 'assembly'):
+                ratio = left * math.exp(site.random.normal(0, 0.01))
+                values[f'{kernel}_in_caches_rate'] = 8 * core * ratio
+                values[f'{kernel}_in_caches_of_control'] = ratio
+
+        units = {
+            f'{kernel}_in_caches_{name}': unit
+            for kernel in ('waxpy', 'assembly')
+            for name, unit in {'rate': 'Gflop/s', 'of_control': '1'}.items()
+        }
+        return change
+
+    site.runs(3, kernels(1.0, 1.0), label='before')
+    site.runs(3, kernels(0.7, software), label='after')
+    found = site.difference('before', 'after')
+    assert found.verdict == verdict
+    assert not any(one.figure.figure.endswith('in_caches_rate') for one in found.figures)
+    assert not found.gone
+
+
 def test_a_slow_start_of_one_case_is_no_slow_start_of_all(site):
     """Chosen one by one, those that grew by chance would be an index of their own."""
 

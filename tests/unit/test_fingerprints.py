@@ -8,11 +8,13 @@ import pytest
 
 from assay.programs import minighost, minimd
 from assay.programs.application import (
+    WorkInCaches,
     WrongAnswerError,
     check_in_caches,
     check_limit,
     check_times,
     check_windows,
+    limit_figures,
     steady_windows,
     window_figures,
 )
@@ -27,6 +29,7 @@ from assay.programs.benchmarks import (
     check_pt2pt,
     check_threads,
 )
+from assay.programs.figure import Figure
 from golden_jobs import JOBS
 
 
@@ -143,6 +146,7 @@ def test_windows_of_another_length(printed, sentence):
         check_windows(WINDOWS.format(*printed), 'stencil', 18, 2.0, 10.0, 20.0)
 
 
+DOT = {'DOT in caches': WorkInCaches(2e-5, 1e-5)}
 IN_CACHES = (
     'Windows of DOT in caches: 120 of {} calls, 15360 in all; best {} Gflop/s of 0.0005 s; '
     'whole of best {}; all {} s; 3 shorter, 9 equal\n'
@@ -154,16 +158,44 @@ IN_CACHES = (
     ('printed', 'sentence'),
     [
         ((64, 4.0, 0.8, 0.075, 0.075), 'does 0.002, which is 0.00128'),
-        ((256, 10.24, 0.8, 0.075, 0.075), 'ran 15360 times, its windows 30720'),
+        (
+            (256, 10.24, 0.8, 0.075, 0.075),
+            'ran 15360 times, 256 times a window, and has 120 windows',
+        ),
         ((128, 5.12, 0.88, 0.0681818, 0.0681818), "0.0749 to 0.0751 s by the system's clock"),
         ((128, 5.12, 0.8, 0.075, 0.0751), '0.075 s, and 0.0751 s as well'),
     ],
 )
 def test_kernels_in_caches_of_another_work_or_time(printed, sentence):
-    works = {'DOT in caches': 2e-5}
-    check_in_caches(IN_CACHES.format(128, 5.12, 0.8, 0.075, 0.075), works)
+    check_in_caches(IN_CACHES.format(128, 5.12, 0.8, 0.075, 0.075), DOT)
     with pytest.raises(WrongAnswerError, match=sentence):
-        check_in_caches(IN_CACHES.format(*printed), works)
+        check_in_caches(IN_CACHES.format(*printed), DOT)
+
+
+# Ten bouts of twelve windows, the first of which is fresh.
+BESIDE_CONTROL = (
+    'Windows of DOT in caches: {} of 128 calls, 15360 in all; best 5.12 Gflop/s of 0.0005 s; '
+    'whole of best 0.8; all 0.075 s, fresh 0.00625 s; 3 shorter, 9 equal\n'
+    "Time of the DOT in caches: 0.075 s; by the system's clock 0.0749 to 0.0751\n"
+    f'Bouts of DOT in caches: {", ".join(["2.56 in 11"] * 10)}; between{" 4" * 11}; '
+    f'no less than{" 3.99" * 11}\n'
+)
+CONTROL = 'Limit of DOT in caches: control {} Gflop/s; achieved {} Gflop/s; fraction {}\n'
+
+
+def test_kernels_in_caches_are_held_against_a_control_beside_them():
+    output = BESIDE_CONTROL.format(110) + CONTROL.format(4, 2.56, 0.64)
+    check_in_caches(output, DOT)
+    assert limit_figures(output) == {'dot_in_caches_of_control': Figure(0.64, '1', 'higher')}
+    for wrong, sentence in {
+        BESIDE_CONTROL.format(110): 'no control was measured beside DOT in caches',
+        output.replace(': 110 of', ': 120 of'): '128 times a window, and has 120 windows',
+        output.replace('3.99', '4.5'): 'a limit of DOT in caches is less than what was done',
+        BESIDE_CONTROL.format(110) + CONTROL.format(4, 5.12, 0.64): 'the achieved is 2.56',
+        BESIDE_CONTROL.format(110) + CONTROL.format(4, 2.56, 0.7): 'the fraction is 0.64',
+    }.items():
+        with pytest.raises(WrongAnswerError, match=sentence):
+            check_in_caches(wrong, DOT)
 
 
 @pytest.mark.parametrize(('share', 'fresh'), [(0.9, 1), (0.8, 0.5)])
@@ -238,9 +270,9 @@ def test_windows_that_are_not_told_whole():
         window_figures(calls, 'stencil')
     for without in ('', calls.replace(' of 128 calls, 15360 in all', '')):
         with pytest.raises(WrongAnswerError, match='no windows of calls of DOT in caches'):
-            check_in_caches(without, {'DOT in caches': 2e-5})
+            check_in_caches(without, DOT)
     with pytest.raises(WrongAnswerError, match='a line of windows is not whole'):
-        check_in_caches(calls.replace(', 15360 in all', ''), {'DOT in caches': 2e-5})
+        check_in_caches(calls.replace(', 15360 in all', ''), DOT)
 
 
 def pairs_report(**changes):

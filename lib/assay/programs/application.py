@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay.programs.figure import Figure, Quantity
 
@@ -57,6 +57,9 @@ _TIME = re.compile(
 
 #: How much of what it gives when it is let a program got as a rule: 1 without any jitter.
 WHOLE_OF_BEST = Quantity('1', 'higher')
+
+#: What names of figures end with of kernels that a control was measured beside.
+OF_CONTROL = '_of_control'
 
 # How much faster one clock of a machine may run than another: where the network sets the system's
 # it is slewed by up to 5e-4, which a counter of cycles is not, and that is calibrated to some 1e-4.
@@ -137,14 +140,20 @@ def tells_bouts(output: str) -> bool:
 
 
 def limit_figures(output: str) -> dict[str, Figure]:
-    """Fractions of the limits that an application of ours measured in the same job.
+    """Fractions of what an application of ours measured beside its kernels in the same job.
 
-    Empty for other implementations. Names are ``<kernel>_of_limit``.
+    Empty for other implementations. Names are ``<kernel>_of_limit``, and of kernels in caches
+    ``<kernel>_of_control``: what they are held against there is no limit.
 
     :raises WrongAnswerError: if one is no number above zero.
     """
+
+    def name(found: re.Match[str]) -> str:
+        beside = OF_CONTROL if found['name'] == 'control' else '_of_limit'
+        return f'{_name(found["kernel"])}{beside}'
+
     return {
-        f'{_name(found["kernel"])}_of_limit': Figure(_above_zero(found, 'fraction'), '1', 'higher')
+        name(found): Figure(_above_zero(found, 'fraction'), '1', 'higher')
         for found in _LIMIT.finditer(output)
     }
 
@@ -284,14 +293,26 @@ def check_windows(
         )
 
 
-def check_in_caches(output: str, works: Mapping[str, float]) -> None:
+class WorkInCaches(NamedTuple):
+    """What a call of a kernel in caches does.
+
+    :param work: on all ranks, in the unit of the rate times seconds.
+    :param operations: of floating-point numbers on one rank, in 1e9.
+    """
+
+    work: float
+    operations: float
+
+
+def check_in_caches(output: str, works: Mapping[str, WorkInCaches]) -> None:
     """That kernels in caches did what was counted of them, in the time that passed.
 
-    :param works: of a call on all ranks, in the unit of the rate times seconds, by the kernel.
+    :param works: by the kernel.
     :raises WrongAnswerError: if one did not.
     """
-    windows_of = _windows(output)
-    for kernel, work_of_call in works.items():
+    windows_of, has_control = _windows(output), tells_bouts(output)
+    controlled = {found['kernel'] for found in _LIMIT.finditer(output)}
+    for kernel, (work_of_call, operations) in works.items():
         found = windows_of.get(kernel)
         if found is None or found['calls'] is None:
             raise WrongAnswerError(f'no windows of calls of {kernel} were timed')
@@ -299,9 +320,17 @@ def check_in_caches(output: str, works: Mapping[str, float]) -> None:
         done = _above_zero(found, 'rate') * seconds
         if not abs(done - work) <= SIX_DIGITS * work:
             raise WrongAnswerError(f'a window of {kernel} does {done:.7g}, which is {work:.7g}')
-        calls = int(found['count']) * int(found['calls'])
-        if int(found['runs']) != calls:
-            raise WrongAnswerError(f'{kernel} ran {found["runs"]} times, its windows {calls}')
+        # Fresh windows are none of those that count.
+        windows, rest = divmod(int(found['runs']), int(found['calls']))
+        expected = steady_windows(windows, range(windows)) if has_control else windows
+        if rest or expected != int(found['count']):
+            raise WrongAnswerError(
+                f'{kernel} ran {found["runs"]} times, {found["calls"]} times a window, and has '
+                f'{found["count"]} windows'
+            )
+        if has_control and kernel not in controlled:
+            raise WrongAnswerError(f'no control was measured beside {kernel}')
+        check_limit(output, kernel, operations * int(found['calls']))
         check_times(output, {kernel: _above_zero(found, 'all')})
 
 

@@ -12,10 +12,12 @@ import yaml
 
 from assay.programs import heat
 from assay.programs.application import (
+    OF_CONTROL,
     SIX_DIGITS,
     WHOLE_OF_BEST,
     Application,
     Problem,
+    WorkInCaches,
     WrongAnswerError,
     check_in_caches,
     check_limit,
@@ -100,6 +102,10 @@ class MiniFE(Application):
         **{f'{name.lower()}_rate': Quantity('Gflop/s', 'higher') for name in (*_KERNELS, 'CG')},
         **{f'{name.lower()}_in_caches_rate': Quantity('Gflop/s', 'higher') for name in _KERNELS},
         'assembly_in_caches_rate': Quantity('Melement/s', 'higher'),
+        **{
+            f'{name.lower()}_in_caches{OF_CONTROL}': Quantity('1', 'higher')
+            for name in (*_KERNELS, 'assembly')
+        },
         'matvec_whole_of_best': WHOLE_OF_BEST,
         'matvec_of_limit': Quantity('1', 'higher'),
     }
@@ -349,13 +355,18 @@ def _traffic(report: Mapping[str, Any], ranks: int) -> float:
     return 12 * nonzeros + 8 * (rows + ranks) + 8 * (2 * rows + ghosts)
 
 
-def _work_in_caches(ranks: int, threads: int) -> dict[str, float]:
-    """Of a call of each kernel, in the unit of its rate times seconds: every rank has a mesh."""
+def _work_in_caches(ranks: int, threads: int) -> dict[str, WorkInCaches]:
+    """Of each kernel: every rank has a mesh. Of the assembly the additions of an element count."""
     mesh = (8, 8, 8 * threads)
     nodes, nonzeros = (math.prod(a * n + 1 for n in mesh) for a in (1, 3))
     operations = {'MATVEC': 2 * nonzeros, 'DOT': 2 * nodes, 'WAXPY': 4 * nodes}
-    works = {f'{name} in caches': 1e-9 * ranks * work for name, work in operations.items()}
-    return works | {'assembly in caches': 1e-6 * ranks * math.prod(mesh)}
+    works = {
+        f'{name} in caches': WorkInCaches(1e-9 * ranks * work, 1e-9 * work)
+        for name, work in operations.items()
+    }
+    elements = math.prod(mesh)
+    assembly = WorkInCaches(1e-6 * ranks * elements, 1e-9 * 64 * elements)
+    return works | {'assembly in caches': assembly}
 
 
 def _hold(name: str, value: float, expected: float, relative: float) -> None:

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 from assay.programs.application import (
+    OF_CONTROL,
     SIX_DIGITS,
     WHOLE_OF_BEST,
     Application,
     Problem,
+    WorkInCaches,
     WrongAnswerError,
     check_in_caches,
     check_limit,
@@ -123,6 +125,7 @@ class MiniGhost(Application):
         'rate': Quantity('Gflop/s', 'higher'),
         'stencil_rate': Quantity('GB/s', 'higher'),
         'stencil_in_caches_rate': Quantity('GB/s', 'higher'),
+        f'stencil_in_caches{OF_CONTROL}': Quantity('1', 'higher'),
         'stencil_whole_of_best': WHOLE_OF_BEST,
         'stencil_of_limit': Quantity('1', 'higher'),
     }
@@ -201,8 +204,9 @@ class MiniGhost(Application):
             check_windows(
                 output, 'stencil', windows, 1e-9 * bytes_of_step, stencil, ranks * stencil
             )
-            bytes_of_call = ranks * threads * _POINTS_IN_CACHES * _UPDATE_BYTES
-            check_in_caches(output, {'stencil in caches': 1e-9 * bytes_of_call})
+            points = 1e-9 * threads * _POINTS_IN_CACHES
+            call = WorkInCaches(ranks * points * _UPDATE_BYTES, 27 * points)
+            check_in_caches(output, {'stencil in caches': call})
             check_limit(output, 'stencil', 1e-9 * bytes_of_step)
         if not (total > 0 and stencil > 0):
             raise WrongAnswerError('miniGhost printed a time that is not above zero')

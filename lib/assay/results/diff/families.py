@@ -9,6 +9,7 @@ from statistics import median
 
 import numpy as np
 
+from assay.programs.application import OF_CONTROL
 from assay.results.diff.causes import Fact, facts_with
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.figure_series import Measured
@@ -55,7 +56,7 @@ PLAIN_LOSS, PLAIN_SESSIONS, PLAIN_APART = 0.4, 3, 1 / 3
 #: median before: one before may have been as bad.
 PLAIN_LOSS_OF_KIND = 0.55
 #: Endings of names of figures that are the same measurement in another unit.
-_UNITS = ('_time', '_rate', '_of_limit', '_over_limit', '_of_link', '_over_ping_pong')
+_UNITS = ('_time', '_rate', OF_CONTROL, '_of_limit', '_over_limit', '_of_link', '_over_ping_pong')
 
 
 def family_of(compared: Compared) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from assay import AssayError
+from assay.programs.application import OF_CONTROL
 from assay.results.figure_series import CONDITIONS, FigureKey, Measured, Past, is_negligible
 from assay.results.history import History, StoredRun
 from assay.results.statistics.changes import EDGE, find_changes
@@ -96,7 +97,8 @@ def paired(
     """The figures of both, whatever their units; then those of only one of them.
 
     Starts and ends of jobs that nobody waits for are not compared, unless they grew
-    (:func:`grown_startups`).
+    (:func:`grown_startups`). Nor are rates of kernels that a control was measured beside on both
+    sides: what slowed the core slowed both, and what the software lost is in their ratio alone.
     """
     rest = {figure: replace(figure, unit='') for figure in old if figure not in new}
     pairs, only_after = [], []
@@ -109,10 +111,16 @@ def paired(
             rest.pop(was, None)
             pairs.append((old[was], one))
     grown = grown_startups(pairs)
+    controlled = {
+        (one.figure.test_case, f'{one.figure.figure.removesuffix(OF_CONTROL)}_rate')
+        for _, one in pairs
+        if one.figure.figure.endswith(OF_CONTROL)
+    }
     compared = [
         (was, one)
         for was, one in pairs
-        if not is_negligible(was, one) or _startup(one.figure) in grown
+        if (one.figure.test_case, one.figure.figure) not in controlled
+        and (not is_negligible(was, one) or _startup(one.figure) in grown)
     ]
     return compared, tuple(rest), tuple(only_after)
 
