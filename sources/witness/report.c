@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "clocks.h"
 #include "disturbed.h"
 #include "json.h"
+#include "libraries.h"
 #include "machine.h"
 #include "map.h"
 #include "monitoring.h"
@@ -39,53 +39,6 @@ static void open_entries(void)
 
 /* What all ranks should have in common -------------------------------------------------------- */
 
-/* Texts one after the other, each with its '\0'. */
-struct words {
-    char *text;
-    size_t size;
-};
-
-static void write_words(struct json *json, const char *key, const struct words *words)
-{
-    json_array(json, key);
-    for (size_t at = 0; words->text && at < words->size; at += strlen(words->text + at) + 1)
-        json_string(json, NULL, words->text + at);
-    json_end(json);
-}
-
-static uint64_t hash_words(const struct words *words)
-{
-    uint64_t hash = 0;
-    for (size_t at = 0; words->text && at < words->size; at += strlen(words->text + at) + 1)
-        hash = map_hash_text(words->text + at, hash + 1);
-    return hash;
-}
-
-static int note_library(struct dl_phdr_info *object, size_t size, void *context)
-{
-    static const char *const telling[] = { "/libmpi", "/libpmpi",   "/libopen-pal", "/libucp",
-                                           "/libuct", "/libfabric", "/libpmix",     "/libpsm" };
-    (void)size;
-    for (size_t i = 0; i < sizeof telling / sizeof *telling; i++) {
-        if (strstr(object->dlpi_name, telling[i])) {
-            fwrite(object->dlpi_name, 1, strlen(object->dlpi_name) + 1, context);
-            break;
-        }
-    }
-    return 0;
-}
-
-static struct words loaded_libraries(void)
-{
-    struct words paths = { NULL, 0 };
-    FILE *out = open_memstream(&paths.text, &paths.size);
-    if (out) {
-        dl_iterate_phdr(note_library, out);
-        fclose(out);
-    }
-    return paths;
-}
-
 static char *mpi_text(void)
 {
     char library[MPI_MAX_LIBRARY_VERSION_STRING] = "", standard[16];
@@ -111,24 +64,24 @@ static char *mpi_text(void)
 
 struct identity {
     char *mpi; /* an object */
-    struct words libraries;
+    struct libraries libraries;
 };
 
 static struct identity find_identity(void)
 {
-    return (struct identity){ mpi_text(), loaded_libraries() };
+    return (struct identity){ mpi_text(), libraries_find() };
 }
 
 static void free_identity(struct identity *identity)
 {
     free(identity->mpi);
-    free(identity->libraries.text);
+    libraries_free(&identity->libraries);
 }
 
 /* Most ranks are like rank 0, which then need not be told what they have. */
 static void write_differences(const struct identity *own)
 {
-    uint64_t mine[2] = { map_hash_text(own->mpi, 0), hash_words(&own->libraries) };
+    uint64_t mine[2] = { map_hash_text(own->mpi, 0), libraries_hash(&own->libraries) };
     uint64_t first[2] = { mine[0], mine[1] };
     PMPI_Bcast(first, 2, MPI_UINT64_T, 0, witness.comm);
     char *variables = variables_differing(), *settings = settings_differing();
@@ -142,7 +95,7 @@ static void write_differences(const struct identity *own)
     if (settings)
         json_raw(process, "settings", settings);
     if (mine[1] != first[1])
-        write_words(process, "libraries", &own->libraries);
+        libraries_write(process, &own->libraries);
     json_end(process);
     free(variables);
     free(settings);
@@ -158,7 +111,10 @@ static void write_command(struct json *json)
     if (file)
         fclose(file);
     text[length] = '\0';
-    write_words(json, "command", &(struct words){ text, length });
+    json_array(json, "command");
+    for (size_t at = 0; at < length; at += strlen(text + at) + 1)
+        json_string(json, NULL, text + at);
+    json_end(json);
 }
 
 static void write_head(struct json *json, bool complete, const struct identity *identity)
@@ -184,7 +140,7 @@ static void write_head(struct json *json, bool complete, const struct identity *
     json_string(json, "started", started);
     json_integer(json, "ranks", witness.ranks);
     json_raw(json, "mpi", identity->mpi ? identity->mpi : "{}");
-    write_words(json, "libraries", &identity->libraries);
+    libraries_write(json, &identity->libraries);
     json_object(json, "environment");
     variables_write(json);
     json_end(json);

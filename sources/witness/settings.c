@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "entries.h"
+#include "libraries.h"
 #include "system.h"
 #include "witness.h"
 
@@ -105,9 +106,9 @@ struct library {
 static int find_library(struct dl_phdr_info *object, size_t size, void *context)
 {
     struct library *library = context;
-    const char *slash = strrchr(object->dlpi_name, '/');
+    const char *name = file_name(object->dlpi_name);
     (void)size;
-    return slash && strncmp(slash + 1, library->name, strlen(library->name)) == 0 &&
+    return name > object->dlpi_name && strncmp(name, library->name, strlen(library->name)) == 0 &&
            realpath(object->dlpi_name, library->path);
 }
 
@@ -285,31 +286,10 @@ static void note_memory(FILE *out)
 
 /* Libraries that were preloaded ------------------------------------------------------------------ */
 
-/* Of an object's dynamic section the text of an entry; the dynamic loader has made its addresses
- * absolute, but not on every kind of processor. */
-static const char *next_needed(const struct link_map *object, const ElfW(Dyn) * *at)
-{
-    ElfW(Addr) names = 0;
-    for (const ElfW(Dyn) *entry = object->l_ld; entry->d_tag != DT_NULL; entry++)
-        if (entry->d_tag == DT_STRTAB)
-            names = entry->d_un.d_ptr < object->l_addr ? entry->d_un.d_ptr + object->l_addr
-                                                       : entry->d_un.d_ptr;
-    for (*at = *at ? *at + 1 : object->l_ld; names && (*at)->d_tag != DT_NULL; (*at)++)
-        if ((*at)->d_tag == DT_NEEDED)
-            return (const char *)names + (*at)->d_un.d_val;
-    return NULL;
-}
-
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool is_needed_by(const struct link_map *program, const struct link_map *object)
 {
     const ElfW(Dyn) *at = NULL;
-    for (const char *name; (name = next_needed(program, &at));)
+    for (const char *name; (name = next_needed(program->l_addr, program->l_ld, &at));)
         if (strcmp(file_name(name), file_name(object->l_name)) == 0)
             return true;
     return false;

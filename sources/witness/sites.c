@@ -9,6 +9,7 @@
 #include <unwind.h>
 
 #include "fortran.h"
+#include "libraries.h"
 #include "ticks.h"
 #include "waits.h"
 #include "wrap.h"
@@ -231,32 +232,13 @@ struct object {
     uintptr_t address; /* one in it, to begin with */
     uintptr_t base, end; /* 0 of code that is in no file */
     char path[4096];
-    char build_id[2 * 64 + 1];
+    char build_id[BUILD_ID];
     bool found;
 };
 
 static bool is_in(const struct object *object, uintptr_t address)
 {
     return address < object->end;
-}
-
-static void read_build_id(const struct dl_phdr_info *info, const ElfW(Phdr) * segment,
-                          struct object *object)
-{
-    const char *at = (const char *)(info->dlpi_addr + segment->p_vaddr);
-    const char *end = at + segment->p_memsz;
-    while (end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
-        const ElfW(Nhdr) *note = (const void *)at;
-        const char *name = at + sizeof *note;
-        const unsigned char *id = (const void *)(name + ((note->n_namesz + 3) & ~3u));
-        at = (const char *)id + ((note->n_descsz + 3) & ~3u);
-        if (note->n_type != NT_GNU_BUILD_ID || note->n_namesz != 4 || memcmp(name, "GNU", 4) != 0 ||
-            at > end || 2 * note->n_descsz >= sizeof object->build_id)
-            continue;
-        for (unsigned i = 0; i < note->n_descsz; i++)
-            snprintf(object->build_id + (size_t)2 * i, 3, "%02x", id[i]);
-        return;
-    }
 }
 
 /* The end of the part of a file in memory that has the address; 0 if it is not this file's. */
@@ -281,9 +263,7 @@ static int look_into(struct dl_phdr_info *info, size_t size, void *argument)
     object->found = true;
     object->base = info->dlpi_addr;
     snprintf(object->path, sizeof object->path, "%s", info->dlpi_name);
-    for (int i = 0; i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_NOTE && !object->build_id[0])
-            read_build_id(info, &info->dlpi_phdr[i], object);
+    build_id_of(info, object->build_id);
     return 1;
 }
 

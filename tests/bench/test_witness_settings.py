@@ -108,7 +108,7 @@ def test_files(seen, mpi, tmp_path):
     if mpi.family == 'openmpi':
         expected['.openmpi/mca-params.conf:OMPI_MCA_btl_tcp_sndbuf'] = '2048'
         expected['.openmpi/mca-params.conf:OMPI_MCA_coll_tuned_priority'] = '40'
-    if any('/libucp' in path for path in report.libraries):
+    if any('/libucp' in one.path for one in report.libraries):
         expected['ucx.conf:UCX_TCP_MAX_POLL'] = '7'
         expected['ucx.conf:UCX_TCP_TX_SEG_SIZE'] = '8k'
     assert of_files == expected

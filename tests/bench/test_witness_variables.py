@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -37,7 +39,10 @@ def library(tmp_path):
     """A library of an MPI's name, in a folder of brackets and a quote."""
     path = tmp_path / 'it]s_"[here' / 'libmpi_more.so'
     path.parent.mkdir()
-    subprocess.run(['cc', '-shared', '-fPIC', '-xc', '/dev/null', '-o', path], check=True)
+    subprocess.run(
+        ['cc', '-shared', '-fPIC', '-Wl,--build-id=none', '-xc', '/dev/null', '-o', path],
+        check=True,
+    )
     return str(path)
 
 
@@ -71,5 +76,9 @@ def test_variables_and_libraries(build, compiled, witnessed_in, library, tmp_pat
         'MPICH_OF_RANK_1': 'a\ufffdé\ufffd(',
     }
     assert report.environment_of(report.processes[0]) == environment
-    assert library in report.libraries
-    assert any('libmpi' in path and path != library for path in report.libraries)
+    loaded = {one.path: one for one in report.libraries}
+    assert loaded[library].build_id == ''
+    assert str(Path(report.mpi.path).resolve()) in loaded
+    (libc,) = (one for path, one in loaded.items() if Path(path).name.startswith('libc.so'))
+    assert libc.version == os.confstr('CS_GNU_LIBC_VERSION').split()[1]
+    assert not any('libassay_' in path for path in loaded)

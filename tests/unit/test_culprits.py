@@ -499,6 +499,98 @@ def test_modules_are_loaded_and_unloaded_one_by_one():
     assert not found and gone.why == 'the system has no modules_system'
 
 
+@pytest.fixture
+def ucx(tmp_path):
+    """Folders of two versions, and what jobs tell of a library in one."""
+    for version in ('1.15.0', '1.16.0'):
+        (tmp_path / version).mkdir()
+        for name in ('libucp.so.0', 'libucs.so.0'):
+            (tmp_path / version / name).touch()
+
+    def told(name, version):
+        number = f'{version} ' if name == 'libucp' else ''
+        return f'{number}0123abcd ({tmp_path}/{version}/{name}.so.0)'
+
+    return told
+
+
+SYSTEM = '/usr/lib/x86_64-linux-gnu'
+LIBC = {'library libc': f'2.36 93ac61ec ({SYSTEM}/libc.so.6)'}
+
+
+def test_libraries_are_switched_by_their_folder(ucx, tmp_path):
+    names = ('libucp', 'libucs')
+    facts = [(f'library {name}', ucx(name, '1.15.0'), ucx(name, '1.16.0')) for name in names]
+    found, untried = changes(
+        *facts,
+        ('library libucm', '-', ucx('libucm', '1.16.0')),
+        ('library libnuma', f'({SYSTEM}/libnuma.so.1.0.0)', '-'),
+        known=LIBC,
+    )
+    (one,) = found
+    assert untried == []
+    old, new = (tmp_path / version for version in ('1.15.0', '1.16.0'))
+    assert (one.before, one.after) == (f'1.15.0 ({old})', f'1.16.0 ({new})')
+    assert one.weight > changes(('UCX_TLS', '-', 'tcp'))[0][0].weight
+    for is_made, folder in ((False, old), (True, new)):
+        line = f'export LD_LIBRARY_PATH={folder}${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}'
+        made = state(found, [one.name] if is_made else [])
+        assert made.options == ['-S', f'prerun_cmds={line}']
+        jobs = {fact[0]: fact[1 + is_made] for fact in facts}
+        assert differs_from(one, jobs, is_made) is None
+        assert differs_from(one, jobs, not is_made).startswith(one.after if is_made else one.before)
+    # What a job did not load was not loaded from elsewhere.
+    assert differs_from(one, LIBC, True) is None
+    assert [*remedies([one])] == [state(found, []).lines[0]]
+
+
+def test_the_folder_of_the_c_library_comes_before_none(ucx, tmp_path):
+    """It holds all others too: the other folder is taken out."""
+    system = f'1.13.1 22f8d37b ({tmp_path}/libucp.so.0.0.0)'
+    (tmp_path / 'libucp.so.0.0.0').touch()
+    known = {'library libc': f'2.36 93ac61ec ({tmp_path}/libc.so.6)'}
+    (one,), _ = changes(('library libucp', system, ucx('libucp', '1.16.0')), known=known)
+    line, new = state([one], []).lines[0], tmp_path / '1.16.0'
+    for given, left in ((f'/a b:{new}:/c', '/a b:/c'), (f'{new}', ''), ('', '')):
+        shown = subprocess.run(
+            ['bash', '-c', f'{line}; printf %s "$LD_LIBRARY_PATH"'],
+            env={'PATH': os.environ['PATH'], 'LD_LIBRARY_PATH': given},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert shown == left
+
+
+def test_libraries_that_cannot_be_switched_are_told(ucx, tmp_path):
+    new = ucx('libucp', '1.16.0')
+    comma = tmp_path / 'a,b' / 'libucp.so.0'
+    comma.parent.mkdir()
+    comma.touch()
+    for before, after in (
+        (ucx('libucp', '1.14.0'), new),
+        (new.replace('0123abcd', 'f123abcd'), new),
+        (new, f'({comma})'),
+        ('-', new),
+        (new, '-'),
+    ):
+        found, untried = changes(('library libucp', before, after), known=LIBC)
+        assert (found, len(untried)) == ([], 1)
+
+
+def test_libraries_that_came_with_the_mpi_are_its_change(tmp_path):
+    sides = [f'({tmp_path}/{one}/lib/{one}/libucp.so.0)' for one in ('openmpi-old', 'openmpi')]
+    told = [f'Open MPI v5 ({tmp_path}/{one}/lib/libmpi.so)' for one in ('openmpi-old', 'openmpi')]
+    found, untried = changes(
+        ('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9'),
+        ('ran_mpi', *told),
+        ('library libucp', *sides),
+        ('library libnew', '-', f'({tmp_path}/openmpi/lib/libnew.so.1)'),
+        known=LIBC,
+    )
+    assert ([one.name for one in found], untried) == (['MPI'], [])
+
+
 HOME, ETC = '/home/u/.openmpi/mca-params.conf', '/opt/openmpi/etc/openmpi-mca-params.conf'
 
 

@@ -240,15 +240,17 @@ def test_settings_of_any_rank_are_compared(tmp_path, assay):
         'environment': {'UCX_TLS': None},
         'mpi': {**after['mpi'], 'path': '/y/libmpi.so.12'},
     }
-    after['libraries'] = ['/y/libfabric.so.1']
+    before['settings'] = after['settings'] = {'limit:core': '0'}
+    before['libraries'] = [{'path': '/x/libfabric.so.1', 'version': '1.20.1', 'build_id': ''}]
+    after['libraries'] = [{'path': '/y/libfabric.so.1', 'build_id': '0123456789'}]
     paths = write(tmp_path / 'a.json', before), write(tmp_path / 'b.json', after)
     _, shown = assay(paths[0], paths[1])
-    assert shown.splitlines()[:5] == [
+    assert shown.splitlines()[:4] == [
         'MPI path changed: /x/libmpi.so.12 -> /x/libmpi.so.12, /y/libmpi.so.12',
-        'library no longer loaded: /x/libfabric.so.1',
-        'library newly loaded: /y/libfabric.so.1',
         'environment changed: OMPI_MCA_btl_sm_eager_limit: unset -> 512',
         'environment changed: UCX_TLS: self,sm -> - / self,sm',
+        'setting changed: library libfabric: 1.20.1 (/x/libfabric.so.1) -> '
+        '01234567 (/y/libfabric.so.1)',
     ]
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from assay import AssayError, paths
+from assay.comparing import libraries
 from assay.files import explained
 from assay.machine.mca import PREFIX, default_of
 from assay.machine.provenance import (
@@ -40,7 +41,7 @@ from assay.results.provenance import OF_SETTINGS, both_tell
 from assay.running import runs
 from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
 from assay.text import from_field, visible
-from assay.witness.settings import UNITS, set_in_file
+from assay.witness.settings import OF_LIBRARIES, UNITS, set_in_file
 from assay.witness.variables import OF_THE_START
 
 if TYPE_CHECKING:
@@ -49,11 +50,17 @@ if TYPE_CHECKING:
     from assay.results.diff.compared import Compared
 
 #: How much likelier a change of a kind is to be the cause than a variable.
-_MPI, _MODULE, _FLAG, _SOURCES, _NODES = 4.0, 2.0, 2.0, 2.0, 1.5
-#: A variable of the transport that the figures are of; of another one; of another MPI, or of the
-#: start of ranks alone.
+_MPI, _MODULE, _LIBRARY, _FLAG, _SOURCES, _NODES = 4.0, 2.0, 2.0, 2.0, 2.0, 1.5
+#: A variable or library of the transport that the figures are of, as many times; of another one;
+#: of another MPI, or of the start of ranks alone.
 _OF_THE_FABRIC, _OF_ANOTHER, _OF_NOTHING = 3.0, 0.3, 0.1
-_TRANSPORTS = {'UCX_': 'ucx', 'FI_': 'ofi', 'OMPI_MCA_btl_tcp': 'tcp'}
+_TRANSPORTS = {
+    'UCX_': 'ucx',
+    'FI_': 'ofi',
+    'OMPI_MCA_btl_tcp': 'tcp',
+    f'{OF_LIBRARIES}libuc': 'ucx',
+    f'{OF_LIBRARIES}libfabric': 'ofi',
+}
 
 #: Commits whose sources stay unpacked.
 KEPT = 20
@@ -79,7 +86,7 @@ class Factor:
     :param weight: how likely it is to be a cause, against a variable.
     :param needs: what a session needs for the value before, and for that after: values of a
         setting, None for a variable that the jobs are not to have; modules, None for one that is
-        not to be loaded; and limits, as words of ``ulimit``.
+        not to be loaded; limits, as words of ``ulimit``; and libraries, as a line of a shell.
     :param versions: of an MPI: the changes from each version that the system has to the next one,
         from the value before to that after; empty if there is none between.
     """
@@ -128,25 +135,24 @@ class State:
     :param unset: variables that its jobs are not to have.
     :param unload: modules that are not to be loaded.
     :param load: those that are.
-    :param limits: words of ``ulimit``, before the job starts anything.
+    :param lines: of the job's script, before it starts anything.
     """
 
     setting: Setting
     unset: frozenset[str]
     unload: tuple[str, ...] = ()
     load: tuple[str, ...] = ()
-    limits: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
     @property
     def options(self) -> list[str]:
         """ReFrame's, that run cases in this state alone."""
         unload = (word for name in self.unload for word in ('-u', name))
-        limits = ','.join(f'ulimit -S {one}' for one in self.limits)
         return [
             *self.setting.options,
             *unload,
             *(word for name in self.load for word in ('-m', name)),
-            *(['-S', f'prerun_cmds={limits}'] if limits else []),
+            *(['-S', f'prerun_cmds={",".join(self.lines)}'] if self.lines else []),
         ]
 
     @property
@@ -167,7 +173,7 @@ def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
     unset: set[str] = set()
     unload: list[str] = []
     load: list[str] = []
-    limits: list[str] = []
+    lines: list[str] = []
     for one in factors:
         is_made = one.name in switched
         for name, value in one.needs[is_made].items():
@@ -175,14 +181,16 @@ def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
                 unload += filter(None, [one.needs[not is_made][name]])
                 load += filter(None, [value])
             elif name.startswith(_LIMIT_NAME):
-                limits += filter(None, [value])
+                lines.append(f'ulimit -S {value}')
+            elif name.startswith(OF_LIBRARIES):
+                lines += filter(None, [value])
             elif value is None:
                 unset.add(name)
             elif name == FLAGS:
                 values[name] = _joined(values.get(name, ''), value)
             elif is_made or name not in values:  # of commits the last one that is made
                 values[name] = value
-    return State(Setting(values), frozenset(unset), tuple(unload), tuple(load), tuple(limits))
+    return State(Setting(values), frozenset(unset), tuple(unload), tuple(load), tuple(lines))
 
 
 def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | None:
@@ -199,6 +207,8 @@ def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | 
     if one.name.startswith(_LIMIT_NAME) and facts:
         found = facts.get(f'{OF_SETTINGS}{one.name}', '-')
         return None if found == wanted else found
+    if one.name.startswith(OF_LIBRARIES):
+        return libraries.loaded_instead(one.name, wanted, facts)
     if one.name.startswith(_MODULE_NAME) and 'ran_modules' in facts:
         kept = _modules_of(facts['ran_modules']).get(one.name.removeprefix(_MODULE_NAME), '-')
         return None if kept == wanted else kept
@@ -236,6 +246,8 @@ def _facts_of(one: Factor) -> set[str]:
     names[ENVIRONMENT] = ['mpi', 'ran_mpi']
     if one.name.startswith(_LIMIT_NAME):
         return {f'{OF_SETTINGS}{one.name}'}
+    if one.name.startswith(OF_LIBRARIES):
+        return {*libraries.facts_of_group(one.name)}
     found = {fact for name in one.needs[1] for fact in names.get(name, [name])}
     return {'ran_modules', *found} if one.name.startswith(_MODULE_NAME) else found
 
@@ -307,6 +319,8 @@ class _Maker:
                 yield self._variable(fact)
         elif fact.name.startswith(f'{OF_SETTINGS}{_LIMIT_NAME}'):
             yield _limit(fact)
+        elif fact.name.startswith(OF_LIBRARIES):
+            yield from self._library(fact, facts)
         elif fact.name == 'flags':
             yield from _flags(fact)
         elif fact.name == 'ran_modules':
@@ -372,6 +386,38 @@ class _Maker:
             if name.startswith(prefix):
                 return _OF_THE_FABRIC if f'%fabric={transport}' in self.cases else _OF_ANOTHER
         return 1.0
+
+    def _library(self, fact: Fact, facts: Mapping[str, Sequence[Fact]]) -> Iterator[Factor]:
+        """The libraries of a folder; nothing if they came with the MPI, or another one has them."""
+        if 'ran_mpi' in facts and all(
+            one == '-' or _mpi_folder(mpi) in one
+            for one, mpi in zip(
+                self._sides(fact.name, facts), self._sides('ran_mpi', facts), strict=True
+            )
+        ):
+            return
+        names = (name for name in facts if name.startswith(OF_LIBRARIES))
+        changed = {name: self._files(name, facts) for name in names}
+        system = self._files(f'{OF_LIBRARIES}libc', facts)
+        if found := libraries.switch(fact.name, changed, system):
+            weight = _LIBRARY * self._weight(found.name)
+            before, after = ({found.name: line} for line in found.lines)
+            told = [str(one) for one in found.sides]
+            yield Factor(found.name, told[0], told[1], weight, (before, after))
+
+    def _files(
+        self, name: str, facts: Mapping[str, Sequence[Fact]]
+    ) -> tuple[libraries.LoadedFile | None, libraries.LoadedFile | None]:
+        """A library on both sides."""
+        before, after = map(libraries.read, self._sides(name, facts))
+        return before, after
+
+    def _sides(self, name: str, facts: Mapping[str, Sequence[Fact]]) -> tuple[str, str]:
+        """A fact before and after, whether it changed or not; - for none."""
+        for one in facts.get(name, ()):
+            return one.before, one.after
+        known = self.known.get(name, '-')
+        return known, known
 
     def _mpi(self, *told: Fact) -> Factor:
         """:param told: facts that tell which MPI it is, the one that tells most first."""
@@ -465,6 +511,12 @@ class _Maker:
             raise AssayError('jobs on other nodes are for systems whose jobs Slurm starts')
         before, after = ({NODES: told} for told in (fact.before, fact.after))
         return Factor('nodes', fact.before, fact.after, _NODES, (before, after))
+
+
+def _mpi_folder(told: str) -> str:
+    """The real folder of an MPI's library, as jobs tell that of other libraries."""
+    library = re.search(r'\((/.*)\)', told)
+    return f'({Path(library[1]).resolve().parent}/' if library else '-'
 
 
 def _limit(fact: Fact) -> Factor:

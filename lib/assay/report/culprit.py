@@ -15,7 +15,7 @@ from assay.results.statistics.culprits import Answer
 from assay.results.statistics.series import ratio
 from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES
 from assay.text import many, visible
-from assay.witness.settings import set_in_file
+from assay.witness.settings import OF_LIBRARIES, set_in_file
 
 #: Answers and figures that are shown, and how likely an answer is at least.
 MOST, LEAST = 8, 0.01
@@ -201,6 +201,8 @@ def remedies(changes: list[Factor]) -> Iterator[str]:
             match name:
                 case _ if name.startswith('limit of '):
                     yield f'ulimit -S {value}'
+                case _ if name.startswith(OF_LIBRARIES):
+                    yield str(value)
                 case _ if name == FLAGS:
                     yield f'build with {value}'
                 case _ if name == ENVIRONMENT:

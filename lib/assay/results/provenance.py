@@ -9,6 +9,7 @@ from functools import lru_cache
 from assay.results.cases import Case, Facts, Run
 from assay.spack.lock_file import kept_spec
 from assay.text import fold_nodes
+from assay.witness.settings import OF_LIBRARIES, known_to_both
 
 # The prefix of facts of nodes. A node that does not tell one may have it all the same.
 _OF_NODES = 'ran_on_'
@@ -54,7 +55,7 @@ def is_of_fact(name: str) -> bool:
 def facts_of(words: Mapping[str, str]) -> Facts:
     """The facts among what is known of a case, by the names of its check's variables.
 
-    What is not known of the nodes is left out; a variable and a setting is a fact of its own.
+    What is not known of the nodes is left out; each variable, setting and library is a fact.
 
     :raises ValueError: if variables or settings are not quoted as a shell does.
     """
@@ -65,7 +66,10 @@ def facts_of(words: Mapping[str, str]) -> Facts:
     }
     variables = _settings(found.pop('ran_variables', ''))
     settings = _settings(found.pop('ran_settings', ''))
-    told = ((f'{OF_SETTINGS}{name}', value) for name, value in settings)
+    told = (
+        (name if name.startswith(OF_LIBRARIES) else f'{OF_SETTINGS}{name}', value)
+        for name, value in settings
+    )
     return (*found.items(), *variables, *told)
 
 
@@ -80,20 +84,15 @@ def _settings(variables: str) -> Facts:
 def both_tell(
     before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """The facts of both sides; without settings if one side knows of none.
+    """The facts of both sides; without settings, or libraries, if one side knows of none.
 
     If the specs of two builds of Spack's were kept, their packages stand there one by one, in place
     of the spec as a whole.
     """
     before, after = _packages_apart(before, after)
-    sides = before, after
-    if all(any(name.startswith(OF_SETTINGS) for name in side) for side in sides):
-        return dict(before), dict(after)
-    kept = [
-        {name: value for name, value in side.items() if not name.startswith(OF_SETTINGS)}
-        for side in sides
-    ]
-    return kept[0], kept[1]
+    for kind in (OF_SETTINGS, OF_LIBRARIES):
+        before, after = known_to_both(before, after, kind)
+    return dict(before), dict(after)
 
 
 def _packages_apart(

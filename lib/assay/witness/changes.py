@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assay.witness.profile import figures, summarise_calls
 from assay.witness.report import OLD_SCHEMA, OLD_VARIABLES, Report
-from assay.witness.settings import facts, machine_facts
+from assay.witness.settings import OF_LIBRARIES, facts, known_to_both, machine_facts
 
 # Calls that a program repeats until something has happened: their number says nothing of it.
 POLLING = {
@@ -54,8 +54,6 @@ def setting_changes(one: Report, other: Report) -> list[str]:
         old, new = (of_all_ranks(report, name) for report in (one, other))
         if old != new:
             found.append(f'MPI {name.replace("_", " ")} changed: {old} -> {new}')
-    for path in sorted({*one.libraries} ^ {*other.libraries}):
-        found.append(f'library {"no longer" if path in one.libraries else "newly"} loaded: {path}')
     before, after = one.variables(), other.variables()
     names = sorted({*before, *after})
     if OLD_SCHEMA in (one.schema_, other.schema_):
@@ -81,7 +79,7 @@ def _changed_settings(one: Report, other: Report) -> list[str]:
     """Settings beside variables; none if one of the witnesses did not look for them."""
     if not (one.settings and other.settings):
         return []
-    before, after = facts(one), facts(other)
+    before, after = known_to_both(facts(one), facts(other), OF_LIBRARIES)
     return [
         f'setting changed: {name}: {before.get(name, "not set")} -> {after.get(name, "not set")}'
         for name in sorted(before.keys() | after.keys())

@@ -53,6 +53,23 @@ class Library(_Record):
     path: str
 
 
+class LoadedLibrary(_Record):
+    """A shared library that a rank has loaded, by its real path.
+
+    ``version`` is what it tells itself; empty for nothing. ``build_id`` is None in reports of
+    earlier witnesses, which had a few libraries alone, by the paths that they were loaded by.
+    """
+
+    path: str
+    version: str = ''
+    build_id: str | None = None
+
+    @model_validator(mode='before')
+    @classmethod
+    def _of_path(cls, told: object) -> object:
+        return {'path': told} if isinstance(told, str) else told
+
+
 class Domain(_Record):
     """A NUMA domain or package with the CPUs it has, allowed or not."""
 
@@ -231,7 +248,7 @@ class Differs(_Record):
     """
 
     mpi: dict[str, str] = {}
-    libraries: list[str] = []
+    libraries: list[LoadedLibrary] = []
     environment: dict[str, str | None] = {}
     settings: dict[str, str | None] = {}
 
@@ -459,7 +476,7 @@ class Report(_Record):
     started: str
     ranks: Annotated[int, Field(ge=1)]
     mpi: Library
-    libraries: list[str]
+    libraries: list[LoadedLibrary]
     environment: dict[str, str]
     settings: dict[str, str] = {}
     hosts: list[Host]

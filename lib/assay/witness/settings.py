@@ -1,4 +1,5 @@
-"""Settings of ranks beside their variables: files, limits, kernels, interfaces and clocks.
+"""Settings of ranks beside their variables: files, limits, kernels, libraries, interfaces and
+clocks.
 
 Pure functions over a report of the witness. ``docs/witness.md`` lists the settings.
 """
@@ -6,12 +7,13 @@ Pure functions over a report of the witness. ``docs/witness.md`` lists the setti
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
+from pathlib import PurePath
 from statistics import median
 
 from assay.text import fold_nodes, plain
-from assay.witness.report import Machine, Report
+from assay.witness.report import LoadedLibrary, Machine, Report
 from assay.witness.traffic import between_hosts
 from assay.witness.variables import is_steering
 
@@ -27,6 +29,8 @@ APART = 1.0
 LEAST_LOCKED = 1 << 20
 
 _MCA = re.compile(r'^(?:OMPI|PMIX|PRTE)_MCA_')
+#: What the names of libraries begin with, in words.
+OF_LIBRARIES = 'library '
 #: Of the host's memory, by default half of it.
 OF_MEMORY = 'shm:size'
 #: How the variables begin that lines of such files stand for.
@@ -51,6 +55,7 @@ _MISSING = {
     'file': 'not set',
     'variable': 'unset',
     'preloaded': 'not there',
+    'library': 'not loaded',
     'clock': 'in step',
 }
 
@@ -58,18 +63,20 @@ _MISSING = {
 def by_host(report: Report) -> dict[str, dict[str, str]]:
     """The settings of each host, by the witness's names; of ranks that differ all values.
 
-    Beside those of ranks ``device:NAME:mtu`` and ``device:NAME:speed`` of the interfaces that their
-    connections to other hosts went over, and ``clock:day`` of a host whose clock is off: how far
-    ahead of the median host's.
+    Beside those of ranks ``library:NAME`` of what they have loaded, ``device:NAME:mtu`` and
+    ``device:NAME:speed`` of the interfaces that their connections to other hosts went over, and
+    ``clock:day`` of a host whose clock is off: how far ahead of the median host's.
     """
     if not report.settings:  # of an earlier witness
         return {}
     found = {}
+    of_most = _libraries(report.libraries)
     for name, processes in report.by_host().items():
         values: dict[str, set[str]] = {}
         for process in processes:
             merged = report.settings | process.differs.settings
-            for key, value in merged.items():
+            own = process.differs.libraries
+            for key, value in (*merged.items(), *(_libraries(own) if own else of_most)):
                 if value is not None:
                     values.setdefault(key, set()).add(value)
         found[name] = {key: ' / '.join(sorted(some)) for key, some in sorted(values.items())}
@@ -77,6 +84,18 @@ def by_host(report: Report) -> dict[str, dict[str, str]]:
         found[name][f'device:{device}:{key}'] = value
     for name, ahead in _clocks(report).items():
         found[name]['clock:day'] = f'{ahead:+.0f} s'
+    return found
+
+
+def _libraries(loaded: Iterable[LoadedLibrary]) -> list[tuple[str, str]]:
+    """The name of each library, with its version, the beginning of its build id, and its path."""
+    found = []
+    for one in loaded:
+        if one.build_id is not None:
+            # What auditwheel copies into a wheel gets a part of a checksum into its name.
+            name = re.sub(r'-[\da-f]{8}$', '', PurePath(one.path).name.partition('.so')[0])
+            told = filter(None, (one.version, one.build_id[:8], f'({one.path})'))
+            found.append((f'library:{name}', ' '.join(told)))
     return found
 
 
@@ -121,6 +140,8 @@ def label(key: str) -> str:
             return f'{_MCA.sub("", variable)} in {path}'
         case 'preloaded':
             return f'preloaded library {name}'
+        case 'library':
+            return f'{OF_LIBRARIES}{name}'
         case 'device':
             device, _, what = name.rpartition(':')
             return f'{"MTU" if what == "mtu" else what} of {device}'
@@ -160,6 +181,24 @@ def facts(report: Report) -> dict[str, str]:
     hosts = by_host(report)
     keys = sorted({key for settings in hosts.values() for key in settings})
     return {label(key): _of_all(key, hosts) for key in keys}
+
+
+def known_to_both(
+    before: Mapping[str, str], after: Mapping[str, str], kind: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Facts of two sides; those of a kind only if both know some of it.
+
+    Earlier witnesses did not look for all.
+
+    :param kind: what the names of these facts begin with.
+    """
+    sides = before, after
+    if all(any(name.startswith(kind) for name in side) for side in sides):
+        return dict(before), dict(after)
+    kept = [
+        {name: value for name, value in side.items() if not name.startswith(kind)} for side in sides
+    ]
+    return kept[0], kept[1]
 
 
 def _of_all(key: str, hosts: Mapping[str, Mapping[str, str]]) -> str:
