@@ -38,8 +38,11 @@ def _far_more(shares: Floats) -> dict[int, float]:
 
     That is the upper quartile of the others: a quarter of them may be noisy as well.
     """
-    usual = {i: float(np.quantile(np.delete(shares, i), 0.75)) for i in range(len(shares))}
-    return {i: often for i, often in usual.items() if shares[i] >= max(LEAST, TIMES * often)}
+    usual = {
+        int(i): float(np.quantile(np.delete(shares, i), 0.75))
+        for i in np.flatnonzero(shares >= LEAST)
+    }
+    return {i: often for i, often in usual.items() if shares[i] >= TIMES * often}
 
 
 def _evidence(

@@ -27,10 +27,11 @@ static const struct bench_about about = {
         "  dgemm       floating-point operations per second of a product of --n rows a rank\n"
         "  frequency   cycles per second of the node's slowest core\n"
         "Alone: the nodes take turns in up to --waves waves, in which all others sleep.\n"
-        "Together: all nodes at once; and for ten times as long what interrupts the cores: the share of\n"
-        "the core that loses most, and the longest interruption (FWQ). What other processes and the hypervisor took of the CPUs'\n"
-        "time meanwhile is told of each sweep; and of each node the busiest other process, the memory, CPUs, firmware, and\n"
-        "the errors that its memory's controllers counted before and after.\n",
+        "Together: all nodes at once. What other processes and the hypervisor took of the CPUs'\n"
+        "time meanwhile is told of each sweep. Then, for ten times as long, all nodes count what\n"
+        "interrupts their cores: the time of the core that loses most, and the longest\n"
+        "interruption (FWQ). Of each node the busiest other process is told, the memory, CPUs,\n"
+        "firmware, and the errors that its memory's controllers counted before and after.\n",
     .examples =
         "  mpirun -n 4 --map-by node nodes --json nodes.json\n"
         "  OMP_NUM_THREADS=16 OMP_PLACES=cores mpirun -n 64 --map-by numa nodes --sweeps 3\n",
@@ -77,9 +78,9 @@ struct node {
     double values[MODES][MEASURES][MOST_SWEEPS];
     double taken[MODES][MOST_SWEEPS]; /* by others, as a share of the CPUs' time */
     struct noise noise[MOST_SWEEPS];
-    struct process busiest; /* of the others; id 0: none */
-    double busiest_share; /* of one core, over all sweeps */
-    struct account account; /* of all ranks and sweeps */
+    struct process busiest;           /* of the others; id 0: none */
+    double busiest_share;             /* of one core, over all sweeps */
+    struct account account;           /* of all ranks and sweeps */
     char wrong[64];                   /* what was computed wrongly; empty: nothing */
 };
 
