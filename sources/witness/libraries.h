@@ -26,7 +26,7 @@ const char *file_name(const char *path);
 
 /* The next name of a library that an object in memory needs, from its dynamic section; NULL after
  * the last. `at`: NULL to begin with. */
-const char *next_needed(ElfW(Addr) base, const ElfW(Dyn) *dynamic, const ElfW(Dyn) **at);
+const char *next_needed(ElfW(Addr) base, const ElfW(Dyn) * dynamic, const ElfW(Dyn) * *at);
 
 struct libraries {
     struct loaded *all; /* the program and all that it has loaded, in the order of the loader */
