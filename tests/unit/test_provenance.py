@@ -10,6 +10,7 @@ import pytest
 from assay import AssayError, paths
 from assay.commands import history as history_commands
 from assay.machine import provenance
+from assay.results.provenance import changed_facts, facts_of
 
 
 @pytest.fixture
@@ -157,6 +158,22 @@ def test_what_nobody_knows_of_a_node_is_no_change(tmp_path, capsys):
     assert 'smt' not in shown and 'boost' not in shown
     history_commands.provenance(str(now), name='Ring')
     assert 'boost' not in capsys.readouterr().out
+
+
+def test_libraries_are_compared_where_both_looked_for_them():
+    def facts(*libraries):
+        given = ' '.join(f"'library {one}'" for one in libraries)
+        return facts_of({'ran_settings': f"'limit of core=0 B' {given}"})
+
+    old = facts('libucp=1.15.0 294c74f6 (/a b/libucp.so.0)', 'libm=d6e6f9e3 (/lib/libm.so.6)')
+    new = facts('libucp=1.16.0 d013dfae (/c/libucp.so.0)', 'libm=d6e6f9e3 (/lib/libm.so.6)')
+    assert changed_facts(old, new) == (
+        (
+            'library libucp',
+            '1.15.0 294c74f6 (/a b/libucp.so.0) -> 1.16.0 d013dfae (/c/libucp.so.0)',
+        ),
+    )
+    assert changed_facts(facts(), new) == changed_facts(old, facts()) == ()
 
 
 def test_nothing_that_matches_is_an_error(tmp_path):
