@@ -197,7 +197,13 @@ def checkout(change: Change) -> Path:
 
 
 def configure(change: Change, name: str) -> None:
-    """Write the configuration of the system: that of this machine, with a change made."""
+    """Write the configuration of the system."""
+    (WORK / 'systems').mkdir(parents=True, exist_ok=True)
+    (WORK / 'systems' / f'{name}.py').write_text(configuration(change, name))
+
+
+def configuration(change: Change, name: str) -> str:
+    """The configuration of a system: that of this machine, with a change made."""
     generic = (paths.CONFIG / 'systems' / 'generic.py').read_text()
     named = generic.replace("'name': 'generic'", f"'name': '{name}'")
     lines = [named.replace("stand_in_for('generic')\n", '')]
@@ -209,8 +215,7 @@ def configure(change: Change, name: str) -> None:
         lines += [
             f'    environment |= dict.fromkeys(("cflags", "cxxflags"), {change.flags.split()})'
         ]
-    (WORK / 'systems').mkdir(parents=True, exist_ok=True)
-    (WORK / 'systems' / f'{name}.py').write_text('\n'.join(lines) + '\n')
+    return '\n'.join(lines) + '\n'
 
 
 @contextlib.contextmanager

@@ -296,6 +296,30 @@ def test_of_changes_in_order_only_the_first_so_many_are_made(cause):
     assert pairs < 30
 
 
+@pytest.mark.parametrize('spread', [0.04, 0.1, 0.2])
+@pytest.mark.parametrize('in_order', [True, False])
+@pytest.mark.parametrize(('count', 'wrong'), [(2, 0), (2, 1), (5, 1)])
+def test_one_value_that_is_off_is_measured_again(spread, in_order, count, wrong):
+    """All but one value are exact: MPICH 4.3.2 had 42% of a change once, and by hand none."""
+    for cause, off in product(range(count), (-0.5, 0.42, 0.6)):
+        search, values = Search([1.0] * count, spread, in_order), []
+        while (split := search.step()) and len(values) < 20:
+            value = float(split.first[cause]) - float(split.second[cause])
+            values.append(value + off * (len(values) == wrong))
+            search.record(split.first, split.second, values[-1])
+        assert (search.answers()[0].kind, search.answers()[0].changes) == ('one', (cause,))
+        assert len(values) < 15
+
+
+def test_of_two_versions_several_are_the_two():
+    search = Search([1.0, 1.0], 0.1, in_order=True)
+    none, first, both = (np.arange(2) < count for count in range(3))
+    for sides, value in (((both, none), 1.0), ((first, none), 0.5), ((both, first), 0.5)):
+        for _ in range(2):
+            search.record(*sides, value)
+    assert search.answers()[0].kind == 'two'
+
+
 def test_the_same_is_measured_after_the_same():
     """A search that goes on does what it would have done."""
     splits = []
@@ -1376,7 +1400,7 @@ def test_sessions_without_values_end_it(machine):
 
 
 def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):
-    """After three tries of each session, and from then on at once."""
+    """After three tries of the first session, and from then on at once."""
     one = asked(machine)
 
     def disturbed(name, number, case, values):
@@ -1388,7 +1412,7 @@ def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):
     found = search(machine, one).run()
     assert [change.name for change in found.changes] == ['OMPI_MCA_c'] and found.is_sure
     first, *others = found.pairs
-    assert (len(first.runs), {len(pair.runs) for pair in others}) == (6, {2})
+    assert (len(first.runs), {len(pair.runs) for pair in others}) == (4, {2})
     assert {pair.why for pair in found.pairs} == {culprit.DISTURBED}
     assert machine.options[-2:] == ['-S', 'wait_for_quiet=0']
     show_culprits(found)
@@ -1398,7 +1422,8 @@ def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):
     assert search(machine, replace(one, before=('another',))).run().pairs[0].why == ''
 
 
-def test_a_pair_of_which_others_disturb_one_session_alone_does_not_count(machine):
+def test_where_others_stay_a_pair_counts_of_which_they_disturb_one_session_alone(machine):
+    """The first one does not: others may have been there by chance."""
     one = asked(machine)
 
     def disturbed(name, number, case, values):
@@ -1408,11 +1433,18 @@ def test_a_pair_of_which_others_disturb_one_session_alone_does_not_count(machine
 
     machine.change = disturbed
     begun = search(machine, one)
-    first = begun._next()
-    begun._measure(replace(first, first=first.first | True, second=first.second & False))
-    (pair,) = begun.pairs
-    assert (pair.figures, pair.why, len(pair.runs)) == ({}, culprit.ONE_DISTURBED, 4)
-    assert begun.search.measured == 0
+    for _ in range(2):
+        split = begun._next()
+        begun._measure(replace(split, first=split.first | True, second=split.second & False))
+    first, second = begun.pairs
+    assert {pair.why for pair in begun.pairs} == {culprit.ONE_DISTURBED}
+    assert (first.figures, len(first.runs)) == ({}, 4)
+    assert (second.figures != {}, len(second.runs)) == (True, 2)
+    assert begun.search.measured == 1
+    assert search(machine, one).others_stay  # it goes on
+    machine.change = machine._change  # and when they have left
+    begun._measure(begun._next())
+    assert not begun.others_stay
 
 
 def fails(case, values):

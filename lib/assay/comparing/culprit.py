@@ -58,7 +58,7 @@ PURPOSE = 'culprit'
 MOST, NO_VALUES = 60, 3
 #: What a session is taken to vary by if that is not known, and at least: few runs may look alike.
 UNKNOWN, LEAST_SPREAD = 0.05, 0.01
-#: Why a pair has values of disturbed jobs alone, and why it has none.
+#: What is amiss with a pair that has values of disturbed jobs, or why it has none.
 DISTURBED, ONE_DISTURBED = 'others disturbed it each time', 'others disturbed one session alone'
 #: Seconds that a build is taken to need, and a session before the first was measured.
 BUILD, SESSION = 90.0, 30.0
@@ -232,6 +232,11 @@ class Pair:
     why: str = ''
     failed: tuple[str, ...] | None = None
 
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether others disturbed a session of it each time."""
+        return self.why in (DISTURBED, ONE_DISTURBED)
+
     def value(self, figures: Iterable[Compared]) -> float | None:
         """The change from its second session to the first: 1 is that which was seen.
 
@@ -339,6 +344,7 @@ class CulpritSearch:
     :param options: of ReFrame, for all sessions.
     :param seconds: after which no pair begins that would end later; None for no such bound.
     :param began: when these seconds began; None for now.
+    :param others_stay: whether others disturbed what was measured last each time.
     """
 
     def __init__(
@@ -348,10 +354,12 @@ class CulpritSearch:
         options: Sequence[str],
         seconds: float | None,
         began: float | None = None,
+        others_stay: bool = False,
     ) -> None:
         self.runner, self.asked, self.options, self.seconds = runner, asked, options, seconds
         self.journal = Journal(asked.name)
         self.pairs = self.journal.pairs
+        self.others_stay = others_stay or any(pair.is_disturbed for pair in self.pairs[-1:])
         self.earlier = len(self.pairs)
         self.began = time.monotonic() if began is None else began
         #: What sessions here had in place of what runs before and after had: by name, both values.
@@ -420,7 +428,8 @@ class CulpritSearch:
         for pair in [] if journal.pairs else self.pairs:
             if (pair.first, pair.second) == ((change.name,), ()):
                 journal.keep(replace(pair, first=every))
-        return CulpritSearch(self.runner, asked, self.options, self.seconds, self.began)
+        own = self.runner, asked, self.options, self.seconds, self.began
+        return CulpritSearch(*own, self.others_stay)
 
     def _run(self) -> Culprits:
         if self.pairs:
@@ -430,7 +439,8 @@ class CulpritSearch:
             try:
                 while (split := self._next()) is not None:
                     self._assert_pairs_are_left()
-                    took = (one.seconds for one in self.pairs if one.figures)
+                    # Without what was measured again, before which it looks at the time as well.
+                    took = (2 * one.seconds / len(one.runs) for one in self.pairs if one.figures)
                     self._assert_time_is_left(max(took, default=0.0))
                     self._measure(split)
             except StoppedError as error:
@@ -550,6 +560,7 @@ class CulpritSearch:
         whys = ['', '']
         failed: tuple[str, ...] | None = None
         order = (0, 1) if len(self.pairs) % 2 == 0 else (1, 0)
+        others_stayed = self.others_stay
         for side in order:
             values[side], whys[side], is_failure = self._session(sides[side], runs)
             if not values[side]:
@@ -560,9 +571,11 @@ class CulpritSearch:
         if not both:
             why = why or 'no figure is in both of its sessions'
         elif whys[0] != whys[1]:
-            both, why = {}, ONE_DISTURBED
+            # Where others have stayed, which sessions they disturb noticeably is chance.
+            both, why = both if others_stayed else {}, ONE_DISTURBED
         seconds = time.monotonic() - began
         pair = Pair(tuple(sides[0]), tuple(sides[1]), both, tuple(runs), seconds, why, failed)
+        self.others_stay = pair.is_disturbed
         self.journal.keep(pair)
         self._learn(pair)
         value = pair.value(self.asked.figures)
@@ -573,7 +586,8 @@ class CulpritSearch:
         """The values of a session with some of the changes; what is amiss; whether a job failed.
 
         What others disturbed is measured again. If they never leave, its values count if the other
-        session of its pair is disturbed too: how far they are off is learned from all pairs.
+        session of its pair is disturbed too, or the pair before was: how far they are off is
+        learned from all pairs.
 
         :param runs: gets their identifiers.
         """
@@ -582,10 +596,9 @@ class CulpritSearch:
         label = f'culprit {self.asked.name}: {len(switched)} of {len(self.factors)} changes'
         options = [*asked.options, *self.asked.place, *self.options]
         tries: list[dict[str, float]] = []
-        others_stay = bool(self.pairs) and self.pairs[-1].why == DISTURBED
-        if others_stay:
+        if self.others_stay:
             options += ['-S', 'wait_for_quiet=0']
-        for number in range(1 if others_stay else 1 + AGAIN):
+        for number in range(1 if self.others_stay else 1 + AGAIN):
             if number:  # whose jobs have waited for others to leave, and wait again
                 say('others disturbed it: measured again')
                 self._assert_time_is_left(0.0)
@@ -611,6 +624,7 @@ class CulpritSearch:
             if ended.verdict.problems:
                 return {}, '; '.join(ended.verdict.problems), True
             tries.append(_middles(everything))
+        self.others_stay = True
         names = {name for one in tries for name in one}
         return (
             {name: statistics.median(one[name] for one in tries if name in one) for name in names},

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from assay.comparing.culprit import DISTURBED, Culprits, Effect, effects_of
+from assay.comparing.culprit import Culprits, Effect, effects_of
 from assay.comparing.factors import Factor, state
 from assay.files import json_text
 from assay.report.console import as_change, as_interval, console, print_line, print_table
@@ -41,7 +41,7 @@ def show_culprits(found: Culprits) -> None:
     asked = found.question
     if found.is_sure and found.answer.kind == 'none':
         print_line(out, _whether_still_there(found))
-    disturbed = sum(pair.why == DISTURBED for pair in found.pairs)
+    disturbed = sum(pair.is_disturbed and bool(pair.figures) for pair in found.pairs)
     among = f' ({disturbed} disturbed by others)' if disturbed else ''
     print_line(
         out, f'measured: {many(len(found.pairs), "pair")} of sessions{among}, {_tells(found)}'

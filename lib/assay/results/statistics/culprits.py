@@ -16,6 +16,7 @@ pass or fail, and for one cause in a row of commits.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -57,8 +58,9 @@ SCALE_SPREAD = 0.6
 LIKELY_CHANGES = 7
 #: Degrees of freedom of its errors: heavy tails, as others may disturb a session.
 FREEDOM = 4.0
-#: Several small causes are as unevenly spread as this number of equal ones.
-SMALL_ONES = 5
+#: Several small causes are as unevenly spread as this number of equal ones. Of fewer changes than
+#: the other number several are two or three, which are answers of their own.
+SMALL_ONES, FEWEST_SMALL_ONES = 5, 4
 
 #: A cause is named at this probability.
 SURE = 0.95
@@ -136,6 +138,7 @@ class Search:
         self._found: Floats | None = None
         #: What was measured.
         self._pairs: list[tuple[Flags, Flags, float]] = []
+        self._counts: Counter[frozenset[bytes]] = Counter()
         #: The pairs that no proof asks for: those that were measured, and those without a value.
         self._done: set[tuple[bytes, bytes]] = set()
 
@@ -175,7 +178,8 @@ class Search:
         self._members = members[:, [0, 1, 1]]
         effects = [np.zeros((2, 3))] + [np.tile(part[1], (len(part[0]), 1)) for part in parts]
         self._effects = np.pad(np.concatenate(effects), ((0, 0), (0, 2)))
-        prior = np.concatenate([[PRIOR['several'], PRIOR['none']]] + [part[2] for part in parts])
+        several = PRIOR['several'] * (n >= FEWEST_SMALL_ONES)
+        prior = np.concatenate([[several, PRIOR['none']]] + [part[2] for part in parts])
         with np.errstate(divide='ignore'):
             self._prior = np.log(prior)
 
@@ -190,6 +194,7 @@ class Search:
         self._learn(np.arange(len(self._members)), first, second, value)
         self._found = None
         self._pairs.append((first, second, value))
+        self._counts[frozenset((first.tobytes(), second.tobytes()))] += 1
         self.skip(first, second)
         self._look_at_threes()
 
@@ -266,7 +271,7 @@ class Search:
 
         All changes against none come first. What is likely enough is confirmed by what has not
         been measured yet: its changes against all others, and where they are two, these against
-        none, as a third one may have a part in it.
+        none, as a third one may have a part in it, and one of them against all others.
 
         :param cost: as of :meth:`next`.
         """
@@ -278,17 +283,29 @@ class Search:
             return self.next(cost)
         alone = np.zeros_like(everything)
         alone[[*top.changes]] = True
-        proofs = [(alone, ~alone), (~alone, ~everything)][: len(top.changes)]
-        if self.in_order:
+        # Parts of the change rest on how large all of it is, and on a pair that parts them: each
+        # is measured twice, as one pair may be wrong.
+        times = 1 if top.kind in ('one', 'none') else 2
+        proofs = [(alone, ~alone, times), (~alone, ~everything, 1)][: len(top.changes)]
+        order = np.arange(len(alone))
+        if top.kind == 'several':
+            proofs = [(everything, ~everything, times)]
+        elif self.in_order:
             # Each against the one before it: none is made without those before.
-            order = np.arange(len(alone))
-            proofs = [(order <= one, order < one) for one in top.changes]
-        for first, second in proofs:
+            proofs = [(order <= one, order < one, times) for one in top.changes]
+        elif top.kind == 'two':
+            proofs += [(order == one, order != one, times) for one in top.changes[:1]]
+        for first, second, times in proofs:
             # Of all changes there are no others: all of them against none were measured.
             is_empty = np.array_equal(first, second)
-            if not is_empty and (first.tobytes(), second.tobytes()) not in self._done:
+            is_new = (first.tobytes(), second.tobytes()) not in self._done
+            if not is_empty and (is_new or 0 < self._times(first, second) < times):
                 return Split(first, second, 0.0, is_proof=True)
         return None
+
+    def _times(self, first: Flags, second: Flags) -> int:
+        """How often a pair was measured, in either order."""
+        return self._counts[frozenset((first.tobytes(), second.tobytes()))]
 
     def next(self, cost: Callable[[Flags, Flags], Floats] = no_cost) -> Split:
         """What to measure next: the split that tells most for its cost.
@@ -302,7 +319,9 @@ class Search:
 
         def worth(first: Flags, second: Flags) -> tuple[Floats, Floats]:
             bits = _bits(self._levels(first, second, likely), mass, density)
-            return bits / cost(first, second), bits
+            # Another pair shows what is amiss with one; the same one again hardly does.
+            times = [self._times(*sides) for sides in zip(first, second, strict=True)]
+            return bits / cost(first, second) / (1 + np.array(times)), bits
 
         splits = self._candidates(random)
         if self.answers()[0].kind == 'none' and self.answers()[0].probability > LIKELY_NONE:
@@ -326,6 +345,10 @@ class Search:
             if values[best] <= value * (1 + 1e-6):
                 break
             chosen, value, told = splits[best], values[best], bits[best]
+        everything = np.ones_like(chosen)
+        if self._times(chosen, ~chosen) > self._times(everything, ~everything):
+            # What it is held against is known worse than it is.
+            return Split(everything, ~everything, 0.0)
         # The effect is in the first session, if it is in either: the likelier one.
         if self.guilt() @ chosen < self.guilt() @ ~chosen:
             chosen = ~chosen
