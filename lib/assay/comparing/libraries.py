@@ -46,7 +46,7 @@ def read(told: str) -> LoadedFile | None:
 
 
 @dataclass(frozen=True)
-class Switch:
+class FolderSwitch:
     """Libraries of one folder that changed to those of one other.
 
     :param name: of all of them.
@@ -59,7 +59,7 @@ class Switch:
     lines: tuple[str, str]
 
 
-def switch(name: str, changed: Mapping[str, _Sides], system: _Sides) -> Switch | None:
+def switch(name: str, changed: Mapping[str, _Sides], system: _Sides) -> FolderSwitch | None:
     """How a library that changed is switched with all that changed along with it.
 
     The folder of one comes first in ``LD_LIBRARY_PATH``, where that comes before what the loader
@@ -103,7 +103,7 @@ def switch(name: str, changed: Mapping[str, _Sides], system: _Sides) -> Switch |
         _without(other.folder) if one.folder == default else _before_others(one.folder)
         for one, other, default in zip(sides, reversed(sides), by_default, strict=True)
     ]
-    return Switch(f'{first} with {words}' if words else first, sides, (lines[0], lines[1]))
+    return FolderSwitch(f'{first} with {words}' if words else first, sides, (lines[0], lines[1]))
 
 
 def _before_others(folder: Path) -> str:
@@ -126,7 +126,7 @@ def facts_of_group(name: str) -> list[str]:
 def loaded_instead(name: str, wanted: str, facts: Mapping[str, str]) -> str | None:
     """What a job loaded in place of libraries that it was to have; None if nothing.
 
-    :param wanted: one side of :class:`Switch`, as text.
+    :param wanted: one side of :class:`FolderSwitch`, as text.
     """
     for fact in facts_of_group(name):
         found = read(facts.get(fact, '-'))
