@@ -661,8 +661,8 @@ def test_a_named_node_that_cannot_be_used(cluster):
 @pytest.mark.parametrize(
     ('state', 'drained', 'words'),
     [
-        ('CANCELLED', '12', r'\(cancelled; n\[1-2\] are drained: Prolog error\)'),
-        ('CANCELLED', '2', r'\(cancelled; n2 is drained: Prolog error\)'),
+        ('CANCELLED', '12', r'\(cancelled, n\[1-2\] are drained: Prolog error\)'),
+        ('CANCELLED', '2', r'\(cancelled, n2 is drained: Prolog error\)'),
         ('CANCELLED', '5', r'\(cancelled\)'),  # none of its nodes
         ('TIMEOUT', '2', r'\(timeout\)'),
         ('COMPLETING', '2', ''),  # Slurm has no better word

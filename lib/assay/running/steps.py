@@ -570,7 +570,7 @@ class _Allocation:
             if now is None or now.state not in job_states.ENDING:
                 break
             if job_states.has_ended(now.state):
-                return f' ({"; ".join([now.state.lower(), *self._taken_out(now)])})'
+                return f' ({", ".join([now.state.lower(), *self._taken_out(now)])})'
             time.sleep(AGAIN)
         return ''
 
