@@ -384,7 +384,7 @@ static int slowest_rank(double best)
 
 void print_in_caches(const std::vector<InCaches> &kernels)
 {
-    auto time = [](const InCaches &kernel, long calls, long copy) {
+    auto time = [](const InCaches &kernel, long calls, std::size_t copy) {
         Time took;
         const Instant start = Instant::now();
         for (long i = 0; i < calls; i++)
@@ -411,7 +411,7 @@ void print_in_caches(const std::vector<InCaches> &kernels)
         MPI_Barrier(MPI_COMM_WORLD); // all measure at the same time
         bouts.before(window);
         for (std::size_t i = 0; i < kernels.size(); i++) {
-            const Time took = time(kernels[i], calls[i], window % COPIES_IN_CACHES);
+            const Time took = time(kernels[i], calls[i], bouts.bout() % COPIES_IN_CACHES);
             bouts.add(i, took.seconds);
             times[i].add(took);
         }

@@ -126,6 +126,9 @@ public:
     // Collective. After the last step; also where that came early. Later windows do not count.
     double end();
 
+    // The number of the bout that the last step was in.
+    std::size_t bout() const { return limits_.size() - 1; }
+
     // Of this step, on this rank.
     void add(std::size_t kernel, double seconds);
     // The same where windows do different work: they are of a unit of it.

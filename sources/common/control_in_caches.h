@@ -1,8 +1,8 @@
 /* What a core does in its own caches, whatever flags the suite was built with: a control beside kernels
  * in caches.
  *
- * A neighbour on the other hardware thread of a core takes 20 to 25% of such kernels for as long as it
- * computes, and no guest is told of it. It takes as much of the control. */
+ * A neighbour on the other hardware thread of a core takes 11 to 29% of such kernels for as long as it
+ * computes, and no guest is told of it. The control meets it as well. */
 #ifndef ASSAY_CONTROL_IN_CACHES_H
 #define ASSAY_CONTROL_IN_CACHES_H
 
