@@ -1061,7 +1061,7 @@ def asked(machine, before=(), cases='', figures='', environments=('openmpi', 'op
     sides = ([run for run in history.runs if run.uuid in some] for some in (old, new))
     site = Site()
     site['environments'] = [one for one in site['environments'] if one['name'] in environments]
-    return question(difference(history, *sides), site, cases, figures)
+    return question(history, *sides, site, cases, figures)
 
 
 def search(machine, one, seconds=None):
@@ -1397,6 +1397,26 @@ def test_sessions_without_values_end_it(machine):
     assert [pair.figures for pair in found.pairs] == [{}] * 3
     machine.change = machine._change
     assert search(machine, one).run().is_sure  # it goes on
+
+
+@pytest.mark.parametrize('factor', [2.0, 1.0])
+def test_where_others_disturbed_all_jobs_after_these_are_asked_what_is_worse(
+    machine, capsys, factor
+):
+    def disturbed(name, number, case, values):
+        calm = values['latency']
+        machine._change(name, number, case, values)
+        if machine.variables:
+            values['latency'] = calm * factor
+            case['taken_by_others'] = ["other processes took 30% of the time of the job's CPUs"]
+
+    machine.change = disturbed
+    if factor == 1.0:
+        with pytest.raises(culprit.NothingWorseError):
+            asked(machine)
+        return
+    assert {one.figure.figure for one in asked(machine).figures} == {'latency'}
+    assert 'others disturbed jobs before or after' in capsys.readouterr().err
 
 
 def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):

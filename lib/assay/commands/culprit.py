@@ -61,7 +61,6 @@ def culprit(
         kept_conclusion,
         show_culprits,
     )
-    from assay.results.diff.difference import difference
     from assay.results.history import load
     from assay.results.run_selectors import LAST, choose
     from assay.results.runner import Runner, make_ready
@@ -80,7 +79,7 @@ def culprit(
     if (code := suite.on_head()) is not None:
         raise typer.Exit(code)
     site = suite.load()
-    asked = question(difference(history, old, new), site, cases, figures)
+    asked = question(history, old, new, site, cases, figures)
     asked = replace(asked, mode=mode)
     options = asked.options
     given = reframe_options.read_for('a comparison', options)

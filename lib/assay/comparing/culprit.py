@@ -36,10 +36,10 @@ from assay.comparing.factors import (
 from assay.comparing.interleaved import AGAIN, NoGoodError, StoppedError
 from assay.files import append_line, whole_lines
 from assay.results.diff.compared import Compared, worst_first
-from assay.results.diff.difference import Difference
+from assay.results.diff.difference import Difference, difference
 from assay.results.diff.sides import some
 from assay.results.figure_series import FigureKey, Measured, measured
-from assay.results.history import load
+from assay.results.history import History, StoredRun, load
 from assay.results.run_selectors import choose_figures
 from assay.results.runner import Runner
 from assay.results.searches import CONCLUDED
@@ -141,19 +141,47 @@ class Question:
         return any(ENVIRONMENT in one.needs[1] for one in self.switchable)
 
 
-def question(found: Difference, site: _SiteConfig, cases: str = '', figures: str = '') -> Question:
-    """What a comparison leaves to be explained.
+class NothingWorseError(AssayError):
+    """No figure is worse after, as far as values count."""
+
+
+def question(
+    history: History,
+    before: Sequence[StoredRun],
+    after: Sequence[StoredRun],
+    site: _SiteConfig,
+    cases: str = '',
+    figures: str = '',
+) -> Question:
+    """What runs before and after leave to be explained.
+
+    Where nothing is worse without the values of disturbed jobs, these count as well: the search
+    measures anew whether there is a loss, and here it is only asked where to look.
 
     :param site: the configuration of the system, loaded, in which changes are switched.
     :param cases: only figures of cases in whose names this is found.
     :param figures: only those in whose names this is found.
-    :raises AssayError: if nothing got worse, or nothing can be switched.
+    :raises NothingWorseError: if nothing got worse.
+    :raises AssayError: if nothing can be switched.
     """
+    found = difference(history, before, after)
+    try:
+        return _question(found, site, cases, figures)
+    except NothingWorseError:
+        if not found.disturbances:
+            raise
+    found = difference(history, before, after, disturbed=True)
+    asked = _question(found, site, cases, figures)
+    say('others disturbed jobs before or after: these are asked too what is worse')
+    return asked
+
+
+def _question(found: Difference, site: _SiteConfig, cases: str, figures: str) -> Question:
     chosen = choose_figures({one.figure: one.after for one in found.figures}, cases, figures)
     are_worse = [one for one in found.figures if one.word == 'worse' and one.change]
     worse = [one for one in are_worse or found.suspects if one.figure in chosen]
     if not worse:
-        raise AssayError(_nothing(found, are_worse or found.suspects))
+        raise NothingWorseError(_nothing(found, are_worse or found.suspects))
     # The case that tells most: each more would take its time in every session.
     first = max(worse, key=_certainty).figure.test_case
     of_case = [one for one in worse if one.figure.test_case == first]

@@ -23,6 +23,7 @@ from assay.results.diff.sides import (
     Tables,
     TwoStates,
     alike_disturbed,
+    all_disturbed,
     assert_comparable,
     paired,
     some,
@@ -195,6 +196,7 @@ def difference(
     earlier: Earlier | None = None,
     rate: float = SUITE_RATE,
     remeasured: Sequence[StoredRun] = (),
+    disturbed: bool = False,
 ) -> Difference:
     """What differs between runs.
 
@@ -208,6 +210,7 @@ def difference(
         worse, and so many anything that is called better.
     :param remeasured: those of the runs after in which a part was measured again: of a case that
         gave figures in enough of them the other runs after do not count.
+    :param disturbed: whether values of all disturbed jobs count: of who asks what to measure.
     :raises AssayError: if they share a run, are of several systems, have nothing to compare, or the
         margin is none.
     """
@@ -226,7 +229,7 @@ def difference(
     if remeasured:
         without_first = without_first_values(tables[1], remeasured, by_cores(tables)[1])
         latest = tables[0], without_first
-    undisturbed = alike_disturbed(latest)
+    undisturbed = (all_disturbed if disturbed else alike_disturbed)(latest)
     counting = by_cores(undisturbed)
     old, new = map(measured, counting)
     pairs, only_before, only_after = paired(*map(without_conditions, (old, new)))

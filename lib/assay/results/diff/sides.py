@@ -206,6 +206,15 @@ def alike_disturbed(tables: Tables) -> Tables:
     return before, after
 
 
+def all_disturbed(tables: Tables) -> Tables:
+    """Both tables with the values of all disturbed jobs: what looks worse by them may not be."""
+    before, after = (
+        table.with_columns(disturbances=pl.lit(None, table.schema['disturbances']))
+        for table in tables
+    )
+    return before, after
+
+
 def _taken_of_jobs(table: pl.DataFrame) -> pl.DataFrame:
     """Of each job whether nobody disturbed it, and what others took."""
     by_others = pl.col('figure').cast(pl.String).is_in(TAKEN)
