@@ -1416,7 +1416,7 @@ def test_where_others_disturbed_all_jobs_after_these_are_asked_what_is_worse(
             asked(machine)
         return
     assert {one.figure.figure for one in asked(machine).figures} == {'latency'}
-    assert 'others disturbed jobs before or after' in capsys.readouterr().err
+    assert 'nothing is worse in undisturbed jobs; with' in capsys.readouterr().err
 
 
 def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):

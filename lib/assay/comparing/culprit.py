@@ -172,7 +172,8 @@ def question(
             raise
     found = difference(history, before, after, disturbed=True)
     asked = _question(found, site, cases, figures)
-    say('others disturbed jobs before or after: these are asked too what is worse')
+    looked_at = asked.figures[0].figure
+    say(f'nothing is worse in undisturbed jobs; with the disturbed ones {looked_at} is')
     return asked
 
 
