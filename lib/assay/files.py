@@ -60,6 +60,9 @@ def json_text(value: Any, indent: int | None = None) -> str:
     """JSON of what is known: of dataclasses objects, of collections lists, of times ISO 8601.
 
     A number that is not finite is null, as JSON has no word for it.
+
+    :raises TypeError: at a value of another kind, and at a set whose members cannot be sorted.
+    :raises ValueError: at a key that is not finite.
     """
     return json.dumps(_plain(value), indent=indent, allow_nan=False)
 

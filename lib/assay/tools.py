@@ -19,6 +19,9 @@ def ask(
 ) -> subprocess.CompletedProcess[str]:
     """Run a tool to its end, whatever its exit code; what it prints need not be in any encoding.
 
+    Its children are not ended with it; without a limit of time, those that hold its output are
+    waited for.
+
     :param seconds: that it has.
     :param given: its standard input.
     :param options: for :func:`subprocess.run`.

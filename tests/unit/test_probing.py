@@ -52,6 +52,12 @@ def test_ways_that_work_and_that_do_not(job):
     }
 
 
+def test_what_cannot_be_started_is_not_said_to_take_long(tmp_path, monkeypatch):
+    monkeypatch.setenv('PATH', str(tmp_path))
+    why = probing._build(MPICH, tmp_path)
+    assert why.endswith(': bash: No such file or directory')
+
+
 def test_a_job_that_ended_early_keeps_what_it_found(job):
     end = 'slurmstepd: error: *** JOB 5 CANCELLED DUE TO TIME LIMIT ***'
     found = left(job, 'n1', 'n2', done=False, mpich__started='pmi2\n', job__out=end)

@@ -225,6 +225,13 @@ def test_the_commit_of_somebody_elses_checkout(repository, monkeypatch):
     assert provenance.suite_commit() == commit
 
 
+def test_a_git_that_may_not_be_started(tmp_path, monkeypatch):
+    (tmp_path / 'git').touch()
+    monkeypatch.setenv('PATH', str(tmp_path))
+    with pytest.raises(AssayError, match=r'^git: Permission denied: `assay culprit` needs it'):
+        provenance.git('assay culprit', 'log')
+
+
 def test_a_copy_inside_another_repository_has_no_commit(repository, monkeypatch):
     (repository / 'copy').mkdir()
     monkeypatch.setattr(paths, 'ROOT', repository / 'copy')

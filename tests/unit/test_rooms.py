@@ -105,13 +105,18 @@ def test_commands_do_not_import_each_other(imports):
 
 
 def test_no_two_public_classes_have_the_same_name():
-    """Who reads a name need not look up which of two it is."""
+    """Who reads a name need not look up which of two it is, nor that it is imported as another."""
     places: dict[str, list[str]] = {}
+    called: list[tuple[str, str]] = []
     for module, path in modules().items():
-        for node in ast.parse(path.read_text()).body:
+        tree = ast.parse(path.read_text())
+        for node in tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith('_'):
                 places.setdefault(node.name, []).append(module)
+        imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom))
+        called += [(one.asname, module) for node in imports for one in node.names if one.asname]
     assert not {name: where for name, where in places.items() if len(where) > 1}
+    assert not [(name, module) for name, module in called if name in places]
 
 
 def test_no_test_imports_the_module_of_another():

@@ -1,6 +1,7 @@
 """Tuning of collectives: which algorithms are offered, what is proved, and the MPIs' own rules."""
 
 import json
+import math
 import random
 from dataclasses import replace
 
@@ -13,7 +14,7 @@ from assay.running.selection import Listed
 from assay.tuning import measuring
 from assay.tuning.choosing import Trial
 from assay.tuning.measuring import Tuning
-from assay.tuning.starts import Outcome, TuningJob
+from assay.tuning.starts import Outcome, TuningJob, read_job, write_job
 from assay.tuning.trials import excluded, trials
 
 SIZES = [8 << power for power in range(18)]
@@ -502,3 +503,10 @@ def test_intel_mpi_has_numbers_and_ranges():
     rules = INTEL.rules([Rule(found[1], 1024, None), Rule(found[0], 0, 512)], 4, answers)
     assert rules.env == {'I_MPI_ADJUST_BCAST': '1:0-511@4-4;2:1024-2147483647@4-4'}
     assert rules.is_script and "export I_MPI_ADJUST_BCAST='1:0" in rules.text
+
+
+def test_a_time_that_is_not_finite_is_refused(tmp_path):
+    own = Outcome('', 'good', times=(('bcast', 8, math.inf),))
+    write_job(tmp_path / 'starts', TuningJob('Open MPI v4.1.4', 2, ('n1',), {}, '', (own,)))
+    with pytest.raises(AssayError, match='cannot be read: Infinity is not a measured value'):
+        read_job(tmp_path / 'starts')

@@ -22,8 +22,7 @@ from assay.config.scales import PARTS, number_in
 from assay.job.ending import EndedJob
 from assay.job.launch import witnessed_in
 from assay.programs.figure import Figure
-from assay.results.cases import Case, Run
-from assay.results.cases import CaseFigure as Reported
+from assay.results.cases import Case, CaseFigure, Run
 from assay.results.rows import is_beyond, is_number
 from assay.text import many, plain
 from assay.witness.disturbance import by_others
@@ -261,7 +260,7 @@ def _assert_on_its_nodes(reports: Iterable[Witnessed], case: Case) -> None:
         raise AssayError(f'none of its ranks ran on {", ".join(sorted(idle))} of the report')
 
 
-def _differences(told: Iterable[Reported], figures: Mapping[str, Figure]) -> Iterator[str]:
+def _differences(told: Iterable[CaseFigure], figures: Mapping[str, Figure]) -> Iterator[str]:
     """Sentences: where a report says something else than the outputs."""
     if missing := sorted(figures.keys() - {one.name for one in told}):
         yield f'the report lacks {", ".join(missing)}, which the outputs have'

@@ -116,8 +116,8 @@ def _build(mpi: Mpi, folder: Path) -> str | None:
     script.write_text(f'{_environment(mpi)}\nexec {words}\n')
     try:
         built = ask(['bash', script], BUILD)
-    except NoAnswerError:
-        return f'{mpi.cc} has not built a program in {BUILD} s'
+    except NoAnswerError as error:
+        return f'{mpi.cc} does not build a program: {error}'
     if built.returncode or not program.exists():
         said = f'{built.stdout}\n{built.stderr}\n'
         return (

@@ -104,7 +104,7 @@ class Candidate:
     def ask(self, command: str, *arguments: str) -> str:
         """Standard output of one of its commands.
 
-        :raises NoAnswerError: if it cannot be run, fails, or takes too long.
+        :raises MpiNoAnswerError: if it cannot be run, fails, or takes too long.
         """
         asked = ' '.join([Path(command).name, *arguments])
         try:

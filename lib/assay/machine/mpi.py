@@ -263,7 +263,7 @@ def _agreed(
     :param words: of the launcher.
     :param said: by the C wrapper.
     :param told: by the launcher.
-    :raises NoAnswerError: if one of them is missing, or they are of different MPIs.
+    :raises MpiNoAnswerError: if one of them is missing, or they are of different MPIs.
     """
     if launcher and told and not os.access(candidate.cc, os.X_OK):
         raise MpiNoAnswerError(f'there is no mpicc that can be run beside {launcher}')
@@ -294,7 +294,7 @@ def _spoken(saying: tuple[str, str | None]) -> str:
 def _describe(candidate: Candidate, family: Family) -> str:
     """What it says of its own build; empty if it has no command for that.
 
-    :raises NoAnswerError: if that command fails, or is missing in a family that needs it.
+    :raises MpiNoAnswerError: if that command fails, or is missing in a family that needs it.
     """
     if not family.description:
         return ''
@@ -309,7 +309,7 @@ def _describe(candidate: Candidate, family: Family) -> str:
 def _compiler(candidate: Candidate, family: Family) -> str:
     """Absolute path of the compiler that the C wrapper calls.
 
-    :raises NoAnswerError: if there is no such compiler.
+    :raises MpiNoAnswerError: if there is no such compiler.
     """
     commands = []
     # A site's wrapper may print something before it.

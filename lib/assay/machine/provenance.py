@@ -162,9 +162,9 @@ def git(needed_by: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run Git to its end, whatever that is; its output is captured.
 
     :param needed_by: the command of the suite that needs it.
-    :raises AssayError: if there is no Git.
+    :raises AssayError: if there is no Git, or it cannot be started.
     """
     try:
         return ask(['git', *arguments])
-    except NoAnswerError:
-        raise AssayError(f'git is not on PATH: `{needed_by}` needs it.') from None
+    except NoAnswerError as error:
+        raise AssayError(f'{error}: `{needed_by}` needs it.') from None

@@ -18,9 +18,11 @@ PATIENCE = 30
 #: Slurm's words of one thing, by their names.
 Record = dict[str, str]
 
-
 #: What ReFrame calls Slurm: with an accounting database, and without.
 SCHEDULERS = ('slurm', 'squeue')
+
+#: What states of nodes begin with that nobody has set: they failed, or Slurm lost them.
+BROKEN = ('down', 'fail', 'err', 'unk', 'inval')
 
 #: What somebody wrote at the end of a record, which looks like facts: ``set MemSpecLimit=9``.
 _REMARK = re.compile(r'\s(?:Comment|Extra|Reason)=')

@@ -9,6 +9,7 @@ sentence that says why, if the scheduler does not bring it to one.
 from __future__ import annotations
 
 import math
+import shlex
 import subprocess
 import time
 from collections.abc import Iterable
@@ -16,14 +17,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import reframe.core.runtime as rt
-import reframe.utility.osext as osext
-from reframe.core.exceptions import JobError, SpawnedProcessError
+from reframe.core.exceptions import JobError
 from reframe.core.schedulers import Job
 
 from assay import say
 from assay.machine import job_states
 from assay.text import plain
-from assay.tools import NoAnswerError
+from assay.tools import NoAnswerError, ask
 
 #: Seconds between two questions: about jobs that have changed, and about others. A site that
 #: wants fewer sets ``poll_rate_max`` and ``poll_rate_min`` in ReFrame's configuration.
@@ -60,14 +60,7 @@ def answer_of(command: str, patience: int = PATIENCE) -> subprocess.CompletedPro
 
     :raises NoAnswerError: if it does not end in time, or cannot be started.
     """
-    name = command.split()[0]
-    try:
-        answer: subprocess.CompletedProcess[str] = osext.run_command(command, timeout=patience)
-    except SpawnedProcessError:
-        raise NoAnswerError(f'{name}: no answer in {patience} s') from None
-    except OSError as error:
-        raise NoAnswerError(f'{name}: {error.strerror}') from None
-    return answer
+    return ask(shlex.split(command), patience)
 
 
 @dataclass

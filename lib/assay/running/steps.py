@@ -36,7 +36,7 @@ from reframe.frontend.executors import RegressionTask, policies
 
 from assay import AssayError, locks, paths, say
 from assay.machine import job_states
-from assay.machine.slurm import PASSES, node_states, query, without_defaults
+from assay.machine.slurm import BROKEN, PASSES, node_states, query, without_defaults
 from assay.running import allocation, node_choice
 from assay.running.asking import OUTAGE, STOPPING
 from assay.running.node_plan import NodePlan, Want
@@ -570,12 +570,15 @@ class _Allocation:
             if now is None or now.state not in job_states.ENDING:
                 break
             if job_states.has_ended(now.state):
-                return f' ({", ".join([now.state.lower(), *self._taken_out(now)])})'
+                return f' ({", ".join([now.state.lower(), *self._out_of_service(now)])})'
             time.sleep(AGAIN)
         return ''
 
-    def _taken_out(self, now: allocation.Standing) -> list[str]:
-        """The nodes that it had and no job gets now, with the reason: that of a failed prolog."""
+    def _out_of_service(self, now: allocation.Standing) -> list[str]:
+        """The nodes that it had and that failed or were drained, with the reason.
+
+        That a node is reserved, or saves power, is no reason for the end of a job.
+        """
         if now.state == 'TIMEOUT':
             return []
         try:
@@ -583,9 +586,9 @@ class _Allocation:
         except AssayError:
             return []
         alike: defaultdict[str, list[str]] = defaultdict(list)
-        for node in allocation.out_of_use(states):
-            if node in self.nodes:
-                alike[states[node]].append(node)
+        for node, state in states.items():
+            if node in self.nodes and state.startswith(('drain', *BROKEN)):
+                alike[state].append(node)
         return [
             f'{fold_nodes(nodes)} {"is" if len(nodes) == 1 else "are"} {plain(state)}'
             for state, nodes in alike.items()

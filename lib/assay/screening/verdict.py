@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assay.machine.slurm import BROKEN
 from assay.results.statistics.outliers import OF_A_MEDIAN, UNSEEN_TAIL
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import beyond
@@ -115,7 +116,7 @@ def _is_silent(state: str) -> bool:
     word = state.partition(':')[0].strip().lower()
     if word.startswith(('drain', 'maint', 'power', 'reserved', 'planned', 'future')):
         return False
-    return word.endswith('*') or word.startswith(('down', 'fail', 'err', 'unk', 'inval'))
+    return word.endswith('*') or word.startswith(BROKEN)
 
 
 def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[ScreeningFinding]:

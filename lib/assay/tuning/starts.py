@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from assay import AssayError
-from assay.files import json_text, strict_json, write_whole
+from assay.files import strict_json, write_whole
 
 #: In the folder of the job: what came of its starts; and the answers to an MPI's questions.
 OUTCOMES, ANSWERS = 'starts.json', 'answers'
@@ -92,7 +93,7 @@ class TuningJob:
 
 def write_plan(path: Path, starts: Sequence[Start]) -> None:
     """:raises AssayError: if it cannot be written."""
-    write_whole(path, json_text(starts))
+    write_whole(path, json.dumps([asdict(one) for one in starts]))
 
 
 def read_plan(path: Path) -> list[Start]:
@@ -105,8 +106,11 @@ def read_plan(path: Path) -> list[Start]:
 
 
 def write_job(path: Path, job: TuningJob) -> None:
-    """:raises AssayError: if it cannot be written."""
-    write_whole(path, json_text(job))
+    """A time that is not finite is refused by who reads it.
+
+    :raises AssayError: if it cannot be written.
+    """
+    write_whole(path, json.dumps(asdict(job)))
 
 
 def read_job(path: Path) -> TuningJob:
