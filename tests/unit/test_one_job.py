@@ -671,7 +671,8 @@ def test_a_named_node_that_cannot_be_used(cluster):
 )
 def test_how_an_allocation_ended(cluster, state, drained, words):
     lines = ''.join(f'all*|n{number}|drained|Prolog error\n' for number in drained)
-    (cluster.state / 'nodes').write_text(f'all*|n4|idle|none\n{lines}')
+    well = 'all*|n4|idle|none\nall*|n3|reserved|none\n'
+    (cluster.state / 'nodes').write_text(well + lines)
     cut = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done; exit 1')
     cluster.look(lambda: os.path.exists(f'{cut.workdir}/begun'))
     (cluster.state / 'job').write_text(f'{state}|||')

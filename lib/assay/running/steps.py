@@ -65,6 +65,10 @@ LONGER, MARGIN = 1.25, 5.0
 #: Seconds for which the job's end holds that Slurm told.
 LIMIT_HOLDS = 60.0
 
+#: What states of nodes begin with that a fault took out, or an administrator; reservations, of this
+#: job as well, and saving of power are none of it.
+OUT_OF_SERVICE = ('drain', 'down', 'fail', 'err', 'unk', 'inval')
+
 #: Seconds between two looks at steps while ReFrame prepares or judges cases.
 SOON = 0.1
 
@@ -575,7 +579,7 @@ class _Allocation:
         return ''
 
     def _taken_out(self, now: allocation.Standing) -> list[str]:
-        """The nodes that it had and no job gets now, with the reason: that of a failed prolog."""
+        """The nodes that it had and that are out of service, with the reason: a failed prolog's."""
         if now.state == 'TIMEOUT':
             return []
         try:
@@ -583,9 +587,9 @@ class _Allocation:
         except AssayError:
             return []
         alike: defaultdict[str, list[str]] = defaultdict(list)
-        for node in allocation.out_of_use(states):
-            if node in self.nodes:
-                alike[states[node]].append(node)
+        for node, state in states.items():
+            if node in self.nodes and state.startswith(OUT_OF_SERVICE):
+                alike[state].append(node)
         return [
             f'{fold_nodes(nodes)} {"is" if len(nodes) == 1 else "are"} {plain(state)}'
             for state, nodes in alike.items()
