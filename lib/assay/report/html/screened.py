@@ -101,7 +101,6 @@ def screening_section(
     """
     when = f'{now.begun.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC'
     told = [(plain(headline(one)), [*map(plain, what_shows(one))]) for one in verdict.findings]
-    told += [(plain(line), []) for line in noise_lines(verdict)]
     found = _found(verdict)
     return ScreeningSection(
         _KINDS[verdict.exit_code],
@@ -111,7 +110,7 @@ def screening_section(
         len(told[MOST_TOLD:]),
         [
             *([plain(unjudged(verdict))] if verdict.without_peers else []),
-            *map(plain, not_measured(now)),
+            *map(plain, (*not_measured(now), *noise_lines(verdict))),
         ],
         [*_nodes(now, found), *_pairs(now, verdict, found)],
     )
