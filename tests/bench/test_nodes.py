@@ -16,8 +16,11 @@ TEAMS = [(2, 1), (1, 2)]
 
 
 @pytest.mark.parametrize(('ranks', 'threads'), TEAMS)
-def test_nodes(run, ranks, threads):
-    done = run('nodes', *SHORT, ranks=ranks, env={'OMP_NUM_THREADS': str(threads)})
+def test_nodes(run, build, sanitizers, tmp_path, ranks, threads):
+    # By its name no other test's.
+    program = tmp_path / 'our-own-nodes'
+    program.symlink_to(build('nodes', sanitizers) / 'nodes')
+    done = run(program, *SHORT, ranks=ranks, env={'OMP_NUM_THREADS': str(threads)})
     assert done.code == 0, done.err
     report = done.report
     check_head(report, 'nodes', ranks)
@@ -33,6 +36,7 @@ def test_nodes(run, ranks, threads):
     for name, most in (('share', 1), ('longest', 60)):
         assert len(node['noise'][name]) == 2
         assert all(0 <= value < most for value in node['noise'][name])
+    assert node.get('busiest_other', {}).get('command') != program.name
     facts = node['facts']
     assert facts['cpus'] == os.cpu_count()
     assert facts['memory'] == os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE')
@@ -72,14 +76,23 @@ def test_a_wrong_answer_is_told_and_ends_nothing(run, fault):
 
 class Process(ctypes.Structure):
     _fields_ = [
-        ('id', ctypes.c_int),
-        ('ticks', ctypes.c_ulonglong),
+        *((name, ctypes.c_int) for name in ('id', 'parent', 'session', 'cpu')),
+        *((name, ctypes.c_ulonglong) for name in ('ticks', 'begun')),
         ('command', ctypes.c_char * 16),
     ]
 
 
 class Processes(ctypes.Structure):
     _fields_ = [('count', ctypes.c_size_t), ('of', ctypes.POINTER(Process))]
+
+
+class OwnJob(ctypes.Structure):
+    _fields_ = [
+        ('ranks', ctypes.POINTER(ctypes.c_int)),
+        ('rank_count', ctypes.c_int),
+        ('cpus', ctypes.c_ulong * 512),
+        ('number', ctypes.c_char_p),
+    ]
 
 
 @pytest.fixture(scope='module')
@@ -98,27 +111,42 @@ def processes(tmp_path_factory):
 
 
 def busiest(functions, folder, monkeypatch, before, after, ranks=()):
-    """Its ID, command and ticks; processes are told by ID: command, user and system time."""
+    """Its ID, command and ticks, beside ranks of the job 12 on the CPUs 3 and 4.
+
+    :param before: by ID the command, user and system time, and what is not the same of all.
+    """
     read = []
     for name, found in (('before', before), ('after', after)):
-        for process, (command, user, system) in found.items():
+        for process, (command, user, system, *others) in found.items():
             stat = folder / name / 'proc' / str(process) / 'stat'
             stat.parent.mkdir(parents=True)
-            times = f'1 2 3 4 -1 64 5 6 7 8 {user} {system} 9 9 20 0 1 0 17'
-            stat.write_text(f'{process} ({command}) S {times}\n')
+            of = {'parent': 1, 'session': process, 'cpu': 3, 'begun': 99, 'job': 0}
+            of |= dict(*others)
+            times = f'{of["parent"]} 2 {of["session"]} 4 -1 64 5 6 7 8 {user} {system} 9 9 20 0 1 0'
+            stat.write_text(
+                f'{process} ({command}) S {times} {of["begun"]} {"18446744073709551615 " * 15}17 '
+                f'{of["cpu"]} 0\n'
+            )
+            stat.with_name('cgroup').write_text(f'0::/system.slice/job_{of["job"]}/step_0/user\n')
         monkeypatch.setenv('TREE', str(folder / name))
         read.append(functions.processes_read())
-    seconds, ids = ctypes.c_double(), (ctypes.c_int * len(ranks))(*ranks)
-    one = functions.processes_busiest(
-        *map(ctypes.byref, read), ids, len(ranks), ctypes.byref(seconds)
-    )
+    seconds, job = ctypes.c_double(), OwnJob((ctypes.c_int * len(ranks))(*ranks), len(ranks))
+    job.cpus[0], job.number = 0b11000, b'12'
+    one = functions.processes_busiest(*map(ctypes.byref, (*read, job, seconds)))
     ticks = round(seconds.value * os.sysconf('SC_CLK_TCK'))
     return (one[0].id, one[0].command.decode(), ticks) if one else None
 
 
-def test_the_busiest_process_is_none_of_the_ranks(processes, tmp_path, monkeypatch):
+def test_the_busiest_process_is_none_of_the_jobs(processes, tmp_path, monkeypatch):
     before = {9: ('a) (b', 500, 50), 70: ('rank', 1, 1), 100: ('idle', 9000, 9000)}
     after = {9: ('a) (b', 510, 57), 70: ('rank', 2000, 1), 100: ('idle', 9001, 9000)}
+    after[1] = ('init', 5, 5)
+    after[70] = ('rank', 2000, 1, {'parent': 60})
+    after[60] = ('launcher', 2000, 1, {'session': 50})
+    after[51] = ('beside it', 2000, 1, {'session': 50})
+    after[61] = ('srun', 2000, 1, {'job': 12})
+    after[62] = ('of job 121', 3, 4, {'job': 121})
+    after[63] = ('other CPUs', 2000, 1, {'cpu': 5})
     after[1234567] = ('fifteen bytes ok', 3, 4)
     found = busiest(processes, tmp_path, monkeypatch, before, after, ranks=(70, 71))
     assert found == (9, 'a) (b', 17)
@@ -129,7 +157,8 @@ def test_the_busiest_process_is_none_of_the_ranks(processes, tmp_path, monkeypat
     [
         ({}, {}, None),
         ({5: ('x', 7, 7)}, {5: ('x', 7, 7)}, None),
-        ({5: ('x', 7, 7)}, {5: ('other', 1, 1)}, None),  # its ID has been given again
+        # Its ID has been given again.
+        ({5: ('x', 7, 7)}, {5: ('other', 9, 9, {'begun': 100})}, (5, 'other', 18)),
         ({5: ('x', 7, 7)}, {6: ('longer than 15 bytes', 2, 0)}, (6, 'longer than 15 ', 2)),
     ],
 )

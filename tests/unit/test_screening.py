@@ -509,24 +509,29 @@ def interrupted(n, found, **changes):
     return replace(now, noise=tuple(found.get(i, one) for i, one in enumerate(now.noise)))
 
 
+def noisy(now):
+    """The nodes whose noise is told, of a screening in which nothing else is found."""
+    verdict = judge(now)
+    assert verdict.findings == () and verdict.exit_code == 0
+    return {*verdict.noise}
+
+
 @pytest.mark.parametrize('n', [3, 4, 16])
-def test_a_node_with_a_stray_daemon(n):
-    (found,) = judge(interrupted(n, {1: DAEMON})).findings
-    assert (found.kind, found.members) == ('different', ('n1',))
-    (evidence,) = found.evidence
-    assert evidence.figure == 'noise'
+def test_a_stray_daemon_is_told_and_decides_nothing(n):
+    now = interrupted(n, {1: DAEMON})
+    assert noisy(now) == {'n1'}
     for told in ('1.0%', '10.1 ms', 'stray'):
-        assert told in evidence.text
+        assert told in judge(now).noise['n1']
 
 
 @pytest.mark.parametrize('key', ['share', 'process'])
-def test_cores_and_processes_are_judged_each_by_itself(key):
+def test_cores_and_processes_are_compared_each_by_itself(key):
     """Interrupts have no process; of nodes that share CPUs only processes are known."""
     noise = {name: value for name, value in DAEMON.items() if name.startswith(key)}
     if key == 'share':
         noise['longest'] = 0.01
-    (found,) = judge(interrupted(4, {3: noise})).findings
-    assert found.members == ('n3',) and ('stray' in found.evidence[0].text) == (key == 'process')
+    ((node, words),) = judge(interrupted(4, {3: noise})).noise.items()
+    assert node == 'n3' and ('stray' in words) == (key == 'process')
 
 
 @pytest.mark.parametrize(
@@ -543,19 +548,45 @@ def test_cores_and_processes_are_judged_each_by_itself(key):
     ],
 )
 def test_noise_that_is_no_single_nodes(n, noise):
-    assert judge(interrupted(n, noise)).findings == ()
+    assert noisy(interrupted(n, noise)) == set()
 
 
 def test_of_many_nodes_a_quarter_may_be_noisy():
-    found = judge(interrupted(16, dict.fromkeys((3, 7, 11), DAEMON))).findings
-    assert [one.members for one in found] == [('n3',), ('n7',), ('n11',)]
+    assert noisy(interrupted(16, dict.fromkeys((3, 7, 11), DAEMON))) == {'n3', 'n7', 'n11'}
 
 
-def test_noise_of_a_disturbed_node_is_why_it_is_disturbed():
-    now = interrupted(16, {7: DAEMON}, slow={('dgemm alone', 7): 0.5})
-    now.taken['alone'][7] = 0.3
-    (found,) = judge(now).findings
-    assert found.kind == 'disturbed' and [one.figure for one in found.evidence][-1] == 'noise'
+@pytest.mark.parametrize(
+    ('kind', 'slow', 'taken'),
+    [
+        ('node', 0.5, 0.0),
+        ('suspect', np.array([1, 1, 1, 1, 1, 0.5, 1, 1]), 0.0),
+        ('disturbed', 0.5, 0.3),
+    ],
+)
+def test_noise_of_a_slow_node_is_its_likely_reason(kind, slow, taken):
+    now = screening(slow={('dgemm alone', 7): slow})
+    now.taken['alone'][7] = taken
+    (alone,) = judge(now).findings
+    verdict = judge(replace(now, noise=(*now.noise[:7], DAEMON, *now.noise[8:])))
+    (found,) = verdict.findings
+    assert found.kind == kind and 'stray' in found.reason and not verdict.noise
+    assert replace(found, reason='') == alone
+    assert report.what_shows(found)[-1] == f'likely reason: {found.reason}'
+
+
+@pytest.mark.parametrize('taken', [0.0, 0.3])
+def test_noise_is_no_reason_of_what_is_counted(taken):
+    now = interrupted(16, {7: DAEMON})
+    now.taken['alone'][7] = taken
+    verdict = judge(replace(now, faults=({},) * 7 + ({'uncorrected': 3},) + ({},) * 8))
+    (found,) = verdict.findings
+    assert found.kind == 'node' and not found.reason and {*verdict.noise} == {'n7'}
+
+
+def test_a_process_without_a_name_has_its_number():
+    busiest = {'command': '', 'process': 77, 'share': 0.1}
+    noise = outputs._noise({'busiest_other': busiest}, has_own_cpus=True)
+    assert noise['process'] == 'process 77'
 
 
 def test_files_of_earlier_versions_tell_of_no_noise(tmp_path):

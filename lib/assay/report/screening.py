@@ -28,12 +28,12 @@ def show_screening(now: Screening, verdict: ScreeningVerdict, scheduler: str, pa
     print_line(out, screening_subject(now, verdict, f'{now.begun:%Y-%m-%d %H:%M}'))
     if verdict.without_peers:
         print_line(out, unjudged(verdict))
-    for line in not_measured(now):
+    for line in (*not_measured(now), *noise_lines(verdict)):
         print_line(out, line)
     for one in verdict.findings:
         print_line(out, f'\n{headline(one)}')
-        for evidence in one.evidence:
-            print_line(out, f'  {evidence.figure}: {evidence.text}')
+        for line in what_shows(one):
+            print_line(out, f'  {line}')
     if lines := [*drain_lines(now, verdict, scheduler)]:
         print_line(out, '\nto drain them:')
         for line in lines:
@@ -66,6 +66,17 @@ def not_measured(now: Screening) -> Iterable[str]:
     for name, why in now.left_out.items():
         by_state.setdefault(why, []).append(name)
     return [f'not measured: {node_set(names)} ({why})' for why, names in by_state.items()]
+
+
+def what_shows(one: ScreeningFinding) -> list[str]:
+    """The evidence, and its likely reason."""
+    lines = [f'{why.figure}: {why.text}' for why in one.evidence]
+    return [*lines, f'likely reason: {one.reason}'] if one.reason else lines
+
+
+def noise_lines(verdict: ScreeningVerdict) -> list[str]:
+    """The nodes that are interrupted more than their peers, and were not found slow."""
+    return [f'noise on {plain(node)}: {words}' for node, words in verdict.noise.items()]
 
 
 def headline(one: ScreeningFinding) -> str:
@@ -168,9 +179,11 @@ def screening_json(now: Screening, verdict: ScreeningVerdict, scheduler: str, pa
                     'name': one.name,
                     'chance': one.chance,
                     'evidence': one.evidence,
+                    'reason': one.reason,
                 }
                 for one in verdict.findings
             ],
+            'noise': verdict.noise,
             'drain': [one.members[0] for one in verdict.drain],
             'drain_commands': [*drain_lines(now, verdict, scheduler)],
             'file': path,

@@ -60,12 +60,14 @@ class ScreeningFinding:
     :param members: names of nodes: one, the two of a pair, or a group's; otherwise none.
     :param name: of a group's switch, where the scheduler knows it, or of all that are joined; of
         ``either``, all that may be it, in words.
+    :param reason: what likely made a node slow; empty if nothing is known.
     """
 
     kind: Kind
     members: tuple[str, ...]
     evidence: tuple[Evidence, ...] = field(default=())
     name: str = ''
+    reason: str = ''
 
     @property
     def chance(self) -> float | None:

@@ -1,26 +1,29 @@
-"""Nodes whose cores are interrupted: by other processes, interrupts and the kernel."""
+"""Nodes whose cores are interrupted: by other processes, interrupts and the kernel.
+
+It is reported and decides nothing, as it is not known how often sound nodes differ so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from assay.results.statistics.series import Floats
-from assay.screening.findings import Evidence
 from assay.screening.measured import Screening
 from assay.screening.nodes import FEWEST_PEERS, kinds
 
-#: Of one core's time: what takes less in the median sweep is not reported. A rank on that core
-#: comes so much later, and with it all that wait for it.
+#: Of one core's time: what takes less in the median sweep is left out. A rank on that core comes so
+#: much later, and with it all that wait for it.
 LEAST = 0.005
-#: So many times as much as its peers': sound nodes of one image run the same daemons, whose turns
-#: differ by some factor.
+#: So many times as much as its peers': nodes of one image run the same daemons, whose turns differ.
+#: It was not measured by how much.
 TIMES = 4.0
 
 
-def find_noise(now: Screening) -> Iterator[tuple[str, Evidence]]:
-    """Names of the nodes that are interrupted far more than their peers, and what shows it."""
+def find_noise(now: Screening) -> dict[str, str]:
+    """By node that is interrupted far more than its peers: by what, in words."""
+    found = {}
     for numbers in kinds(now):
         if len(numbers) < FEWEST_PEERS:
             continue
@@ -30,7 +33,8 @@ def find_noise(now: Screening) -> Iterator[tuple[str, Evidence]]:
             for share in ('share', 'process_share')
         )
         for at in sorted({*cores, *processes}):
-            yield now.nodes[numbers[at]], _evidence(noise[at], cores.get(at), processes.get(at))
+            found[now.nodes[numbers[at]]] = _words(noise[at], cores.get(at), processes.get(at))
+    return found
 
 
 def _far_more(shares: Floats) -> dict[int, float]:
@@ -45,9 +49,9 @@ def _far_more(shares: Floats) -> dict[int, float]:
     return {i: often for i, often in usual.items() if shares[i] >= TIMES * often}
 
 
-def _evidence(
+def _words(
     noise: Mapping[str, str | float], of_cores: float | None, of_processes: float | None
-) -> Evidence:
+) -> str:
     """:param of_cores: what a core of its peers loses; None if the node's does not lose far more.
     :param of_processes: likewise, what the busiest process takes.
     """
@@ -62,4 +66,4 @@ def _evidence(
             f'{noise["process"]} took {noise["process_share"]:.1%} of a core, of its peers the '
             f'busiest process {of_processes:.2%}'
         )
-    return Evidence('noise', '; '.join(words))
+    return '; '.join(words)

@@ -190,7 +190,8 @@ def _noise(entry: dict[str, Any], has_own_cpus: bool) -> dict[str, str | float]:
         noise['share'] = float(np.median(entry['noise']['share']))
         noise['longest'] = float(max(entry['noise']['longest']))
     if busiest := entry.get('busiest_other'):
-        noise['process'] = plain(str(busiest['command']), MOST_OF_A_COMMAND)
+        command = plain(str(busiest['command']), MOST_OF_A_COMMAND)
+        noise['process'] = command or f'process {busiest["process"]}'
         noise['process_share'] = float(busiest['share'])
     return noise
 

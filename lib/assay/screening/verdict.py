@@ -6,8 +6,8 @@ Nothing but what was measured goes into it, so the same files give the same verd
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -46,12 +46,15 @@ class ScreeningVerdict:
     :param without_peers: nodes that could be held against no others.
     :param earlier: how many screenings before it were looked at.
     :param silent: nodes that could not be measured, and that nobody has taken out.
+    :param noise: by node that is interrupted more than its peers and was not found slow, by what;
+        it decides nothing.
     """
 
     findings: tuple[ScreeningFinding, ...]
     without_peers: tuple[str, ...]
     earlier: int
     silent: tuple[str, ...] = ()
+    noise: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def drain(self) -> tuple[ScreeningFinding, ...]:
@@ -90,13 +93,9 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> ScreeningVerdict
         {one.members for one in links.others if one.kind in ('pair', 'either')},
     )
     findings += _of_everything(now, _against_the_past(now, earlier, accused))
-    different = find_different(now)
-    for name, evidence in find_noise(now):
-        # What a disturbed node shows is no evidence; that it is disturbed has a cause.
-        where = nodes.disturbed if name in nodes.disturbed else different
-        where.setdefault(name, []).append(evidence)
     findings += [
-        ScreeningFinding('different', (name,), tuple(found)) for name, found in different.items()
+        ScreeningFinding('different', (name,), tuple(found))
+        for name, found in find_different(now).items()
     ]
     for kind, undecided in zip(UNDECIDED, (nodes.suspect, nodes.disturbed), strict=True):
         findings += [
@@ -107,8 +106,21 @@ def judge(now: Screening, earlier: Sequence[Screening] = ()) -> ScreeningVerdict
     findings.sort(
         key=lambda one: (KINDS.index(one.kind), *(now.number[name] for name in one.members))
     )
+    noise = find_noise(now)
+    findings = [
+        replace(one, reason=noise.get(one.members[0], '')) if _is_slow_node(one) else one
+        for one in findings
+    ]
+    told = {one.members[0] for one in findings if one.reason}
+    others = {name: words for name, words in noise.items() if name not in told}
     silent = tuple(name for name, state in now.left_out.items() if _is_silent(state))
-    return ScreeningVerdict(tuple(findings), nodes.alone, len(earlier), silent)
+    return ScreeningVerdict(tuple(findings), nodes.alone, len(earlier), silent, others)
+
+
+def _is_slow_node(one: ScreeningFinding) -> bool:
+    """Whether a node gave less, or may have; counted errors alone have other reasons."""
+    is_measured = any(why.chance is not None for why in one.evidence)
+    return one.kind in UNDECIDED or (one.kind == 'node' and is_measured)
 
 
 def _is_silent(state: str) -> bool:

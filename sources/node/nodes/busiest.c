@@ -6,18 +6,20 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "system.h"
-
-/* "77 (a command) S 1 ...": the command may have blanks and brackets itself; user and system time
- * are the fields 14 and 15. */
+/* "77 (a command) S 1 ...": the command may have blanks and brackets itself. The fields are numbered
+ * from 1: parent 4, session 6, user and system time 14 and 15, start 22, CPU 39. */
 static bool read_process(struct process *process, const char *path)
 {
     char *text = system_text("%s", path);
     char *begin = text ? strchr(text, '(') : NULL, *end = text ? strrchr(text, ')') : NULL;
     unsigned long long user, system;
-    bool is_one =
-        begin && end && begin < end && sscanf(text, "%d", &process->id) == 1 &&
-        sscanf(end, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user, &system) == 2;
+    bool is_one = begin && end && begin < end && sscanf(text, "%d", &process->id) == 1 &&
+                  sscanf(end,
+                         ") %*s %d %*s %d %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s "
+                         "%*s %*s %llu %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+                         "%*s %d",
+                         &process->parent, &process->session, &user, &system, &process->begun,
+                         &process->cpu) == 6;
     if (is_one) {
         process->ticks = user + system;
         snprintf(process->command, sizeof process->command, "%.*s", (int)(end - begin - 1),
@@ -47,27 +49,37 @@ struct processes processes_read(void)
     return found;
 }
 
-static bool is_among(int id, const int *ids, int count)
+static const struct process *find(const struct processes *among, int id)
 {
-    for (int i = 0; i < count; i++)
-        if (ids[i] == id)
-            return true;
-    return false;
+    struct process one = { .id = id };
+    return among->count ? bsearch(&one, among->of, among->count, sizeof one, by_id) : NULL;
+}
+
+static bool is_of_job(const struct process *one, const struct processes *now,
+                      const struct own_job *job)
+{
+    for (int i = 0; i < job->rank_count; i++)
+        for (const struct process *above = find(now, job->ranks[i]); above && above->id > 1;
+             above = find(now, above->parent))
+            if (above->session == one->session)
+                return true;
+    char name[64], *cgroups = job->number ? system_text("/proc/%d/cgroup", one->id) : NULL;
+    snprintf(name, sizeof name, "/job_%s/", job->number ? job->number : "");
+    bool has = cgroups && strstr(cgroups, name);
+    free(cgroups);
+    return has;
 }
 
 const struct process *processes_busiest(const struct processes *before, const struct processes *now,
-                                        const int *ranks, int rank_count, double *seconds)
+                                        const struct own_job *job, double *seconds)
 {
     const struct process *busiest = NULL;
     unsigned long long most = 0;
     for (size_t i = 0; i < now->count; i++) {
         const struct process *one = &now->of[i];
-        if (is_among(one->id, ranks, rank_count))
-            continue;
-        const struct process *earlier =
-            before->count ? bsearch(one, before->of, before->count, sizeof *one, by_id) : NULL;
-        unsigned long long had = earlier ? earlier->ticks : 0;
-        if (one->ticks > had && one->ticks - had > most) {
+        const struct process *earlier = find(before, one->id);
+        unsigned long long had = earlier && earlier->begun == one->begun ? earlier->ticks : 0;
+        if (one->ticks > had + most && set_has(&job->cpus, one->cpu) && !is_of_job(one, now, job)) {
             most = one->ticks - had;
             busiest = one;
         }

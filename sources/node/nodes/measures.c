@@ -77,8 +77,8 @@ static double rate(enum measure measure, double (*pass)(void), double seconds)
 }
 
 /* The median of an interrupted core's slices is that of an uninterrupted one's, as long as half of
- * them are whole. Against it stand the cycles that there were, and the longest call (the fixed work
- * quantum of FTQ/FWQ, Sottile and Minnich, 2004). */
+ * them are whole. Noise is what calls took beyond a whole one (the fixed work quantum of FTQ/FWQ,
+ * Sottile and Minnich, 2004); a slice may have none, if its first call was interrupted for long. */
 static double frequency(double seconds)
 {
     double slowest = 0;
@@ -87,18 +87,25 @@ static double frequency(double seconds)
     {
         struct instant began = two_clocks_now();
         double *slices = malloc(MOST_SLICES * sizeof *slices), start = began.seconds;
-        double work = 0, by_slices = 0, now = start, longest = 0;
+        double work = 0, by_slices = 0, now = start;
+        double lost = 0, longest = 0,
+               earlier = INFINITY; /* the shortest call of the slice before */
         int count = 0;
         long sum = 0;
         while (slices && now < start + seconds && count < MOST_SLICES) {
-            double begun = now, additions = 0;
+            double begun = now, additions = 0, shortest = INFINITY, slowest_call = 0;
             while (now < begun + SLICE) {
                 double before = now;
                 sum = chain(sum, 1);
                 additions += CHAIN_ADDITIONS;
                 now = omp_get_wtime();
-                longest = fmax(longest, now - before);
+                shortest = fmin(shortest, now - before);
+                slowest_call = fmax(slowest_call, now - before);
             }
+            double quantum = fmin(shortest, earlier);
+            lost += fmax(0, now - begun - additions / CHAIN_ADDITIONS * quantum);
+            longest = fmax(longest, slowest_call - quantum);
+            earlier = shortest;
             slices[count] = additions / (now - begun);
             work += additions;
             by_slices += slices[count++] * (now - begun);
@@ -106,11 +113,10 @@ static double frequency(double seconds)
         struct two_clocks passed = two_clocks_between(began, two_clocks_now());
         double median = count ? stats_of(slices, count).median : 0;
         free(slices);
-        double quantum = CHAIN_ADDITIONS / median, ran = work / median;
 #pragma omp critical
         {
-            noise.share = fmax(noise.share, 1 - ran / (now - start));
-            noise.longest = fmax(noise.longest, longest - quantum);
+            noise.share = fmax(noise.share, lost / (now - start));
+            noise.longest = fmax(noise.longest, longest);
             slowest = slowest == 0 || median < slowest ? median : slowest;
             account.of[FREQUENCY].work += work;
             account.of[FREQUENCY].passes += (double)sum;

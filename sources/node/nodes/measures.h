@@ -25,7 +25,8 @@ void measures_start(size_t elements, int n);
 double measures_take(enum measure measure, double seconds);
 
 /* What interrupted the threads while their frequency was measured last: the kernel, interrupts, other
- * processes, the hypervisor. What comes in every millisecond, as a tick does, is not seen. */
+ * processes, the hypervisor. Each call of the chain is held against the shortest of its millisecond
+ * or of the one before, so a clock that changes is none of it, nor what slows every call. */
 struct noise {
     double share; /* of the time, of the thread that lost most; 0 where none did */
     double longest; /* seconds of the longest interruption of a thread */

@@ -28,9 +28,9 @@ static const struct bench_about about = {
         "  frequency   cycles per second of the node's slowest core\n"
         "Alone: the nodes take turns in up to --waves waves, in which all others sleep.\n"
         "Together: all nodes at once. What other processes and the hypervisor took of the CPUs'\n"
-        "time meanwhile is told of each sweep. Then, for ten times as long, all nodes count what\n"
-        "interrupts their cores: the time of the core that loses most, and the longest\n"
-        "interruption (FWQ). Of each node the busiest other process is told, the memory, CPUs,\n"
+        "time meanwhile is told of each sweep. Then, for ten times as long (65 s at most), all\n"
+        "nodes count what interrupts their cores: the time of the core that loses most, and the\n"
+        "longest interruption (FWQ). Of each node the busiest other process is told, the memory, CPUs,\n"
         "firmware, and the errors that its memory's controllers counted before and after.\n",
     .examples =
         "  mpirun -n 4 --map-by node nodes --json nodes.json\n"
@@ -160,7 +160,8 @@ static void sweep_all(struct node *node)
         sweep_once(node, sweep);
     if (place == 0) {
         after = processes_read();
-        const struct process *busiest = processes_busiest(&before, &after, ids, ranks, &took);
+        struct own_job job = { ids, ranks, cpus, getenv("SLURM_JOB_ID") };
+        const struct process *busiest = processes_busiest(&before, &after, &job, &took);
         if (busiest) {
             node->busiest = *busiest;
             node->busiest_share = took / (MPI_Wtime() - start);

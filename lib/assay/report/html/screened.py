@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from assay.report.html.chart import Axis, Grid, Mark, Panel
 from assay.report.screening import (
     headline,
+    noise_lines,
     not_measured,
     screening_conclusion,
     screening_subject,
     unjudged,
+    what_shows,
 )
 from assay.results.cases import Run
 from assay.results.rows import number
@@ -98,10 +100,7 @@ def screening_section(
     :param run_begun: when the run began that it is shown with.
     """
     when = f'{now.begun.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC'
-    told = [
-        (plain(headline(one)), [plain(f'{why.figure}: {why.text}') for why in one.evidence])
-        for one in verdict.findings
-    ]
+    told = [(plain(headline(one)), [*map(plain, what_shows(one))]) for one in verdict.findings]
     found = _found(verdict)
     return ScreeningSection(
         _KINDS[verdict.exit_code],
@@ -111,7 +110,7 @@ def screening_section(
         len(told[MOST_TOLD:]),
         [
             *([plain(unjudged(verdict))] if verdict.without_peers else []),
-            *map(plain, not_measured(now)),
+            *map(plain, (*not_measured(now), *noise_lines(verdict))),
         ],
         [*_nodes(now, found), *_pairs(now, verdict, found)],
     )
