@@ -140,7 +140,7 @@ def _is_by_default(one: LoadedFile, system: LoadedFile | None) -> bool:
         return True
     if not system and folder.startswith('/lib'):
         raise AssayError('it may be in the folder of the C library, which is not known')
-    return bool(system) and folder == _short(system.folder)
+    return system is not None and folder == _short(system.folder)
 
 
 def facts_of_group(name: str) -> list[str]:
