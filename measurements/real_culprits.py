@@ -15,7 +15,7 @@ suite, as it was committed when `.assay/real-culprits` was made. What each seed 
 its search ends; the same command goes on with a search that was stopped, or whose budget was over.
 git bisect and git_bayesect (`pip install --target ~/bayesect git_bayesect`) have the same changes
 as commits in a row; what a test of theirs shows has the errors of the search's own pairs, drawn
-anew.
+anew, of seeds that have three or more.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ CHECKOUT = WORK / 'checkout'
 SYSTEM, ENVIRONMENT = 'real-culprits', 'mpi'
 #: Runs of each state; pairs that tell the cost of a cause, and the least that is searched for.
 RUNS, PAIRS, LEAST = 3, 5, 0.05
+#: Pairs of a seed that tell the errors of a test.
+LEAST_VALUES = 3
 
 OPEN = 'openmpi4.1.8'
 #: What the case forces, for the pairs without the suite.
@@ -467,7 +469,7 @@ class Machine:
         self.random = np.random.default_rng([row['seed'], 2])
         self.count = row['changes']
         self.guilty = self.random.choice(self.count, int(row['kind'] != 'none'), replace=False)
-        pairs = [pair for pair in row['pairs'] if pair[1] is not None]
+        pairs = _with_values(row)
         made = [value * share for share, value in pairs if share]
         self.effect = statistics.median(made) if made else 1.0
         self.errors = [value - self.effect * share for share, value in pairs]
@@ -476,6 +478,11 @@ class Machine:
         has = [len(self.guilty) and side[self.guilty].all() for side in (first, second)]
         error = self.random.choice(self.errors) * self.random.choice([-1, 1])
         return float(self.effect * (float(has[0]) - float(has[1])) + error)
+
+
+def _with_values(row: Mapping[str, Any]) -> list[list[float]]:
+    """The pairs of a seed that have a value."""
+    return [pair for pair in row['pairs'] if pair[1] is not None]
 
 
 def show(rows: Sequence[Mapping[str, Any]], bayesect: str | None) -> None:
@@ -488,9 +495,9 @@ def show(rows: Sequence[Mapping[str, Any]], bayesect: str | None) -> None:
     for kind in [*kinds, '']:
         those = [row for row in searched if kind in ('', row['kind'])]
         sure = [row for row in those if row['answers'][0][2] >= SURE]
-        tests = [Row(Machine(row), 1.0) for row in those]
+        tests = [Row(Machine(row), 1.0) for row in those if len(_with_values(row)) >= LEAST_VALUES]
         bisect = sum(git_bisect(one) for one in tests)
-        by_bayesect = [git_bayesect(one, bayesect) for one in tests]
+        by_bayesect = [git_bayesect(one, bayesect) for one in tests if bayesect]
         costs = [math.expm1(statistics.median(row['cost'])) for row in those]
         cells = (
             kind or 'all',
@@ -506,9 +513,12 @@ def show(rows: Sequence[Mapping[str, Any]], bayesect: str | None) -> None:
             f'{statistics.median(row["seconds"] for row in those):.0f}',
             bisect,
             sum(bool(named) for named, _ in by_bayesect) if bayesect else '-',
-            f'{statistics.median(count for _, count in by_bayesect):g}' if bayesect else '-',
+            f'{statistics.median(count for _, count in by_bayesect):g}' if by_bayesect else '-',
         )
         print(f'| {" | ".join(map(str, cells))} |')
+    few = [row['seed'] for row in searched if len(_with_values(row)) < LEAST_VALUES]
+    if few:
+        print(f'too few values for git bisect and git_bayesect: seeds {few}')
     left = [row for row in rows if 'pairs' not in row]
     for row in left:
         print(f'seed {row["seed"]}, {row["cause"]}: {row["verdict"]}')

@@ -1,5 +1,5 @@
-/* What a core does in its own caches, whatever flags the suite was built with: a control beside kernels
- * in caches.
+/* What a core does in its own caches, whatever flags but -m... the suite was built with: a control beside
+ * kernels in caches.
  *
  * A neighbour on the other hardware thread of a core takes 11 to 29% of such kernels for as long as it
  * computes, and no guest is told of it. The control meets it as well. */

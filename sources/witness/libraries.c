@@ -216,8 +216,8 @@ uint64_t libraries_hash(const struct libraries *libraries)
     uint64_t hash = 0;
     for (size_t i = 0; i < libraries->count; i++)
         if (libraries->all[i].counts)
-            hash = map_hash_text(libraries->all[i].build_id,
-                                 map_hash_text(libraries->all[i].path, hash + 1));
+            hash +=
+                map_hash_text(libraries->all[i].build_id, map_hash_text(libraries->all[i].path, 1));
     return hash;
 }
 

@@ -37,7 +37,7 @@ struct libraries {
 struct libraries libraries_find(void);
 void libraries_free(struct libraries *libraries);
 
-/* The same for the same libraries in the same order. */
+/* The same for the same libraries, in whatever order: threads and programs of a job load them in any. */
 uint64_t libraries_hash(const struct libraries *libraries);
 
 /* An array of objects. */

@@ -17,7 +17,7 @@ import typer
 
 from assay import AssayError, paths
 from assay.commands import culprit as command
-from assay.comparing import culprit, factors
+from assay.comparing import culprit, factors, libraries
 from assay.comparing.culprit import (
     CulpritSearch,
     Journal,
@@ -565,6 +565,14 @@ def test_libraries_are_switched_by_their_folder(ucx, tmp_path):
         assert differs_from(one, jobs, not is_made).startswith(one.after if is_made else one.before)
     # What a job did not load was not loaded from elsewhere.
     assert differs_from(one, LIBC, True) is None
+    # On some nodes or ranks alone it was not switched.
+    for told in (
+        '{1} (n1), {0} (n2)',
+        '{1} / {0}',
+        '{1} (n1), not loaded (n2)',
+    ):
+        text = told.format(*facts[0][1:])
+        assert differs_from(one, {'library libucp': text}, True) == text
     assert [*remedies([one])] == [state(found, []).lines[0]]
 
 
@@ -575,7 +583,13 @@ def test_the_folder_of_the_c_library_comes_before_none(ucx, tmp_path):
     known = {'library libc': f'2.36 93ac61ec ({tmp_path}/libc.so.6)'}
     (one,), _ = changes(('library libucp', system, ucx('libucp', '1.16.0')), known=known)
     line, new = state([one], []).lines[0], tmp_path / '1.16.0'
-    for given, left in ((f'/a b:{new}:/c', '/a b:/c'), (f'{new}', ''), ('', '')):
+    (tmp_path / 'link').symlink_to(new)
+    for given, left in (
+        (f'/a b:{new}:/c', '/a b:/c'),
+        (f'{new}', ''),
+        ('', ''),
+        (f'{tmp_path}/link:{new}/:/c', '/c'),
+    ):
         shown = subprocess.run(
             ['bash', '-c', f'{line}; printf %s "$LD_LIBRARY_PATH"'],
             env={'PATH': os.environ['PATH'], 'LD_LIBRARY_PATH': given},
@@ -584,6 +598,47 @@ def test_the_folder_of_the_c_library_comes_before_none(ucx, tmp_path):
             check=True,
         ).stdout
         assert shown == left
+
+
+def test_the_loaders_own_folders_come_before_none(ucx):
+    """Not all systems have one of ``/lib`` and ``/usr/lib`` as a link to the other."""
+    system, new = '(/usr/lib/os-release)', ucx('libucp', '1.16.0')
+    for libc in ('/lib/libc.so.6', '/lib/x86_64-linux-gnu/libc.so.6'):
+        (one,), _ = changes(
+            ('library libucp', system, new), known={'library libc': f'2.36 ({libc})'}
+        )
+        assert 'readlink' in state([one], []).lines[0]
+    on_nodes = {'library libc': '2.36 (/lib64/libc.so.6) (n1), 2.31 (/lib64/libc.so.6) (n2)'}
+    found, (gone,) = changes(('library libucp', '(/usr/lib64/libucp.so)', new), known=on_nodes)
+    assert not found and gone.why
+
+
+def test_what_was_replaced_in_one_folder_is_told_once():
+    names = ('libucp', 'libucs', 'libuct')
+    sides = [(f'library {name}', *(f'{one} (/o/{name}.so)' for one in '12')) for name in names]
+    found, (gone,) = changes(*sides, known=LIBC)
+    assert not found and all(name in f'{gone.name} {gone.why}' for name in names)
+
+
+@pytest.mark.parametrize(
+    'told', ['12 0123abcd (/o/a.so)', '1.2 abc (/o/a.so)', '1.2 (/o (y)/a.so)']
+)
+def test_a_library_is_read_as_jobs_tell_it(told):
+    one = libraries.read(told)
+    assert (one.version, one.path.name) == (told.split()[0], 'a.so')
+
+
+def test_libraries_of_one_view_are_as_likely_as_the_likeliest(tmp_path):
+    sides = []
+    for view in ('old', 'new'):
+        (tmp_path / view).mkdir()
+        for name in ('libfabric', 'libucp'):
+            (tmp_path / view / name).touch()
+    for name in ('libfabric', 'libucp'):
+        sides.append((f'library {name}', *(f'1.1 ({tmp_path}/{v}/{name})' for v in ('old', 'new'))))
+    (alone,), _ = changes(sides[1], known=LIBC)
+    (both,), _ = changes(*sides, known=LIBC)
+    assert both.weight == alone.weight
 
 
 def test_libraries_that_cannot_be_switched_are_told(ucx, tmp_path):

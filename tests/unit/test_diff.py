@@ -626,7 +626,7 @@ def test_starts_of_less_than_a_second_are_compared_if_they_grew(site, before, se
 
 @pytest.mark.parametrize(('software', 'verdict'), [(1.0, 'not worse'), (0.7, 'worse')])
 def test_what_slows_a_core_is_no_loss_of_a_kernel_beside_a_control(site, software, verdict):
-    """A neighbour on the other hardware thread, or another clock."""
+    """A neighbour on the other hardware thread; a slower core is for Clock and Dgemm to find."""
 
     def kernels(core, left):
         def change(case, values):
@@ -650,6 +650,26 @@ def test_what_slows_a_core_is_no_loss_of_a_kernel_beside_a_control(site, softwar
     assert found.verdict == verdict
     assert not any(one.figure.figure.endswith('in_caches_rate') for one in found.figures)
     assert not found.gone
+
+
+def test_a_kernel_whose_control_is_too_new_is_judged_by_its_rate(site):
+    def kernels(rate, has_control):
+        def change(case, values):
+            case['directions'] = case['directions'] | dict.fromkeys(units, 'higher')
+            case['units'] = units
+            values['waxpy_in_caches_rate'] = rate * math.exp(site.random.normal(0, 0.01))
+            if has_control:
+                values['waxpy_in_caches_of_control'] = rate / 8
+
+        return change
+
+    units = {'waxpy_in_caches_rate': 'Gflop/s', 'waxpy_in_caches_of_control': '1'}
+    site.runs(2, kernels(8.0, False), label='before')
+    site.runs(1, kernels(8.0, True), label='before')
+    site.runs(3, kernels(4.8, True), label='after')
+    found = {one.figure.figure: one for one in site.difference('before', 'after').figures}
+    assert found['waxpy_in_caches_rate'].verdict.word == 'worse'
+    assert 'waxpy_in_caches_of_control' not in found
 
 
 def test_a_slow_start_of_one_case_is_no_slow_start_of_all(site):

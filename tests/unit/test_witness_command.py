@@ -254,6 +254,17 @@ def test_settings_of_any_rank_are_compared(tmp_path, assay):
     ]
 
 
+def test_libraries_of_earlier_reports_are_compared_by_their_paths(tmp_path, assay):
+    before, after = halo(2), halo(2)
+    before['libraries'], after['libraries'] = ['/x/libucp.so.0'], ['/y/libucp.so.0']
+    paths = write(tmp_path / 'a.json', before), write(tmp_path / 'b.json', after)
+    _, shown = assay(paths[0], paths[1])
+    assert shown.splitlines()[:2] == [
+        'library no longer loaded: /x/libucp.so.0',
+        'library newly loaded: /y/libucp.so.0',
+    ]
+
+
 def test_hosts_are_compared_as_far_as_both_tell(tmp_path, assay):
     before, after = halo(2), halo(2)
     before['hosts'][0]['machine'] = {'kernel': '6.1.0', 'huge_pages': 'always', 'smt': 'on'}

@@ -371,7 +371,8 @@ class CulpritSearch:
 
     :param runner: of its sessions.
     :param options: of ReFrame, for all sessions.
-    :param seconds: after which no pair begins that would end later; None for no such bound.
+    :param seconds: after which no pair begins that would end later, unless a session of it is
+        measured again; None for no such bound.
     :param began: when these seconds began; None for now.
     :param others_stay: whether others disturbed what was measured last each time.
     """
@@ -469,7 +470,9 @@ class CulpritSearch:
                 while (split := self._next()) is not None:
                     self._assert_pairs_are_left()
                     # Without what was measured again, before which it looks at the time as well.
-                    took = (2 * one.seconds / len(one.runs) for one in self.pairs if one.figures)
+                    took = (
+                        2 * one.seconds / max(2, len(one.runs)) for one in self.pairs if one.figures
+                    )
                     self._assert_time_is_left(max(took, default=0.0))
                     self._measure(split)
             except StoppedError as error:

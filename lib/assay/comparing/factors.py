@@ -400,7 +400,7 @@ class _Maker:
         changed = {name: self._files(name, facts) for name in names}
         system = self._files(f'{OF_LIBRARIES}libc', facts)
         if found := libraries.switch(fact.name, changed, system):
-            weight = _LIBRARY * self._weight(found.name)
+            weight = _LIBRARY * max(map(self._weight, libraries.facts_of_group(found.name)))
             before, after = ({found.name: line} for line in found.lines)
             told = [str(one) for one in found.sides]
             yield Factor(found.name, told[0], told[1], weight, (before, after))

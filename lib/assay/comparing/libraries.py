@@ -12,8 +12,8 @@ from assay import AssayError
 from assay.text import from_field
 from assay.witness.settings import OF_LIBRARIES
 
-#: Of a library: what a job found, and where.
-_LOADED = re.compile(r'(?:(\S*\.\S*) )?(?:[\da-f]{8} )?\((/[^()]*)\)')
+#: Of a library: its version and the beginning of its build id, where it tells them, and its path.
+_LOADED = re.compile(r'(?:(\S+) )??(?:[\da-f]{1,8} )?\((/.*)\)')
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ _Sides = tuple[LoadedFile | None, LoadedFile | None]
 def read(told: str) -> LoadedFile | None:
     """A library of a fact; None if none was loaded, or several were."""
     found = _LOADED.fullmatch(told)
-    return LoadedFile(found[1] or '', Path(from_field(found[2]))) if found else None
+    if not found or ' / ' in told or '), ' in told:  # of ranks and nodes that differ
+        return None
+    return LoadedFile(found[1] or '', Path(from_field(found[2])))
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,9 @@ class FolderSwitch:
 def switch(name: str, changed: Mapping[str, _Sides], system: _Sides) -> FolderSwitch | None:
     """How a library that changed is switched with all that changed along with it.
 
-    The folder of one comes first in ``LD_LIBRARY_PATH``, where that comes before what the loader
-    looks for by itself; so the folder of the C library is no other one's rival: there the folder of
-    the other side is taken out instead.
+    The folder of one comes first in ``LD_LIBRARY_PATH``. That comes before the folders in which the
+    loader looks by itself, such as the C library's, which have far more than what changed: where
+    one side has such a folder, that of the other side is taken out instead.
 
     :param changed: all libraries that changed, by the names of their facts.
     :param system: the C library.
@@ -75,12 +77,10 @@ def switch(name: str, changed: Mapping[str, _Sides], system: _Sides) -> FolderSw
     before, after = changed[name]
     whole = {key: both for key, both in changed.items() if None not in both}
     if not before or not after:
-        near = {one.folder for both in (*whole.values(), system) for one in both if one}
-        if whole and any(one and one.folder in near for one in (before, after)):
+        near = {_short(one.folder) for both in (*whole.values(), system) for one in both if one}
+        if whole and any(one and _short(one.folder) in near for one in (before, after)):
             return None
         raise AssayError('it is not loaded on both sides, once and on all nodes alike')
-    if before.folder == after.folder:
-        raise AssayError('both were in one folder, which has one of them at most')
     group = {
         key: both
         for key, both in whole.items()
@@ -91,17 +91,22 @@ def switch(name: str, changed: Mapping[str, _Sides], system: _Sides) -> FolderSw
     )
     if name != first:
         return None
+    words = ', '.join(one.removeprefix(OF_LIBRARIES) for one in others)
+    if _short(before.folder) == _short(after.folder):
+        along = f', as those of {words}' if words else ''
+        raise AssayError(f'both were in one folder, which has one of them at most{along}')
     sides = before, after
     for one in sides:
         if not one.path.exists():
             raise AssayError(f'{one.path} is not on this machine')
         if ',' in str(one.folder):
             raise AssayError('ReFrame takes no folder with a comma')
-    words = ', '.join(one.removeprefix(OF_LIBRARIES) for one in others)
-    by_default = [one.folder if one else None for one in system]
+    by_default = [_is_by_default(*both) for both in zip(sides, system, strict=True)]
+    if all(by_default):
+        raise AssayError('the loader looks in both folders by itself')
     lines = [
-        _without(other.folder) if one.folder == default else _before_others(one.folder)
-        for one, other, default in zip(sides, reversed(sides), by_default, strict=True)
+        _without(other.folder) if is_default else _before_others(one.folder)
+        for one, other, is_default in zip(sides, reversed(sides), by_default, strict=True)
     ]
     return FolderSwitch(f'{first} with {words}' if words else first, sides, (lines[0], lines[1]))
 
@@ -113,8 +118,29 @@ def _before_others(folder: Path) -> str:
 
 
 def _without(folder: Path) -> str:
-    rest = f'tr : \'\\n\' <<< "$LD_LIBRARY_PATH" | grep -vxF {shlex.quote(str(folder))}'
-    return f'export LD_LIBRARY_PATH=$({rest} | paste -sd:)'
+    """Jobs tell the real folder; what a module wrote may be a link to it."""
+    is_it = f'[ "$(readlink -m "$one")" = {shlex.quote(str(folder))} ]'
+    rest = f'while IFS= read -r one; do {is_it} || echo "$one"; done'
+    return f'export LD_LIBRARY_PATH=$(tr : \'\\n\' <<< "$LD_LIBRARY_PATH" | {rest} | paste -sd:)'
+
+
+def _short(folder: Path) -> str:
+    """Without the ``/usr`` of what is the same to the loader, be it merged or not."""
+    return re.sub('^/usr(?=/lib)', '', str(folder))
+
+
+def _is_by_default(one: LoadedFile, system: LoadedFile | None) -> bool:
+    """Whether the loader looks in the folder of a library by itself.
+
+    :param system: the C library.
+    :raises AssayError: if that is not known.
+    """
+    folder = _short(one.folder)
+    if folder in ('/lib', '/lib64'):
+        return True
+    if not system and folder.startswith('/lib'):
+        raise AssayError('it may be in the folder of the C library, which is not known')
+    return system is not None and folder == _short(system.folder)
 
 
 def facts_of_group(name: str) -> list[str]:
@@ -129,7 +155,10 @@ def loaded_instead(name: str, wanted: str, facts: Mapping[str, str]) -> str | No
     :param wanted: one side of :class:`FolderSwitch`, as text.
     """
     for fact in facts_of_group(name):
-        found = read(facts.get(fact, '-'))
+        told = facts.get(fact, '-')
+        found = read(told)
         if found and not wanted.endswith(f'({found.folder})'):
-            return f'{found}, which is found before LD_LIBRARY_PATH (by an RPATH or a preload),'
+            return f'{found}, by LD_LIBRARY_PATH, an RPATH or a preload,'
+        if not found and told not in ('-', 'not loaded'):  # of some nodes or ranks only
+            return told
     return None

@@ -66,6 +66,11 @@ def setting_changes(one: Report, other: Report) -> list[str]:
         old, new = before.get(name, 'unset'), after.get(name, 'unset')
         if old != new:
             found.append(f'environment changed: {name}: {old} -> {new}')
+    if all(its.build_id is None for report in (one, other) for its in report.libraries):
+        # Of earlier witnesses, whose libraries are no settings.
+        was, now = ({its.path for its in report.libraries} for report in (one, other))
+        for path in sorted(was ^ now):
+            found.append(f'library {"no longer" if path in was else "newly"} loaded: {path}')
     found += _changed_settings(one, other)
     machine = machine_facts(other)
     for name, old in machine_facts(one).items():

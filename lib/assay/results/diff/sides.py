@@ -97,8 +97,9 @@ def paired(
     """The figures of both, whatever their units; then those of only one of them.
 
     Starts and ends of jobs that nobody waits for are not compared, unless they grew
-    (:func:`grown_startups`). Nor are rates of kernels that a control was measured beside on both
-    sides: what slowed the core slowed both, and what the software lost is in their ratio alone.
+    (:func:`grown_startups`). Nor are rates of kernels that a control was measured beside each time:
+    what slowed the core slowed both, and what the software lost is in their ratio alone. Where the
+    ratio has fewer values on a side, as of runs before there was a control, it is left out instead.
     """
     rest = {figure: replace(figure, unit='') for figure in old if figure not in new}
     pairs, only_after = [], []
@@ -111,15 +112,18 @@ def paired(
             rest.pop(was, None)
             pairs.append((old[was], one))
     grown = grown_startups(pairs)
-    controlled = {
-        (one.figure.test_case, f'{one.figure.figure.removesuffix(OF_CONTROL)}_rate')
-        for _, one in pairs
-        if one.figure.figure.endswith(OF_CONTROL)
-    }
+    by_name = {(one.figure.test_case, one.figure.figure): (was, one) for was, one in pairs}
+    left_out = set()
+    for (case, name), ratio in by_name.items():
+        if name.endswith(OF_CONTROL):
+            rate = case, f'{name.removesuffix(OF_CONTROL)}_rate'
+            both = zip(ratio, by_name.get(rate, ratio), strict=True)
+            has_fewer = any(len(one.values) < len(other.values) for one, other in both)
+            left_out.add((case, name) if has_fewer else rate)
     compared = [
         (was, one)
         for was, one in pairs
-        if (one.figure.test_case, one.figure.figure) not in controlled
+        if (one.figure.test_case, one.figure.figure) not in left_out
         and (not is_negligible(was, one) or _startup(one.figure) in grown)
     ]
     return compared, tuple(rest), tuple(only_after)
