@@ -81,7 +81,7 @@ FLIGHT = 2e-3
 def test_verdict_on_a_network_of_known_speed(run, fault, offloaded, progress, verdict):
     wire = fault('wire')
 
-    def attempt():
+    def overlapped():
         done = run(
             'overlap',
             *('--min', '16K', '--max', '16K', '--ratios', '0.5,1,2', '--progress', progress),
@@ -90,6 +90,10 @@ def test_verdict_on_a_network_of_known_speed(run, fault, offloaded, progress, ve
         )
         assert done.code == 0, done.err
         (result,) = done.report['results']
+        assert [point['ratio'] for point in result['points']] == [0.5, 1, 2]
+        return result
+
+    def check(result):
         assert result['verdict'] == verdict
         for point in result['points']:
             comm, cpu = median(point, 'communication'), median(point, 'computation')
@@ -97,7 +101,7 @@ def test_verdict_on_a_network_of_known_speed(run, fault, offloaded, progress, ve
             expected = max(comm, cpu) if verdict == 'overlap' else comm + cpu
             assert median(point, 'total') == pytest.approx(expected, rel=0.1)
 
-    measured(attempt)
+    measured(overlapped, check)
 
 
 def test_thread_multiple(run):

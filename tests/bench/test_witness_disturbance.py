@@ -69,7 +69,7 @@ def test_the_ranks_own_time_is_not_foreign(shares):
     if subprocess.run([*before_others, 'true'], capture_output=True).returncode:
         before_others = []
 
-    def attempt():
-        assert shares(*before_others)['foreign_share'] < 0.3
+    def check(disturbance):
+        assert disturbance['foreign_share'] < 0.3
 
-    measured(attempt)
+    measured(lambda: shares(*before_others), check)

@@ -698,7 +698,7 @@ def test_lines_of_an_earlier_run_are_gone(job, endings, tmp_path):
 
 
 def test_there_is_never_half_a_report(job, endings, tmp_path):
-    """It is read all the time, while jobs run, end, and are killed as they end."""
+    """It is read again and again while jobs end, or are killed as they end; the last is whole."""
     path = tmp_path / 'report.json'
     seen = []
     for number in range(8):

@@ -37,10 +37,11 @@ def test_after_an_upgrade(first_uses, tmp_path):
 
         line = road.next('./assay run --system mycluster ')
         assert line.endswith(' --label after --against before --repeat 3')
-        ended = road.type(line, '-S', 'wait_for_quiet=5s', '--budget=1m')
-        said = ended.stdout + ended.stderr
-        if slow := re.search(r'--budget: nothing would run in .*', said):
-            pytest.skip(f'this machine is too busy: {slow[0]}')
+        for budget in ('1m', '10m'):  # no case fits into the first where others slow down each
+            ended = road.type(line, '-S', 'wait_for_quiet=5s', f'--budget={budget}')
+            said = ended.stdout + ended.stderr
+            if '--budget: nothing would run in ' not in said:
+                break
         word = re.split('[:,]', ended.stdout.splitlines()[-1])[0]
         if is_plain(root):
             assert (word, ended.returncode) == ('WORSE', 1), said
