@@ -71,6 +71,14 @@ def test_a_wrong_answer_is_told_and_ends_nothing(run, fault):
     assert node['wrong'] == 'an array in memory'
 
 
+@on_one_mpi
+def test_what_comes_in_every_millisecond_is_noise(run, fault):
+    env = {'OMP_NUM_THREADS': '1'}
+    done = run('nodes', *SHORT, ranks=1, preload=fault('interrupts'), env=env)
+    assert done.code == 0, done.err
+    assert min(done.report['results'][0]['noise']['share']) > 0.05
+
+
 # The busiest process that is none of the job's ----------------------------------------------------
 
 
