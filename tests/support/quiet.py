@@ -18,7 +18,7 @@ TICK = 1 / os.sysconf('SC_CLK_TCK')  # of the kernel's counters, in seconds
 T = TypeVar('T')
 
 
-def measured(run: Callable[[], T], check: Callable[[T], object]) -> T:
+def measured(run: Callable[[], T], check: Callable[[T], object], attempts: int = ATTEMPTS) -> T:
     """What the first run returns whose measurements `check` finds good.
 
     Where none is, the test is skipped if others used this machine during all of them. What no
@@ -27,7 +27,7 @@ def measured(run: Callable[[], T], check: Callable[[T], object]) -> T:
     :raises AssertionError: that of `run`, or that of the last `check`.
     """
     used = []
-    for _ in range(ATTEMPTS):
+    for _ in range(attempts):
         began, before = time.monotonic(), _used_by_others()
         done = run()
         try:
