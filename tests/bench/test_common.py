@@ -238,7 +238,7 @@ def test_flags_of_a_site_win(mpi, surroundings, tmp_path):
         one['command']
         for one in commands
         if one['file'].endswith('.c')
-        and not re.search(r'/node/|/blas\.c$|/dgemm_limit\.c$', one['file'])
+        and not re.search(r'/node/|/(blas|dgemm_limit|control_in_caches)\.c$', one['file'])
     ]
     assert {*re.findall(r' -O\S*', ''.join(of_c))} == {' -O1'}
     flags = of_cmake(tmp_path, 'an MPI', '').flags.split('; ')

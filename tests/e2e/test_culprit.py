@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from assay.comparing.culprit import CulpritSearch, question
-from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.results.runner import Runner, make_ready
 from assay.results.statistics.culprits import Split
@@ -73,7 +72,7 @@ def test_the_variable_that_did_it_is_named_first(tmp_path):
             runs.append(ended.run.uuid)
         history = load()
         sides = ([one for one in history.runs if one.uuid == run] for run in runs)
-        asked = question(difference(history, *sides), site)
+        asked = question(history, *sides, site)
         assert [one.name for one in asked.factors] == [*before, *after]
         search = CulpritSearch(runner, asked, options, None)
         first = np.array([True, False])
