@@ -401,4 +401,20 @@ MUTANTS = [
         '        interchange.exchange(column, matrix.columns);\n'
         '        start = assay::Instant::now();',
     ),
+    Mutant(
+        'hpl',
+        'products in single precision',
+        'common/blas.c',
+        'NAME(dgemm_)("N", "N", &m, &n, &k, &(double){ -1 }, a, &lda, b, &ldb, '
+        '&(double){ 1 }, c,\n'
+        '                     &ldc);\n',
+        'for (int j = 0; j < n; j++)\n'
+        '            for (int i = 0; i < m; i++) {\n'
+        '                float sum = 0;\n'
+        '                for (int l = 0; l < k; l++)\n'
+        '                    sum += (float)a[i + (long)l * lda] * (float)b[l + '
+        '(long)j * ldb];\n'
+        '                c[i + (long)j * ldc] -= sum;\n'
+        '            }\n',
+    ),
 ]

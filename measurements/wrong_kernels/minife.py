@@ -550,4 +550,63 @@ MUTANTS = [
         'solution.residual = std::sqrt(k > 1 ? solution.squares.back() : rr);\n'
         '        if (rr == 0)',
     ),
+    Mutant(
+        'minife',
+        'CG begun anew once',
+        'minife/solver.cpp',
+        'beta = rr / before;',
+        'beta = k == 17 ? 0 : rr / before;',
+        hard=True,
+    ),
+    Mutant(
+        'minife',
+        'residual squared wrong once',
+        'minife/solver.cpp',
+        'beta = rr / before;\n',
+        'rr *= k == 17 ? 1.0000001 : 1;\n            beta = rr / before;\n',
+    ),
+    Mutant(
+        'minife',
+        'one product in single precision',
+        'minife/matvec.cpp',
+        '    even += odd;',
+        '    static long calls = 0;\n'
+        '    if (calls++ / 64 == 312)\n'
+        '        odd[1] = static_cast<float>(odd[1]);\n'
+        '    even += odd;',
+    ),
+    Mutant(
+        'minife',
+        'one thread late by a product',
+        'minife/matvec.cpp',
+        '        rows_times(matrix, part.begin, part.end, x.data(), y.data());\n'
+        '    }\n'
+        '    assay::ran();\n'
+        '}\n'
+        '\n'
+        'double',
+        '        static int calls = 0;\n'
+        '        if (omp_get_thread_num() != 1 || calls++ != 20)\n'
+        '            rows_times(matrix, part.begin, part.end, x.data(), y.data());\n'
+        '    }\n'
+        '    assay::ran();\n'
+        '}\n'
+        '\n'
+        'double',
+    ),
+    Mutant(
+        'minife',
+        'halo stale in one product',
+        'minife/halo.cpp',
+        'send_buffer[i] = x[to_send[i]];',
+        '{ static long calls = 0; if (calls++ != 4321) send_buffer[i] = x[to_send[i]]; }',
+    ),
+    Mutant(
+        'minife',
+        'matrix in single precision',
+        'minife/matvec.cpp',
+        '    std::memcpy(&values, value, sizeof values);',
+        '    std::memcpy(&values, value, sizeof values);\n'
+        '    values[3] = static_cast<float>(values[3]);',
+    ),
 ]

@@ -377,4 +377,31 @@ MUTANTS = [
         'bouts_.add(0, taken_.stencil.seconds - before);',
         'bouts_.add(0, (number % 2 ? 1 : 0.9) * (taken_.stencil.seconds - before));',
     ),
+    _of(
+        'halo in single precision',
+        'exchange.cpp',
+        '    pack(variables_, first, count, link.points, link.send_buffer.data());',
+        '    pack(variables_, first, count, link.points, link.send_buffer.data());\n'
+        '    for (double &value : link.send_buffer)\n'
+        '        value = static_cast<float>(value);',
+    ),
+    _of(
+        'last step without its exchange',
+        'main.cpp',
+        'if (options_.is_aggregated())\n        exchange_.run(0, options_.variables);',
+        'if (options_.is_aggregated() && number < options_.steps)\n'
+        '        exchange_.run(0, options_.variables);',
+    ),
+    _of(
+        'sums of odd steps left out',
+        'main.cpp',
+        'if (!is_summed(v))\n',
+        'if (!is_summed(v) || number % 2)\n',
+    ),
+    _of(
+        'sums of the last variable left out',
+        'main.cpp',
+        'if (!is_summed(v))\n',
+        'if (!is_summed(v) || v + 1 == options_.variables)\n',
+    ),
 ]

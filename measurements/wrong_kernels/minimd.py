@@ -23,7 +23,7 @@ eam
 0.07041125
 20
 4.95 1.0
-30
+10
 """
 
 
@@ -459,5 +459,124 @@ MUTANTS = [
         'simulation.cpp',
         'assay::Instant before = last;\n    charge(last, spent.communication);',
         'assay::Instant before = last;\n    last = assay::Instant::now();',
+    ),
+    _of(
+        'velocities swapped when sorted',
+        'neighbours.cpp',
+        'std::memcpy(&fresh_v[row(i)], &atoms.v[row(order[i])], ROW * sizeof(double));',
+        'std::memcpy(&fresh_v[row(i)], &atoms.v[row(order[(i ^ 1) < atoms.local ? i '
+        '^ 1 : i])],\n'
+        '                    ROW * sizeof(double));',
+    ),
+    _of(
+        'atoms that move to another rank in single precision',
+        'ghosts.cpp',
+        '                    x[c] = in[c];\n',
+        '                    x[c] = static_cast<float>(in[c]);\n',
+    ),
+    _of(
+        'atoms beyond the end wrapped too far',
+        'ghosts.cpp',
+        'at -= period[d];',
+        'at -= period[d] * (1 + 1e-9);',
+    ),
+    _of(
+        'nothing moves in a step',
+        'simulation.cpp',
+        'const double step = settings.timestep, half = kick;',
+        'static int calls = 0;\n'
+        '    const bool still = ++calls == 57;\n'
+        '    const double step = still ? 0 : settings.timestep, half = kick;',
+    ),
+    _of(
+        'kick left out once',
+        'simulation.cpp',
+        'const double step = settings.timestep, half = kick;',
+        'static int calls = 0;\n'
+        '    const bool still = ++calls == 57;\n'
+        '    const double step = settings.timestep, half = still ? 0 : kick;',
+    ),
+    _of(
+        'forces of a step with sums wrong',
+        'force_lj.cpp',
+        'Lanes px = dx * force,',
+        'force *= SUMS ? 1.00001 : 1;\n                Lanes px = dx * force,',
+    ),
+    _of(
+        'components of a step with sums wrong',
+        'force_lj.cpp',
+        'Lanes px = dx * force,',
+        'Lanes px = (SUMS ? 1.00001 : 1) * dx * force,',
+    ),
+    _of(
+        'ghosts stale before lists are renewed',
+        'simulation.cpp',
+        '        ghosts.forward_positions(atoms);\n        charge(last, spent.communication);',
+        '        if (step % settings.neighbour_every < 15)\n'
+        '            ghosts.forward_positions(atoms);\n'
+        '        else\n'
+        '            assay::ran();\n'
+        '        charge(last, spent.communication);',
+    ),
+    _of(
+        'ghosts stale in one step of twenty',
+        'simulation.cpp',
+        '        ghosts.forward_positions(atoms);\n        charge(last, spent.communication);',
+        '        if (step % settings.neighbour_every != 11)\n'
+        '            ghosts.forward_positions(atoms);\n'
+        '        else\n'
+        '            assay::ran();\n'
+        '        charge(last, spent.communication);',
+    ),
+    _of(
+        'lists too short once',
+        'neighbours.cpp',
+        'const Lanes square = all(cut * cut);',
+        'static int parts = 0;\n'
+        '    const Lanes square = all((parts++ / threads() == 3 ? 0.9 : 1) * cut * '
+        'cut);',
+    ),
+    _of(
+        'ghosts in single precision',
+        'ghosts.cpp',
+        '                std::memcpy(rows + row(swap.first + k), in, 3 * sizeof(double));',
+        '                for (int c = 0; c < 3; c++)\n'
+        '                    rows[row(swap.first + k) + c] = '
+        'static_cast<float>(in[c]);',
+    ),
+    _of(
+        'kick in single precision',
+        'simulation.cpp',
+        '        v[c] += half * f[c];\n}',
+        '        v[c] += static_cast<float>(half * f[c]);\n}',
+    ),
+    _of(
+        'EAM: embedding of ghosts stale once in twenty',
+        'force_eam.cpp',
+        '        embed(atoms);\n        ghosts.forward_fourth(atoms);\n        shared',
+        '        embed(atoms);\n'
+        '        static int calls = 0;\n'
+        '        if (calls++ % 20 != 13)\n'
+        '            ghosts.forward_fourth(atoms);\n'
+        '        shared',
+    ),
+    _of(
+        'EAM: forces of a step with sums wrong',
+        'force_eam.cpp',
+        'Lanes px = dx * force,',
+        'Lanes px = (SUMS ? 1.00001 : 1) * dx * force,',
+    ),
+    _of(
+        'EAM: pair slope beyond three quarters of the cut-off',
+        'force_eam.cpp',
+        'force = near ? force : Lanes{};',
+        'force = near ? force : Lanes{};\n'
+        '            force = squared < 0.95 * cut_squared ? force : 0.99999 * force;',
+    ),
+    _of(
+        'a later temperature of the table',
+        'simulation.cpp',
+        'double t = temperature(atoms, units), count',
+        'double t = (step && step < settings.steps ? 1.01 : 1) * temperature(atoms, units), count',
     ),
 ]

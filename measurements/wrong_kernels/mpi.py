@@ -1169,4 +1169,125 @@ MUTANTS = [
         'MPI_Cart_sub(ring, &remains, &part);',
         'MPI_Comm_dup(ring, &part);',
     ),
+    Mutant(
+        'pairs',
+        'first window alone is whole',
+        'mpi/pairs/meter.c',
+        '        post_window(point, requests);\n'
+        '        send_window(point, requests + point->window);',
+        '        int size = point->size;\n'
+        '        point->size = i && size > 64 ? 64 : size;\n'
+        '        post_window(point, requests);\n'
+        '        send_window(point, requests + point->window);\n'
+        '        point->size = size;',
+    ),
+    Mutant(
+        'pairs',
+        'half of the pairs by half',
+        'mpi/pairs/meter.c',
+        '        MPI_Isend(memory_pool_slot(point->send), point->size, MPI_BYTE, point->peer, TAG,',
+        '        MPI_Isend(memory_pool_slot(point->send), bench.rank == 2 ? '
+        'point->size / 2 : point->size,\n'
+        '                  MPI_BYTE, point->peer, TAG,',
+    ),
+    Mutant(
+        'collectives',
+        'sums in single precision',
+        'mpi/collectives.c',
+        '    case ALLREDUCE:\n'
+        '        POST(Allreduce, allreduce, send, receive, doubles, MPI_DOUBLE, '
+        'MPI_SUM, comm);\n'
+        '        break;',
+        '    case ALLREDUCE:\n'
+        '        POST(Allreduce, allreduce, send, receive, doubles, MPI_DOUBLE, '
+        'MPI_SUM, comm);\n'
+        '        for (int i = 0; point->how == BLOCKING && i < doubles; i++)\n'
+        '            ((double *)receive)[i] = (float)((double *)receive)[i];\n'
+        '        break;',
+        hard=True,
+    ),
+    Mutant(
+        'collectives',
+        'sums by the greatest rank',
+        'mpi/collectives.c',
+        'receive, doubles, MPI_DOUBLE, MPI_SUM, comm);\n        break;\n    case SCAN',
+        'receive, doubles, MPI_DOUBLE, bench.ranks > 3 ? MPI_MAX : MPI_SUM, comm);\n'
+        '        break;\n'
+        '    case SCAN',
+    ),
+    Mutant(
+        'pt2pt',
+        'warm-up counted',
+        'mpi/common/sample.c',
+        '++sample->batches <= warm_ups(sample, whole)',
+        '++sample->batches < warm_ups(sample, whole)',
+    ),
+    Mutant(
+        'pt2pt',
+        'no warm-up',
+        'mpi/common/sample.c',
+        '++sample->batches <= warm_ups(sample, whole)',
+        '++sample->batches <= 0 * warm_ups(sample, whole)',
+    ),
+    Mutant(
+        'pt2pt',
+        'slow batches thrown away',
+        'mpi/common/sample.c',
+        '    result->kept += seconds;',
+        '    if (result->samples > 2 && seconds / (double)result->iterations > 1.05 '
+        '* sample->seconds[0])\n'
+        '        return true;\n'
+        '    result->kept += seconds;',
+    ),
+    Mutant(
+        'ring',
+        'slow batches thrown away',
+        'mpi/common/sample.c',
+        '    result->kept += seconds;',
+        '    if (result->samples > 2 && seconds / (double)result->iterations > 1.05 '
+        '* sample->seconds[0])\n'
+        '        return true;\n'
+        '    result->kept += seconds;',
+    ),
+    Mutant(
+        'pt2pt',
+        'shorter messages but for the last',
+        'mpi/pt2pt.c',
+        '        MPI_Isend(memory_pool_next(&sending), size, MPI_BYTE, other, TAG, '
+        'comm, &request);\n'
+        '        MPI_Recv(',
+        '        MPI_Isend(memory_pool_next(&sending), i + 1 < iterations ? size / 2 '
+        ': size, MPI_BYTE, other, TAG,\n'
+        '                  comm, &request);\n'
+        '        MPI_Recv(',
+    ),
+    Mutant(
+        'pt2pt',
+        'ping-pong of shorter messages but for the last',
+        'mpi/common/ping_pong.c',
+        '        MPI_Send(memory_pool_next(send), size, MPI_BYTE, 1, TAG, pair);',
+        '        MPI_Send(memory_pool_next(send), i + 1 < iterations ? size / 2 : '
+        'size, MPI_BYTE, 1, TAG, pair);',
+    ),
+    Mutant(
+        'halo',
+        'low bit lost on the last rank',
+        'mpi/halo.c',
+        '    update_inner(out, in);\n    end_part',
+        '    update_inner(out, in);\n'
+        '    if (bench.rank + 1 == bench.ranks)\n'
+        '        out[row(1, 1)] *= 1 + 2.3e-16;\n'
+        '    end_part',
+    ),
+    Mutant(
+        'halo',
+        'an odd step without its halo',
+        'mpi/halo.c',
+        '    exchange(in);\n    end_part',
+        '    if (in != mesh.field[1] || rows_updated == 0)\n'
+        '        exchange(in);\n'
+        '    else\n'
+        '        sample_operation(), sample_operation();\n'
+        '    end_part',
+    ),
 ]

@@ -42,7 +42,7 @@ def complaint(built: Built, program: str) -> str:
 
 
 _PASSES = 'for (long pass = 0; pass < passes; pass++)'
-_CALL = 'operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,\n                    part.count);'
+_CALL = 'written += operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,\n                               part.count);'
 _GEMM = 'd->times += (long)took.made;'
 _TIME = 'slowest = took.seconds;'
 _CHAIN = 'now - before;\n            additions'
@@ -300,7 +300,7 @@ MUTANTS = [
         'dgemm',
         'a matrix of zeros',
         'common/dgemm_limit.c',
-        'return (double)(i % 7) - 3;',
+        'return SCALE_OF_A * ((double)(i % 7) - 3);',
         'return 0 * (double)i;',
     ),
     Mutant(
@@ -500,5 +500,44 @@ MUTANTS = [
         'node/node_limits.c',
         'MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, comm);',
         'MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_MAX, comm);',
+    ),
+    Mutant(
+        'stream',
+        'half of all passes but the last',
+        'node/arrays.c',
+        _CALL,
+        _CALL.replace('part.count', 'pass + 1 < passes ? part.count / 2 : part.count'),
+        hard=True,
+    ),
+    Mutant(
+        'stream',
+        'all passes but the last two on a line',
+        'node/arrays.c',
+        _CALL,
+        _CALL.replace('part.count', 'pass + 2 < passes ? VECTOR_LINE : part.count'),
+    ),
+    Mutant(
+        'stream',
+        'one thread rests in all passes but the last',
+        'node/arrays.c',
+        _CALL,
+        'if (omp_get_thread_num() != 1 || pass + 1 == passes) ' + _CALL,
+    ),
+    Mutant(
+        'dgemm',
+        'in single precision',
+        'common/blas.c',
+        'NAME(dgemm_)("N", "N", &m, &n, &k, &(double){ -1 }, a, &lda, b, &ldb, '
+        '&(double){ 1 }, c,\n'
+        '                     &ldc);\n',
+        'for (int j = 0; j < n; j++)\n'
+        '            for (int i = 0; i < m; i++) {\n'
+        '                float sum = 0;\n'
+        '                for (int l = 0; l < k; l++)\n'
+        '                    sum += (float)a[i + (long)l * lda] * (float)b[l + '
+        '(long)j * ldb];\n'
+        '                c[i + (long)j * ldc] -= sum;\n'
+        '            }\n',
+        hard=True,
     ),
 ]

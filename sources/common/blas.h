@@ -57,6 +57,8 @@ void dgemm_bounds(const struct dgemm *dgemm, double *least, double *most);
 
 /* How often it was multiplied. */
 long dgemm_times(const struct dgemm *dgemm);
+/* What the product of whole numbers of one digit is multiplied by. */
+double dgemm_scale(void);
 /* The last element of C. */
 double dgemm_last(const struct dgemm *dgemm);
 

@@ -15,16 +15,18 @@ struct dgemm {
     struct two_clocks took; /* all of them */
 };
 
-/* Small whole numbers of both signs: sums of their products are exact, and stay so over many
- * repeats. */
+/* Whole numbers of both signs, which cancel: sums of their products are exact in double precision,
+ * and stay so over many repeats. In single precision, or in less, they are not. */
+enum { SCALE_OF_A = 9001, SCALE_OF_B = 1021 };
+
 static double element_of_a(size_t i)
 {
-    return (double)(i % 7) - 3;
+    return SCALE_OF_A * ((double)(i % 7) - 3);
 }
 
 static double element_of_b(size_t i)
 {
-    return (double)(i % 5) - 2;
+    return SCALE_OF_B * ((double)(i % 5) - 2);
 }
 
 static const double first_of_c = 1;
@@ -97,6 +99,11 @@ void dgemm_bounds(const struct dgemm *d, double *least, double *most)
 long dgemm_times(const struct dgemm *d)
 {
     return d->times;
+}
+
+double dgemm_scale(void)
+{
+    return (double)SCALE_OF_A * SCALE_OF_B;
 }
 
 double dgemm_last(const struct dgemm *d)

@@ -127,12 +127,19 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
         return dot(rows, u, v);
     };
     // r is p less a multiple of the direction before, which A makes orthogonal to p: else beta was
-    // not that of CG.
-    auto check_direction = [&](double curvature) {
+    // not that of CG. And r is orthogonal to that direction, of which p has as much as beta says.
+    auto checking_dot = [&](const Vector &u, const Vector &v) {
         Stopwatch stopwatch(times.checked);
-        double overlap = std::fabs(dot(rows, r, q) - curvature) / curvature;
-        if (!(overlap <= solution.overlap)) // no number is the greatest
-            solution.overlap = overlap;
+        return dot(rows, u, v);
+    };
+    double length = 0; // p p
+    auto check_direction = [&](double curvature, double rest, double beta) {
+        const double expected = rest + beta * beta * length;
+        length = checking_dot(p, p);
+        for (double overlap : { std::fabs(checking_dot(r, q) - curvature) / curvature,
+                                std::fabs(length - expected) / length })
+            if (!(overlap <= solution.overlap)) // no number is the greatest
+                solution.overlap = overlap;
     };
 
     {
@@ -188,7 +195,8 @@ Solution solve(const Mesh &mesh, Product &product, const Vector &b, assay::Bouts
             }
             smallest = 0.1 * pq;
         }
-        check_direction(pq);
+        // By what was left before, and not by the beta that was taken.
+        check_direction(pq, rr, k > 1 ? rr / solution.squares.back() : 0);
         {
             Stopwatch stopwatch(times.waxpy);
             advance(rows, rr / pq, p, q, x, r);

@@ -31,8 +31,10 @@ struct Solution {
     double residual = 0;  // norm of the recurrence's at the start of the last iteration
     std::vector<double> squares;    // r r of each iteration, as CG used it
     std::vector<double> curvatures; // p A p likewise
-    double overlap = 0;   // greatest of |p A p'| / p A p, where p' is the direction before p
-    bool broken = false;  // the matrix is not positive definite
+    // Greatest of |p A p'| / p A p, where p' is the direction before p, and of the relative error of
+    // p p by that of p'.
+    double overlap = 0;
+    bool broken = false; // the matrix is not positive definite
     SolverTimes times;
 };
 

@@ -180,6 +180,7 @@ bool Run::step_through()
     taken_.wall.subtract(bouts_.paused());
     bouts_.end();
     assay::require_runs("the stencil", taken_.stencil, done * options_.variables);
+    assay::require_runs("the sums", taken_.sum_ranks, done * summed_variables(options_));
     assay::require_runs("all steps", taken_.wall,
                         done * options_.variables + taken_.sums +
                             exchange_.time_of_all().total().runs);

@@ -190,6 +190,9 @@ struct Replay::Cells {
 // Of each atom of the share all others, and images of itself, within reach.
 void Replay::make_lists()
 {
+    start.clear();
+    pairs.clear();
+    images.clear();
     Cells cells(*this);
     int reach[3];
     for (int d = 0; d < 3; d++)
@@ -305,7 +308,7 @@ double Replay::virial() const
 }
 
 // Velocity Verlet, in the form that needs the acceleration alone.
-void Replay::step()
+void Replay::step(bool renews)
 {
     const double dt = settings.timestep;
     std::vector<double> before = f;
@@ -313,6 +316,11 @@ void Replay::step()
         x[three(first) + c] += dt * v[c] + dt * dt / (2 * inertia) * f[c];
     MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, x.data(), counts.data(), starts.data(),
                    MPI_DOUBLE, MPI_COMM_WORLD);
+    if (renews) { // places in the box again
+        for (std::size_t c = 0; c < x.size(); c++)
+            x[c] -= period[c % 3] * std::floor(x[c] / period[c % 3]);
+        make_lists();
+    }
     forces();
     for (std::size_t c = 0; c < v.size(); c++)
         v[c] += dt / (2 * inertia) * (before[c] + f[c]);

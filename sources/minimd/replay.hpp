@@ -3,6 +3,7 @@
 #ifndef MINIMD_REPLAY_HPP
 #define MINIMD_REPLAY_HPP
 
+#include <algorithm>
 #include <vector>
 
 #include "atoms.hpp"
@@ -33,7 +34,18 @@ Motion motion_of(const Atoms &atoms, const Domain &domain, const std::vector<cha
 class Replay {
 public:
     static constexpr int STEPS = 2;
+    // From the start on, in a small box: lists are renewed, atoms are sorted and change ranks. Later
+    // rounding has grown too much: the motion is chaotic.
+    static constexpr int MOST_STEPS = 100;
+    static constexpr double MOST_ATOM_STEPS = 2e6; // some 0.6 s of a core
     static constexpr double MOST_ATOMS = 100000;
+
+    // How many steps are followed from the start on.
+    static int steps_of_start(const Settings &settings, double atoms)
+    {
+        const double most = atoms > MOST_ATOMS ? 0 : MOST_ATOM_STEPS / atoms;
+        return static_cast<int>(std::min({ most, 1.0 * MOST_STEPS, 1.0 * settings.steps }));
+    }
 
     // Collective. Copies the atoms as they are now; lists are taken to have been made now.
     Replay(const Settings &settings, const Domain &domain, const Atoms &atoms, const Force &force,
@@ -46,8 +58,8 @@ public:
     const std::vector<char> &chosen() const { return compared; }
     // Collective. Of the same atoms here.
     Motion motion() const;
-    // Collective. One step.
-    void step();
+    // Collective. One step; afterwards lists are those of now where the run renews its own.
+    void step(bool renews = false);
     // Whether all of the box is followed: then the virial is of all atoms.
     bool whole() const { return half_edge[0] == 0 && half_edge[1] == 0 && half_edge[2] == 0; }
     // Collective. Where the atoms are now.

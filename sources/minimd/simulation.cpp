@@ -142,6 +142,9 @@ void Simulation::report_state(int step)
         std::fflush(stdout);
     }
     judge.state(atoms, all.energy, all.inside);
+    // Twice the kinetic energy, as temperature and pressure of the table have it.
+    judge.shown(t * freedom);
+    judge.shown(3 * volume * pressure / units.energy_per_volume_to_pressure - all.virial);
     shown = all;
 }
 
@@ -217,6 +220,10 @@ void Simulation::run()
         std::printf("# Starting dynamics ...\n# Timestep T U P Time\n");
     report_state(0);
     at_start = motion_of(atoms, domain);
+    const int followed = Replay::steps_of_start(settings, static_cast<double>(atoms.total));
+    const Motion plain = motion_followed(followed);
+    Motion run;
+    assay::Time looked;
 
     spent = Times();
     MPI_Barrier(MPI_COMM_WORLD);
@@ -229,10 +236,17 @@ void Simulation::run()
         advance(step, is_shown);
         if (is_shown)
             report_state(step);
+        if (step == followed) {
+            const assay::Instant before = assay::Instant::now();
+            run = motion_of(atoms, domain);
+            looked.add(before, assay::Instant::now());
+            began += looked.seconds;
+        }
     }
     MPI_Barrier(MPI_COMM_WORLD);
     spent.total.add(start, assay::Instant::now());
     spent.total.subtract(bouts.paused());
+    spent.total.subtract(looked);
     bouts.end();
     const long lists = settings.steps / settings.neighbour_every;
     assay::require_runs("the force", spent.force, settings.steps);
@@ -248,7 +262,23 @@ void Simulation::run()
     judge.finish(atoms, error, sums.inside, anew.inside, ghosts.missing());
     Times of_loop = spent;
     print_fingerprints(anew);
+    if (followed > 0) {
+        print_motion("first steps, run", run);
+        print_motion("first steps, anew", plain);
+        judge.replayed(run.difference(plain, atoms.mass), domain);
+    }
     spent = of_loop;
+}
+
+// The atoms after so many steps from now, by a plain implementation.
+Motion Simulation::motion_followed(int steps) const
+{
+    if (steps == 0)
+        return {};
+    Replay replay(settings, domain, atoms, force, units);
+    for (int step = 1; step <= steps; step++)
+        replay.step(step % settings.neighbour_every == 0);
+    return replay.motion();
 }
 
 // What lib/assay/programs/minimd.py holds against each other, and against what was asked for: the

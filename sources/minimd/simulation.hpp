@@ -47,6 +47,7 @@ private:
     void report_state(int step);
     void advance(int step, bool shown);
     void print_fingerprints(const Recount &anew);
+    Motion motion_followed(int steps) const;
     void print_motion(const char *when, const Motion &motion) const;
     Sums sums_of_all() const;
     double energy();

@@ -68,7 +68,8 @@ void Verdict::state(const Atoms &atoms, double potential, double pairs_inside)
     double sums[] = { px, py, pz, force2 };
     MPI_Allreduce(MPI_IN_PLACE, sums, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     double velocity2 = mass_velocity2(atoms) / atoms.mass, count = static_cast<double>(atoms.total);
-    double kinetic = 0.5 * to_energy * atoms.mass * velocity2 / count;
+    kinetic = 0.5 * to_energy * atoms.mass * velocity2 / count;
+    atoms_wanted = atoms.total;
 
     // What the equations of motion conserve is the energy of the potential that is 0 at the
     // cut-off: theirs is without the jump that a pair makes when it comes or goes.
@@ -87,6 +88,12 @@ void Verdict::state(const Atoms &atoms, double potential, double pairs_inside)
     hottest = std::fmax(hottest, kinetic);
     double mean = std::sqrt(sums[0] * sums[0] + sums[1] * sums[1] + sums[2] * sums[2]) / count;
     momentum = std::fmax(momentum, mean / std::sqrt(velocity2 / count));
+}
+
+void Verdict::shown(double twice_kinetic)
+{
+    double twice = 2 * kinetic * static_cast<double>(atoms_wanted);
+    anew(twice, twice_kinetic, twice);
 }
 
 void Verdict::finish(const Atoms &atoms, double gradient_error, double pairs_inside,
@@ -113,7 +120,7 @@ void Verdict::anew(double energy, double sum, double other)
 void Verdict::replayed(double difference, const Domain &domain)
 {
     double edge = std::fmax(domain.period[0], std::fmax(domain.period[1], domain.period[2]));
-    replay = difference;
+    replay = difference <= replay ? replay : difference; // also where it is no number
     replay_bound = REPLAY_BOUND * (REPLAY_LEAST + edge);
 }
 
@@ -159,7 +166,7 @@ bool Verdict::print() const
     std::printf("\t# Energy and virial at the end, anew: error %.3e, bound %.0e: %s\n", sums,
                 SUMS_BOUND, word(summed));
     if (replay_bound > 0)
-        std::printf("\t# Steps after the end against a plain implementation: error %.3e, bound "
+        std::printf("\t# First and last steps against a plain implementation: error %.3e, bound "
                     "%.1e: %s\n",
                     replay, replay_bound, word(followed));
     std::printf("\t# Atoms at the end: %ld of %ld: %s\n", atoms_found, atoms_wanted, word(whole));

@@ -18,6 +18,8 @@ public:
     void begin(double curvature) { start_curvature = curvature; }
     // Collective. A state of the run, with the sums over all ranks; the first one is the start.
     void state(const Atoms &atoms, double potential, double pairs_inside);
+    // Twice the kinetic energy of all atoms in the last state, by what is shown of it.
+    void shown(double twice_kinetic);
     // Collective, after the last state; `pairs_inside` and `pairs_anew` are this rank's share then.
     void finish(const Atoms &atoms, double gradient_error, double pairs_inside, double pairs_anew,
                 long messages_missing);
@@ -36,6 +38,7 @@ private:
     double start = 0, last = 0, drift = 0, start_of_potential = 0; // energy per atom
     double stiffness = 0; // mean of dt^2 F^2 / m over the kinetic energy; the greatest
     double hottest = 0;   // kinetic energy per atom
+    double kinetic = 0;   // energy per atom of the last state
     double momentum = 0;  // of the mean atom over that of a typical one; the greatest
     double gradient = 0, start_curvature = 0;
     double sums = 0;                  // run against anew, of the energy

@@ -337,11 +337,11 @@ static int neighbour(int index)
     return index == 0 ? bench.rank - 1 : bench.rank + 1;
 }
 
-/* What a rank contributes to an element of a sum: a small whole number, so that sums are exact in
- * any order. */
+/* What a rank contributes to an element of a sum: a whole number of up to 30 bits, so that sums are
+ * exact in any order, and would not be in single precision. */
 static double contribution(const struct point *point, size_t element, int rank)
 {
-    return (double)((element + (size_t)point->message) % 1021) + rank;
+    return (double)((element + (size_t)point->message) % 1021) * 1048583 + rank;
 }
 
 static double sum_of_contributions(const struct point *point, size_t element)

@@ -68,14 +68,16 @@ struct two_clocks arrays_run(const struct arrays *arrays, vector_operate *const 
     vector_operate *operate = operations[operation];
     double slowest = 0, least = 0, most = 0, made = 0;
     long threads = 0;
-#pragma omp parallel reduction(max : slowest, least, most) reduction(+ : made, threads)
+    size_t elements = 0;
+#pragma omp parallel reduction(max : slowest, least, most) reduction(+ : made, threads, elements)
     {
         struct arrays_part part = arrays_own_part(arrays);
 #pragma omp barrier
         struct instant start = two_clocks_now();
+        size_t written = 0;
         for (long pass = 0; pass < passes; pass++) {
-            operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,
-                    part.count);
+            written += operate(to + part.start, from + part.start, other + part.start, ARRAYS_SCALE,
+                               part.count);
             two_clocks_operation();
         }
         struct two_clocks took = two_clocks_between(start, two_clocks_now());
@@ -84,7 +86,9 @@ struct two_clocks arrays_run(const struct arrays *arrays, vector_operate *const 
         most = took.most;
         made = took.made;
         threads = 1;
+        elements = written;
     }
-    bool whole = made == (double)(passes * threads);
+    bool whole = made == (double)(passes * threads) &&
+                 elements == (size_t)passes * arrays->elements;
     return (struct two_clocks){ .seconds = whole ? slowest : -1, .least = least, .most = most };
 }

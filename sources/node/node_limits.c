@@ -97,9 +97,8 @@ static struct window triad_window(const struct arrays *arrays, vector_operate *t
             for (size_t moved = 0; moved < CHUNK && chunk > 0; moved += chunk) {
                 position = position + chunk > part.count ? 0 : position;
                 size_t i = part.start + position;
-                triad(arrays->a + i, arrays->b + i, arrays->c + i, ARRAYS_SCALE, chunk);
+                done += triad(arrays->a + i, arrays->b + i, arrays->c + i, ARRAYS_SCALE, chunk);
                 position += chunk;
-                done += chunk;
             }
             seconds = omp_get_wtime() - start;
         } while (seconds < WINDOW);

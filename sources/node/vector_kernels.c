@@ -44,14 +44,16 @@ static volatile const double one_half = 0.5, one = 1;
 #define LOAD(isa, from) (*(const isa##_vector *)((from) + i))
 
 /* Called without a second array by copy and scale. */
-#define OPERATION(isa, TARGET, name, STORE, VALUE, END)                           \
-    TARGET static void isa##_##name(double *restrict d, const double *restrict x, \
-                                    const double *restrict y, double s, size_t n) \
-    {                                                                             \
-        (void)y, (void)s;                                                         \
-        for (size_t i = 0; i < n; i += isa##_elements)                            \
-            STORE(isa, d + i, VALUE);                                             \
-        END;                                                                      \
+#define OPERATION(isa, TARGET, name, STORE, VALUE, END)                             \
+    TARGET static size_t isa##_##name(double *restrict d, const double *restrict x, \
+                                      const double *restrict y, double s, size_t n) \
+    {                                                                               \
+        (void)y, (void)s;                                                           \
+        size_t i = 0;                                                               \
+        for (; i < n; i += isa##_elements)                                          \
+            STORE(isa, d + i, VALUE);                                               \
+        END;                                                                        \
+        return i;                                                                   \
     }
 
 #define OPERATIONS(isa, TARGET, suffix, STORE, END)                              \

@@ -10,7 +10,7 @@
 enum { VECTOR_LINE = 8 }; /* doubles in 64 bytes: arrays and parts of arrays start on these */
 
 /* The four operations of STREAM on n elements, a multiple of VECTOR_LINE; arrays are aligned to 64
- * bytes. */
+ * bytes. They return how many elements they wrote: once more the same ones leaves no other trace. */
 enum vector_operation {
     VECTOR_COPY,  /* d = x */
     VECTOR_SCALE, /* d = s x */
@@ -18,8 +18,8 @@ enum vector_operation {
     VECTOR_TRIAD, /* d = x + s y */
     VECTOR_OPERATIONS,
 };
-typedef void vector_operate(double *restrict d, const double *restrict x, const double *restrict y,
-                            double s, size_t n);
+typedef size_t vector_operate(double *restrict d, const double *restrict x,
+                              const double *restrict y, double s, size_t n);
 
 struct vector_kernels {
     const char *name; /* "AVX-512" */

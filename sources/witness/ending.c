@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "silence.h"
 #include "tally.h"
 
 /* Faults come again when their handler returns: then whoever had the signal before learns the cause. */
@@ -127,6 +128,7 @@ void ending_write(const char *reason)
     if (getpid() != watched || !atomic_compare_exchange_strong(&state, &expected, WRITING))
         return;
     static struct line line;
+    const struct apart apart = apart_begin();
     ticks_calibrate();
     int64_t now = ticks();
     put_number(&line, "{\"rank\": ", (uint64_t)witness.rank);
@@ -143,6 +145,7 @@ void ending_write(const char *reason)
         (void)written; /* there is nobody to tell */
         close(file);
     }
+    apart_end(&apart);
     atomic_store(&state, WRITTEN);
 }
 

@@ -1,10 +1,12 @@
 /* MPI_Init, MPI_Finalize and MPI_Abort: when the witness starts and ends. */
 #include <dlfcn.h>
 #include <libgen.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clocks.h"
@@ -18,6 +20,7 @@
 #include "report.h"
 #include "requests.h"
 #include "settings.h"
+#include "silence.h"
 #include "stacks.h"
 #include "startup.h"
 #include "table.h"
@@ -30,6 +33,33 @@ struct witness witness;
 
 static char report_path[4096];
 static int64_t started;
+static struct stat standard_error; /* as the process got it */
+
+/* Before the constructors that have something to say. */
+__attribute__((constructor(101))) static void remember_standard_error(void)
+{
+    if (fstat(STDERR_FILENO, &standard_error) != 0)
+        standard_error = (struct stat){ 0 };
+}
+
+void witness_say(const char *format, ...)
+{
+    struct stat now;
+    if (fstat(STDERR_FILENO, &now) != 0 || now.st_dev != standard_error.st_dev ||
+        now.st_ino != standard_error.st_ino)
+        return;
+    char *text;
+    va_list values;
+    va_start(values, format);
+    int length = vasprintf(&text, format, values);
+    va_end(values);
+    if (length < 0)
+        return;
+    const struct apart apart = apart_begin(); /* who reads it may have gone */
+    fwrite(text, 1, (size_t)length, stderr); /* in one piece, as other ranks may be writing too */
+    apart_end(&apart);
+    free(text);
+}
 
 static bool built_for_this_mpi(void)
 {
@@ -50,10 +80,9 @@ static bool built_for_this_mpi(void)
 #endif
     library[strcspn(library, "\n")] = '\0';
     if (!right)
-        fprintf(stderr,
-                "assay witness: built for %s, but this program runs on %s%s: it records "
-                "nothing\n",
-                own, library, abi < 0 ? "" : ", through MPI's standard ABI");
+        witness_say("assay witness: built for %s, but this program runs on %s%s: it records "
+                    "nothing\n",
+                    own, library, abi < 0 ? "" : ", through MPI's standard ABI");
     return right;
 }
 
@@ -95,10 +124,9 @@ static void duplicate_world(void)
     while (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done) {
         if (told || monotonic_ns() - asked < PATIENCE_SECONDS * 1000000000ll)
             continue;
-        fprintf(stderr,
-                "assay witness: rank %d has waited %d s in MPI_Init for the other ranks: "
-                "is the library preloaded into all of them?\n",
-                witness.rank, PATIENCE_SECONDS);
+        witness_say("assay witness: rank %d has waited %d s in MPI_Init for the other ranks: "
+                    "is the library preloaded into all of them?\n",
+                    witness.rank, PATIENCE_SECONDS);
         told = true;
     }
 }
@@ -177,11 +205,8 @@ static void tell_spawned_apart(void)
     snprintf(report_path + length, sizeof report_path - length, ".spawned-%d", leader);
 }
 
-static void start(int thread_level)
+static void start_recording(int thread_level)
 {
-    placement_after_init();
-    if (!built_for_this_mpi())
-        return;
     witness.thread_level = thread_level;
     PMPI_Comm_rank(MPI_COMM_WORLD, &witness.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &witness.ranks);
@@ -209,6 +234,15 @@ static void start(int thread_level)
     communicator_of(MPI_COMM_WORLD);
 }
 
+static void start(int thread_level)
+{
+    const struct apart apart = apart_begin();
+    placement_after_init();
+    if (built_for_this_mpi())
+        start_recording(thread_level);
+    apart_end(&apart);
+}
+
 static size_t state_bytes(void)
 {
     return tally_bytes() + communicators_bytes() + requests_bytes() + messages_bytes();
@@ -219,10 +253,10 @@ static void analyse_waits(struct summary *summary)
     summary->site_waits = calloc((size_t)sites_count(), sizeof *summary->site_waits);
     summary->gave_up = !waits_analyse(summary->waits, summary->site_waits);
     if (summary->gave_up)
-        fprintf(stderr,
-                "assay witness: rank %d has waited too long in MPI_Finalize for what another rank "
-                "knows: the report does not say all of who waited\n",
-                witness.rank);
+        witness_say(
+            "assay witness: rank %d has waited too long in MPI_Finalize for what another rank "
+            "knows: the report does not say all of who waited\n",
+            witness.rank);
 }
 
 static void stop(void)
@@ -258,6 +292,7 @@ static void stop(void)
 
 static void before_init(void)
 {
+    const struct apart apart = apart_begin();
     bind_mpi();
     placement_before_init();
     ending_before_init();
@@ -265,6 +300,7 @@ static void before_init(void)
     stacks_before_init(report_path);
     variables_before_init();
     ticks_start();
+    apart_end(&apart);
 }
 
 #ifdef HAS_PMPI_Session_init
@@ -283,9 +319,11 @@ static void tell_of_sessions(MPI_Session session)
     if (rank != 0)
         return;
     choose_report_path();
-    fprintf(stderr,
-            "assay witness: the program uses MPI sessions: without MPI_Init nothing is recorded\n");
+    witness_say("assay witness: the program uses MPI sessions: without MPI_Init nothing is "
+                "recorded\n");
+    const struct apart apart = apart_begin();
     report_write_sessions(report_path, ranks);
+    apart_end(&apart);
 }
 
 EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session *session)
@@ -327,11 +365,15 @@ EXPORT int MPI_Finalize(void)
 {
     if (!witness.active)
         return PMPI_Finalize();
+    struct apart apart = apart_begin();
     call_last(CALL_Finalize);
     stop();
     startup_enter_finalize();
+    apart_end(&apart);
     int code = PMPI_Finalize();
+    apart = apart_begin();
     startup_leave_finalize();
+    apart_end(&apart);
     return code;
 }
 
@@ -363,8 +405,8 @@ __attribute__((destructor)) static void tell_of_unseen(void)
             return;
     PMPI_Initialized(&begun);
     if (begun && built_for_this_mpi())
-        fprintf(stderr, "assay witness: the program called MPI_Init where it is not seen "
-                        "(docs/witness.md): nothing is recorded\n");
+        witness_say("assay witness: the program called MPI_Init where it is not seen "
+                    "(docs/witness.md): nothing is recorded\n");
 }
 
 EXPORT int MPI_Abort(MPI_Comm comm, int code)

@@ -54,8 +54,8 @@ void monitoring_start(void)
                    PMPI_T_pvar_session_create(&session) == MPI_SUCCESS &&
                    open_variable(&messages) && open_variable(&bytes);
     if (!is_monitored && witness.rank == 0)
-        fprintf(stderr, "assay witness: this Open MPI's monitoring has no counters to be read; "
-                        "the report has no sent_by_mpi\n");
+        witness_say("assay witness: this Open MPI's monitoring has no counters to be read; "
+                    "the report has no sent_by_mpi\n");
 }
 
 void monitoring_stop(void)

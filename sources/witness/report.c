@@ -213,7 +213,7 @@ static void tell_unwritten(const char *path, int error)
 {
     static bool told;
     if (!told)
-        fprintf(stderr, "assay witness: cannot write %s: %s\n", path, strerror(error));
+        witness_say("assay witness: cannot write %s: %s\n", path, strerror(error));
     told = true;
 }
 

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include "wrap.h"
 
@@ -65,6 +66,35 @@ void silence_end(struct silence *silence)
     put_back(MPI_COMM_WORLD, silence->world);
     put_back(MPI_COMM_SELF, silence->self);
     pthread_mutex_unlock(&lock);
+}
+
+static const int of_writing[] = { SIGPIPE, SIGXFSZ };
+enum { OF_WRITING = sizeof of_writing / sizeof *of_writing };
+
+struct apart apart_begin(void)
+{
+    struct apart apart;
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < OF_WRITING; i++)
+        sigaddset(&set, of_writing[i]);
+    sigpending(&apart.pending);
+    pthread_sigmask(SIG_BLOCK, &set, &apart.signals);
+    feholdexcept(&apart.floats);
+    return apart;
+}
+
+void apart_end(const struct apart *apart)
+{
+    fesetenv(&apart->floats);
+    sigset_t set;
+    sigemptyset(&set);
+    for (int i = 0; i < OF_WRITING; i++)
+        if (!sigismember(&apart->pending, of_writing[i]))
+            sigaddset(&set, of_writing[i]);
+    while (sigtimedwait(&set, NULL, &(struct timespec){ 0 }) > 0)
+        ;
+    pthread_sigmask(SIG_SETMASK, &apart->signals, NULL);
 }
 
 EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)

@@ -104,8 +104,7 @@ void table_print(const struct summary *summary)
             "# assay witness: %d ranks, %.3f s, %.2f%% in MPI, %.2f%% waiting for other ranks\n",
             witness.ranks, extremes.wall, share(mpi, sums.wall), share(sums.waited, sums.wall));
     print_rows(out, rows, count, mpi, sums.wall);
-    /* In one piece, as other ranks may be writing too. */
     if (fclose(out) == 0)
-        fwrite(text, 1, size, stderr);
+        witness_say("%s", text);
     free(text);
 }

@@ -43,4 +43,8 @@ struct witness {
 
 extern struct witness witness;
 
+/* To standard error, unless the program has put another file in its place since it began: that may be
+ * its data. */
+__attribute__((format(printf, 1, 2))) void witness_say(const char *format, ...);
+
 #endif

@@ -189,7 +189,19 @@ CHANGES = {
     ),
     'integrator': (
         ('simulation.cpp', 'x[c] += step * v[c];', 'x[c] += 1.02 * step * v[c];'),
-        ['Energy per atom', 'Steps after the end against a plain implementation'],
+        ['Energy per atom', 'First and last steps against a plain implementation'],
+    ),
+    'atoms that change ranks': (
+        (
+            'ghosts.cpp',
+            '                    x[c] = in[c];\n',
+            '                    x[c] = (float)in[c];\n',
+        ),
+        ['First and last steps against a plain implementation'],
+    ),
+    'temperature of a row': (
+        ('simulation.cpp', 'double t = temperature', 'double t = (step ? 1.001 : 1) * temperature'),
+        ['Energy and virial'],
     ),
 }
 

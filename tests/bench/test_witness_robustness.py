@@ -258,7 +258,7 @@ def test_a_session_within_mpi_init(same, endings):
 @pytest.fixture
 def harmless(compiled) -> Path:
     """The program whose error handlers count what they hear of."""
-    return compiled('harmless')
+    return compiled('harmless', '-lm')
 
 
 def test_error_handlers_hear_of_the_program_alone(same, harmless):
@@ -271,6 +271,35 @@ def test_error_handlers_hear_of_the_program_alone(same, harmless):
 def test_finalize_joins_no_collective_of_the_program(same, harmless, part):
     """Whether the other ranks come to it, one alone cannot know."""
     check_complete(same(harmless, part, ranks=3), ranks=3)
+
+
+def test_nothing_is_said_into_a_file_of_the_program(same, harmless):
+    check_complete(same(harmless, 'data-file', ranks=2))
+
+
+def test_no_room_for_a_report(same, harmless):
+    """The report of the start stays, and the sentence that says why."""
+    run = same(harmless, 'no-room', ranks=2)
+    assert run.report['complete'] is False
+    assert any('cannot write' in line for line in witness_lines(run))
+
+
+def test_traps_of_floating_point(same, harmless):
+    """Compilers of Fortran set them for all of a program (-ffpe-trap)."""
+    check_complete(same(harmless, 'traps', ranks=2))
+
+
+@on_one_mpi
+def test_nobody_reads_standard_error(surroundings, build, harmless, tmp_path):
+    """As of a program in a pipe to ``head``."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    env = {**surroundings, 'ASSAY_WITNESS_REPORT': str(tmp_path / 'report.json')}
+    env |= {'LD_PRELOAD': str(build('assay_witness') / 'libassay_witness.so')}
+    done = subprocess.run([harmless], env=env, stderr=writer, cwd=tmp_path)
+    os.close(writer)
+    assert done.returncode == 0
+    assert json.loads((tmp_path / 'report.json').read_text())['complete'] is True
 
 
 def test_cancelled_and_failed(same, harmless):

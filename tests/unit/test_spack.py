@@ -163,6 +163,35 @@ def test_of_a_sites_configuration_it_takes_where_packages_and_sources_are(stand_
     }
 
 
+def test_names_of_folders_mean_those_of_the_site(stand_in, monkeypatch):
+    """Spack takes them in any case, with braces or without; others begin alike."""
+    monkeypatch.setenv('SPACK_USER_CACHE_PATH', '/cache')
+    used = stand_in('true')
+    command = used.root / 'bin' / 'spack'
+    urls = {
+        'plain': ('file://$spack/a', f'file://{used.root}/a'),
+        'braces': ('file://${spack}/a', f'file://{used.root}/a'),
+        'capitals': ('file://$SPACK/a', f'file://{used.root}/a'),
+        'cache': ('file://${user_cache_path}/a', 'file:///cache/a'),
+        'version': ('file:///a/$spack_short_version', 'file:///a/$spack_short_version'),
+    }
+    entries = ', '.join(f'{name}: "{url}"' for name, (url, _) in urls.items())
+    command.write_text(command.read_text().replace('near: file:///near', entries))
+    used.configure()
+    assert configured(used, 'mirrors') == {
+        'mirrors:': {name: {'url': url, 'binary': False} for name, (_, url) in urls.items()}
+    }
+
+
+def test_a_root_may_be_relative(stand_in, anywhere, monkeypatch):
+    stand_in('echo 1.1.0')
+    monkeypatch.chdir(anywhere)
+    monkeypatch.setenv('SPACK_ROOT', 'root')
+    used = spack.find_spack()
+    used.configure()
+    assert (used.own / 'lib').resolve(strict=True) == anywhere / 'root' / 'lib'
+
+
 def test_a_script_that_starts_spack_is_seen_through(stand_in, anywhere):
     real = stand_in('true').root
     script = anywhere / 'usr' / 'bin' / 'spack'

@@ -24,6 +24,10 @@ _BETWEEN = 1e-6
 
 # Of sources/mpi/halo.c: half waves along x, y and z.
 _WAVES = (2, 3, 1)
+# Batches of a program that are thrown away at first.
+_WARM_UPS = 2
+# Of products of matrices: SCALE_OF_A and SCALE_OF_B in sources/common/dgemm_limit.c.
+_SCALE_OF_PRODUCT = 9001 * 1021
 
 
 def check_halo(report: Mapping[str, Any], mesh: tuple[int, int, int], steps: int) -> None:
@@ -64,6 +68,7 @@ def check_pt2pt(report: Mapping[str, Any]) -> None:
         if pattern == 'bidirectional':
             parts = result['window']
         _check_sampled(what, result, parts)
+        _check_batches(result)
         expected = _MESSAGES[pattern] * size / result['time']['best']
         _equal(f'bandwidth of {what}', result['bandwidth'], expected)
     if report['arguments']['limits']:
@@ -89,6 +94,7 @@ def check_ring(report: Mapping[str, Any]) -> None:
     for result in report['results']:
         what = f'lap of {result["size"]} bytes'
         _check_sampled(what, result, report['ranks'])
+        _check_batches(result)
         expected = result['size'] / result['time']['best']
         _equal(f'bandwidth of a {what}', result['bandwidth'], expected)
     if report['arguments']['limits']:
@@ -142,6 +148,7 @@ def check_collectives(report: Mapping[str, Any]) -> None:
     """
     for result in report['results']:
         _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
+        _check_batches(result)
     if report['arguments']['limits']:
         limit = report['limits']['ping_pong']
         small, largest = limit['small'], limit['largest']
@@ -414,7 +421,10 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     for limit, least in zip(result['limits'], result['least_limits'], strict=True):
         if not limit >= least * (1 - CLOCK_RATE):
             raise WrongAnswerError(f'a limit of dgemm is {limit:g}, but {least:g} was done')
-    last = 1 - result['products'] * _last_of_product(order)
+    # Elements were so small before that single precision was enough for them.
+    if (scale := result.get('scale', 1)) not in (1, _SCALE_OF_PRODUCT):
+        raise WrongAnswerError(f'elements of dgemm are scaled by {scale}')
+    last = 1 - scale * result['products'] * _last_of_product(order)
     _equal('last element of the product', result['last'], last)
 
 
@@ -443,6 +453,18 @@ def _times(result: Mapping[str, Any]) -> Mapping[str, Any]:
     _equal('mean of the samples', time['mean'], result['kept'] / operations)
     _check_places(time, result['samples'])
     return time
+
+
+def _check_batches(result: Mapping[str, Any]) -> None:
+    """That no batch was lost: each is a sample, or was set aside, as the first ones always are."""
+    if 'set_aside' not in result:
+        return
+    samples, set_aside = result['samples'], result['set_aside']
+    batches = result.get('clocks', {}).get('batches', samples + set_aside)
+    if set_aside < _WARM_UPS or samples + set_aside != batches:
+        raise WrongAnswerError(
+            f'of {batches} batches {samples} are samples, and {set_aside} were set aside'
+        )
 
 
 def _check_places(time: Mapping[str, Any], samples: int) -> None:

@@ -44,6 +44,7 @@ class _Claims:
         self.bytes: dict[range, Counter[str]] = defaultdict(Counter)
         #: Of all ranks together.
         self.whole: Counter[str] = Counter()
+        self.whole_bytes: Counter[str] = Counter()
 
     def add(self, ranks: range, count: float, *calls: str, size: float = 0) -> None:
         """So many of each of these calls on each of the ranks, each of ``size`` bytes."""
@@ -86,13 +87,16 @@ def check_calls(report: Mapping[str, Any], counted: Sequence[Mapping[str, Counte
     claims = _Claims(report)
     claim(claims, report)
     whole: Counter[str] = Counter()
+    whole_bytes: Counter[str] = Counter()
     for rank, calls in enumerate(counted):
         made = Counter({name.removeprefix('MPI_'): call.count for name, call in calls.items()})
         sizes = Counter({name.removeprefix('MPI_'): call.bytes for name, call in calls.items()})
         _hold(f'calls on rank {rank}', made, _of_rank(claims.counts, rank))
         _hold(f'bytes on rank {rank}', sizes, _of_rank(claims.bytes, rank))
         whole.update(made)
+        whole_bytes.update(sizes)
     _hold('calls', whole, claims.whole)
+    _hold('bytes', whole_bytes, claims.whole_bytes)
     return ''
 
 
@@ -408,6 +412,11 @@ def _of_pairs(claims: _Claims, report: Mapping[str, Any]) -> None:
     messages = exchanges * windows['bandwidth'] + one_way * windows.get('message_rate', 0)
     for call in ('Isend', 'Irecv'):
         claims.whole[call] += messages
+    sizes = {result['measure']: result['size'] for result in report['results']}
+    claims.whole_bytes['Isend'] += exchanges * windows['bandwidth'] * sizes['bandwidth']
+    if one_way:
+        rate = windows['message_rate'] * sizes['message_rate']
+        claims.whole_bytes['Isend'] += one_way * rate
     claims.whole['Waitall'] += exchanges + 2 * one_way
     for call in ('Send', 'Recv'):
         claims.whole[call] += count.get('ping-pong', 0) + one_way

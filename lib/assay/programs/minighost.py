@@ -67,6 +67,8 @@ _TOTAL = re.compile(r'^ *Total time for test \(sec\):' + _NUMBER + r';', re.MULT
 _STENCIL_TIME = re.compile(
     r'^ *Time : avg,(?: stddev,)? min, max secs:' + ','.join([_NUMBER] * 4) + '$', re.MULTILINE
 )
+# Of the sums: those before are of messages.
+_NUMBER_OF_SUMS = re.compile(r'^ *GRIDSUM performance\n\n *Number:' + _NUMBER + '$', re.MULTILINE)
 _GFLOPS = re.compile(r'^ *Total GFLOPS:' + _NUMBER + '$', re.MULTILINE)
 _SUM = re.compile(
     r'^ *Max \(total,compute,reduce secs\):' + ','.join([_NUMBER] * 3) + '$', re.MULTILINE
@@ -201,6 +203,7 @@ class MiniGhost(Application):
         updates = of_step * steps * problem.facts['the number of spikes']
         if is_ours(output):
             windows, bytes_of_step = steady_windows(steps, range(steps)), _UPDATE_BYTES * of_step
+            _check_number_of_sums(output, problem)
             check_windows(
                 output, 'stencil', windows, 1e-9 * bytes_of_step, stencil, ranks * stencil
             )
@@ -254,6 +257,15 @@ def _parts(output: str, ranks: int) -> dict[str, float]:
             f'the sums of miniGhost took {total} s, and their parts {points} and {over_ranks} s'
         )
     return {'sums': total, **(_communication(output) if ranks > 1 else {})}
+
+
+def _check_number_of_sums(output: str, problem: Problem) -> None:
+    """That each variable was summed up in each step, and once more at the end."""
+    steps = problem.facts['the number of time steps'] * problem.facts['the number of spikes']
+    expected = (steps + 1) * problem.facts['the number of variables']
+    (number,) = _numbers(_NUMBER_OF_SUMS, output, 'number of sums')
+    if not abs(number / expected - 1) < 1e-3:  # it has four digits
+        raise WrongAnswerError(f'miniGhost summed up {number:.0f} times instead of {expected}')
 
 
 def _check_verdict(output: str) -> None:

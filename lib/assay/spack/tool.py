@@ -36,6 +36,9 @@ SPACK_URL, SPACK_TAG = _address('spack'), 'v1.1.0'
 PACKAGES_URL, PACKAGES_TAG = _address('spack-packages'), 'v2025.11.0'
 CLONES = paths.SPACK / 'clones'
 
+# A name in its configuration, in any case of letters and with braces or without.
+_FOLDER = re.compile(r'\$(spack\b|user_cache_path\b|\{spack\}|\{user_cache_path\})', re.IGNORECASE)
+
 # The folder of a bundle that is a mirror of the sources of packages.
 SOURCES = 'spack-sources'
 
@@ -191,8 +194,11 @@ class Spack:
         import yaml
 
         text = self._ask_site('config', 'get', section)
-        # Only Spack knows this name, and with another one it means another folder.
-        found: dict[str, Any] = yaml.safe_load(text.replace('$spack', str(self._programs())))
+        # Only Spack knows these names, and from another root they mean other folders.
+        cache = os.environ.get('SPACK_USER_CACHE_PATH') or '~/.spack'
+        folders = {'spack': str(self._programs()), 'user_cache_path': os.path.expanduser(cache)}
+        text = _FOLDER.sub(lambda name: folders[name[1].strip('{}').lower()], text)
+        found: dict[str, Any] = yaml.safe_load(text)
         return (found or {}).get(section) or {}
 
     def _ask_site(self, *arguments: str) -> str:
@@ -339,7 +345,7 @@ def find_spack() -> Spack:
 
 def _root() -> Path:
     if named := os.environ.get('SPACK_ROOT'):
-        return Path(named)
+        return Path(named).expanduser().absolute()
     if command := shutil.which('spack'):
         return Path(command).resolve().parents[1]
     if (CLONES / 'spack').is_dir():

@@ -165,14 +165,17 @@ static bool take(struct sample *sample, double before, double seconds)
     if (seconds < BATCH_SECONDS / 2 &&
         sample->earlier + used - sample->longest < sample->plan.budget / 2) {
         result->iterations = longer_batch(sample, seconds, whole);
+        result->set_aside += result->samples + 1;
         result->samples = sample->first = 0;
         result->kept = 0;
         memset(result->bouts, 0, sizeof result->bouts);
         sample->look = FEWEST_FOR_CI;
         return true;
     }
-    if (++sample->batches <= warm_ups(sample, whole))
+    if (++sample->batches <= warm_ups(sample, whole)) {
+        result->set_aside++;
         return true;
+    }
 
     result->kept += seconds;
     sample->seconds[result->samples++] = seconds / (double)result->iterations;
@@ -345,6 +348,7 @@ void sample_json(struct json *json, const struct sample_result *result)
     }
     json_number(json, "kept", result->kept);
     json_integer(json, "samples", result->samples);
+    json_integer(json, "set_aside", result->set_aside);
     json_integer(json, "iterations_per_sample", result->iterations);
     json_string(json, "stopped_by", result->stopped_by);
     json_number(json, "budget", result->budget);

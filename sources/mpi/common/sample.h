@@ -109,6 +109,7 @@ struct sample_result {
     struct sample_clocks clocks;
     double bouts[SAMPLE_ROUNDS]; /* the best of each bout, as in struct stats */
     int samples;
+    int set_aside;          /* batches that are none of them: warm-up, or too short */
     long iterations;        /* operations per sample */
     const char *stopped_by; /* "ci" or "budget": the last bout */
     double budget;          /* of the plan */

@@ -139,6 +139,7 @@ static void report(const struct run *run, const struct sample_result *result,
         json_number(bench.json, NULL, rates[rank]);
     json_end(bench.json);
     json_integer(bench.json, "products", dgemm_times(run->dgemm));
+    json_number(bench.json, "scale", dgemm_scale());
     json_number(bench.json, "last", dgemm_last(run->dgemm));
     struct two_clocks clocks = { .seconds = run->seconds };
     dgemm_bounds(run->dgemm, &clocks.least, &clocks.most);

@@ -5,6 +5,7 @@
  *
  * Errors are counted by a handler of the program: it must not hear of any that the witness makes. */
 #define _GNU_SOURCE
+#include <fenv.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* Open MPI refuses MPI_DATATYPE_NULL, and each rank by itself: then others wait in vain. */
@@ -406,6 +408,38 @@ static void aborting(void)
     null_types();
 }
 
+static void tell_data(void)
+{
+    say("%ld bytes of data", (long)lseek(STDERR_FILENO, 0, SEEK_END));
+}
+
+/* Where standard error was closed the next file gets its number: what is said to the end goes there. */
+static void data_file(void)
+{
+    char name[] = "data-XXXXXX";
+    close(STDERR_FILENO);
+    say("file %d", mkstemp(name));
+    unlink(name);
+    MPI_Barrier(MPI_COMM_WORLD);
+    atexit(tell_data);
+}
+
+/* No file of the rank may grow, and a write that would make one grow ends it. */
+static void no_room(void)
+{
+    struct rlimit none = { 0 };
+    getrlimit(RLIMIT_FSIZE, &none);
+    none.rlim_cur = 0;
+    say("limited %d", setrlimit(RLIMIT_FSIZE, &none));
+}
+
+/* The first sum that is not exact ends the rank. */
+static void traps(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    say("traps %d", feenableexcept(FE_ALL_EXCEPT));
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -428,6 +462,9 @@ int main(int argc, char **argv)
         { "requests-freed", requests_freed },
         { "types-freed", types_freed },
         { "aborting", aborting },
+        { "data-file", data_file },
+        { "no-room", no_room },
+        { "traps", traps },
     };
     int provided;
     MPI_Errhandler counts;
