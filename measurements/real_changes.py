@@ -395,7 +395,7 @@ def main() -> None:
         '--trials', type=int, help='so many of `run --against`, of the unchanged machine and each'
     )
     parser.add_argument('--cases', default=KERNELS, help='those of the trials, an expression')
-    parser.add_argument('--budget', default='90s', help='of each trial')
+    parser.add_argument('--budget', default='4m', help='of each trial')
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):  # and settings are restored
         signal.signal(number, lambda *_: sys.exit('stopped'))
