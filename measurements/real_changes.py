@@ -22,8 +22,10 @@ from __future__ import annotations
 import argparse
 import contextlib
 import itertools
+import json
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -34,6 +36,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from injected import BETWEEN_NODES, CHANGES, EARLIER, UNCHANGED, Change
@@ -46,6 +49,7 @@ from assay.vcluster.cluster import Cluster
 
 DATA = Path(__file__).with_name('data') / 'upgrade_day.parquet'
 DATA_BETWEEN_NODES = DATA.with_stem('upgrade_day_between_nodes')
+DATA_OF_TRIALS = DATA.with_name('trials_of_against.jsonl')
 #: What the sessions leave, and the clones of the suite that changes are made in.
 WORK = paths.STATE / 'upgrade-day'
 #: Sessions of the unchanged machine before the first round.
@@ -82,6 +86,8 @@ HERE = Place(
     '%fabric=(shm|tcp)',
     '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed',
 )
+#: The cases of trials that --cases does not choose: a run of them takes some ten seconds.
+KERNELS = '^(MiniFE|MiniGhost|PointToPoint)%fabric=shm%layout=packed'
 BETWEEN_TWO = (
     '^((PointToPoint|Ring|Collectives|MiniFE)%fabric=tcp|PointToPoint%fabric=ucx-tcp)'
     '%layout=packed%scale=2_nodes'
@@ -122,6 +128,56 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
     :param cases: those that are measured, an expression.
     :raises AssayError: if no figure came of it.
     """
+    with made(change, place) as root, tempfile.TemporaryDirectory(dir=WORK) as folder:
+        path = Path(folder, 'report.json')
+        arguments = ['-n', cases, '--label', change.name, f'--report-file={path}']
+        if change.share:  # what it disturbs would be so again
+            arguments += ['-S', 'wait_for_quiet=0']
+        code, said = run(root, place, change, arguments, WORK / 'results')
+        # 1 if something missed its reference, 3 if it was disturbed: that is measured as well.
+        if code not in (0, 1, 3) or not path.exists():
+            raise AssayError(f'a run ended with exit code {code}:\n{said[-4000:]}')
+        figures = table(plain_rows(read_report(path)))
+    say(f'session {number}, {change.name}: {said.strip().splitlines()[-1]}')
+    # Where this checkout is tells nobody anything.
+    told = pl.col('provenance').cast(pl.String)
+    for folder in (root, paths.ROOT):
+        told = told.str.replace_all(str(folder), '.', literal=True)
+    return figures.with_columns(provenance=told.cast(pl.Categorical()))
+
+
+def trial(change: Change, number: int, place: Place, cases: str, budget: str) -> dict[str, Any]:
+    """Three runs of the unchanged machine, then `run --against` them with a change made.
+
+    :param number: of the trial, which has a history of its own.
+    :returns: the change, the exit code, the seconds, how many rounds, the answer, and what was said.
+    """
+    results = WORK / 'trials' / f'{time.time():.0f}-{number}'
+    for _ in range(3):
+        with made(UNCHANGED, place) as root:
+            code, said = run(root, place, UNCHANGED, ['-n', cases, '--label', 'before'], results)
+            if code not in (0, 3):
+                raise AssayError(f'a run before ended with exit code {code}:\n{said[-4000:]}')
+    began = time.monotonic()
+    with made(change, place) as root:
+        arguments = ['-n', cases, '--label', 'after', '--against', 'before', '--repeat', '3']
+        arguments += ['--budget', budget]
+        code, said = run(root, place, change, arguments, results)
+    told = {
+        'change': change.name,
+        'code': code,
+        'seconds': round(time.monotonic() - began, 1),
+        'rounds': len(re.findall(r'^Assay: round \d+$', said, re.MULTILINE)),
+        'answer': said.strip().splitlines()[-1],
+        'said': said,
+    }
+    say(f'trial {number}, {change.name}: {told["seconds"]} s, {told["answer"]}')
+    return told
+
+
+@contextlib.contextmanager
+def made(change: Change, place: Place) -> Iterator[Path]:
+    """Have a change made, with the machine's turn; gives the suite's folder."""
     WORK.mkdir(parents=True, exist_ok=True)
     root = checkout(change)
     if not place.nodes:
@@ -131,23 +187,26 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
         stack.enter_context(kernel_set_to(change, place))
         stack.enter_context(beside(change, place))
         stack.enter_context(broken(change))
-        path = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=WORK)), 'report.json')
-        command = [root / 'assay', 'run', '--system', place.system]
-        command += ['-p', place.environments, '-n', cases]
-        command += ['--label', change.name, f'--report-file={path}']
-        if change.share:  # what it disturbs would be so again
-            command += ['-S', 'wait_for_quiet=0']
-        surroundings = os.environ | {
-            turn.VARIABLE: 'yes',
-            paths.RESULTS_VARIABLE: str(WORK / 'results'),
-        }
-        if place.nodes:
-            surroundings |= change.variables  # as a user exports them
-        else:
-            surroundings[paths.SYSTEMS_VARIABLE] = str(WORK / 'systems')
+        yield root
+
+
+def run(
+    root: Path, place: Place, change: Change, arguments: Sequence[str], results: Path
+) -> tuple[int, str]:
+    """`assay run` of a place, with the variables of a change: the exit code, and what it said."""
+    command = [str(root / 'assay'), 'run', '--system', place.system, '-p', place.environments]
+    surroundings = os.environ | {
+        turn.VARIABLE: 'yes',
+        paths.RESULTS_VARIABLE: str(results),
+    }
+    if place.nodes:
+        surroundings |= change.variables  # as a user exports them
+    else:
+        surroundings[paths.SYSTEMS_VARIABLE] = str(WORK / 'systems')
+    with contextlib.ExitStack() as stack:
         # Signals of a terminal are this process's, which ends the run by its own.
         process = subprocess.Popen(
-            command,
+            [*command, *arguments],
             env=surroundings,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -156,17 +215,7 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
         )
         stack.callback(end, process)
         said, _ = process.communicate(timeout=1800)
-        # 1 if something missed its reference, 3 if it was disturbed: that is measured as well.
-        if process.returncode not in (0, 1, 3) or not path.exists():
-            code = process.returncode
-            raise AssayError(f'a run ended with exit code {code}:\n{said[-4000:]}')
-        figures = table(plain_rows(read_report(path)))
-    say(f'session {number}, {change.name}: {said.strip().splitlines()[-1]}')
-    # Where this checkout is tells nobody anything.
-    told = pl.col('provenance').cast(pl.String)
-    for folder in (root, paths.ROOT):
-        told = told.str.replace_all(str(folder), '.', literal=True)
-    return figures.with_columns(provenance=told.cast(pl.Categorical()))
+    return process.returncode, said
 
 
 def end(process: subprocess.Popen[str]) -> None:
@@ -341,13 +390,24 @@ def main() -> None:
     parser.add_argument(
         '--between-nodes', action='store_true', help='on the virtual cluster, which has to be up'
     )
-    parser.add_argument('--data', type=Path, help='where the figures are stored')
+    parser.add_argument('--data', type=Path, help='where the figures, or trials, are stored')
+    parser.add_argument(
+        '--trials', type=int, help='so many of `run --against`, of the unchanged machine and each'
+    )
+    parser.add_argument('--cases', default=KERNELS, help='those of the trials, an expression')
+    parser.add_argument('--budget', default='4m', help='of each trial')
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):  # and settings are restored
         signal.signal(number, lambda *_: sys.exit('stopped'))
     try:
         place, data = (CLUSTER, DATA_BETWEEN_NODES) if options.between_nodes else (HERE, DATA)
         changes = [one for one in place.changes if one.name in options.only]
+        if options.trials:
+            for number, change in enumerate([UNCHANGED, *changes] * options.trials):
+                found = trial(change, number, place, options.cases, options.budget)
+                with open(options.data or DATA_OF_TRIALS, 'a') as file:
+                    file.write(f'{json.dumps(found)}\n')
+            return
         measure(options.data or data, options.minutes, replace(place, changes=changes))
     except (AssayError, KeyboardInterrupt) as error:
         sys.exit(str(error) or 'stopped')

@@ -24,6 +24,7 @@ from assay.results.diff.sides import (
     TwoStates,
     alike_disturbed,
     all_disturbed,
+    beside_controls,
     assert_comparable,
     paired,
     some,
@@ -229,6 +230,7 @@ def difference(
     if remeasured:
         without_first = without_first_values(tables[1], remeasured, by_cores(tables)[1])
         latest = tables[0], without_first
+    latest = beside_controls(latest)
     undisturbed = (all_disturbed if disturbed else alike_disturbed)(latest)
     counting = by_cores(undisturbed)
     old, new = map(measured, counting)

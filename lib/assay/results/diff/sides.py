@@ -173,6 +173,19 @@ def without_first_values(
     return pl.concat([first, table.filter(is_again)])
 
 
+def beside_controls(tables: Tables) -> Tables:
+    """Both tables with the ratios to a control of disturbed jobs.
+
+    They count whatever others took: who takes turns on a core leaves the best windows of kernels in
+    caches and of their control, and who slows the core slows both.
+    """
+    ratio = pl.col('figure').cast(pl.String).str.ends_with(OF_CONTROL)
+    before, after = (
+        table.with_columns(disturbances=pl.when(~ratio).then('disturbances')) for table in tables
+    )
+    return before, after
+
+
 def alike_disturbed(tables: Tables) -> Tables:
     """Both tables with the values of disturbed jobs where these are evidence all the same.
 
