@@ -93,7 +93,7 @@ struct limit control_in_caches(struct control *control)
             seconds[i] = took.seconds / operations;
             longer[i] = took.most / operations;
         }
-        if (shortest >= WINDOW) /* one that others interrupted is long however little it does */
+        if (are_long) /* one that others interrupt is so, however little it does */
             break;
         control->products *= 2;
     }
