@@ -15,6 +15,7 @@ import subprocess
 import tarfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -89,6 +90,7 @@ class Factor:
         not to be loaded; limits, as words of ``ulimit``; and libraries, as a line of a shell.
     :param versions: of an MPI: the changes from each version that the system has to the next one,
         from the value before to that after; empty if there is none between.
+    :param libraries: names of the facts of the libraries that it switches.
     """
 
     name: str
@@ -97,6 +99,7 @@ class Factor:
     weight: float
     needs: tuple[Mapping[str, str | None], Mapping[str, str | None]]
     versions: tuple[Factor, ...] = ()
+    libraries: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f'{self.name}: {self.before} -> {self.after}'
@@ -207,8 +210,8 @@ def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | 
     if one.name.startswith(_LIMIT_NAME) and facts:
         found = facts.get(f'{OF_SETTINGS}{one.name}', '-')
         return None if found == wanted else found
-    if one.name.startswith(OF_LIBRARIES):
-        return libraries.loaded_instead(one.name, wanted, facts)
+    if one.libraries:
+        return libraries.loaded_instead(one.libraries, wanted, facts)
     if one.name.startswith(_MODULE_NAME) and 'ran_modules' in facts:
         kept = _modules_of(facts['ran_modules']).get(one.name.removeprefix(_MODULE_NAME), '-')
         return None if kept == wanted else kept
@@ -246,8 +249,8 @@ def _facts_of(one: Factor) -> set[str]:
     names[ENVIRONMENT] = ['mpi', 'ran_mpi']
     if one.name.startswith(_LIMIT_NAME):
         return {f'{OF_SETTINGS}{one.name}'}
-    if one.name.startswith(OF_LIBRARIES):
-        return {*libraries.facts_of_group(one.name)}
+    if one.libraries:
+        return {*one.libraries}
     found = {fact for name in one.needs[1] for fact in names.get(name, [name])}
     return {'ran_modules', *found} if one.name.startswith(_MODULE_NAME) else found
 
@@ -264,11 +267,11 @@ def factors_of(
     :param site: the configuration of the system, loaded.
     :param known: all facts of one of them after.
     """
-    made = _Maker(figures, site, known)
     by_name: dict[str, list[Fact]] = {}
     for fact in facts:
         if not fact.figures.isdisjoint(figures):
             by_name.setdefault(fact.name, []).append(fact)
+    made = _Maker(figures, site, known, by_name)
     switched: list[Factor] = []
     untried: list[Untried] = []
     for name, those in sorted(by_name.items()):
@@ -283,7 +286,7 @@ def factors_of(
             continue
         (fact, *_) = those
         try:
-            for one in made.factors(fact, by_name):
+            for one in made.factors(fact):
                 if isinstance(one, Factor):
                     switched.append(one)
                 else:
@@ -297,9 +300,13 @@ class _Maker:
     """Makes changes of facts; their methods raise the reason if there is no way."""
 
     def __init__(
-        self, figures: Mapping[int, FigureKey], site: _SiteConfig, known: Mapping[str, str]
+        self,
+        figures: Mapping[int, FigureKey],
+        site: _SiteConfig,
+        known: Mapping[str, str],
+        facts: Mapping[str, Sequence[Fact]],
     ) -> None:
-        self.figures, self.site, self.known = figures, site, known
+        self.figures, self.site, self.known, self.facts = figures, site, known, facts
         self.environments = {one['name']: one for one in site['environments']}
         self.families = {
             str(self.environments.get(one.environment, {}).get('extras', {}).get('family', ''))
@@ -309,31 +316,31 @@ class _Maker:
         self.program = 'hash' if known.get('by') == 'binary' else ''
         self.cases = ' '.join({one.case for one in figures.values()})
 
-    def factors(self, fact: Fact, facts: Mapping[str, Sequence[Fact]]) -> Iterator[_Found]:
+    def factors(self, fact: Fact) -> Iterator[_Found]:
         if variable := _set_by(fact.name):
-            if fact.name == min(name for name in facts if _set_by(name) == variable):
-                yield self._line(variable, fact, facts)
+            if fact.name == min(name for name in self.facts if _set_by(name) == variable):
+                yield self._line(variable, fact)
         elif Setting({fact.name: ''}).variables:
             # Open MPI's launcher hands on what files set.
-            if fact.name not in map(_set_by, facts):
+            if fact.name not in map(_set_by, self.facts):
                 yield self._variable(fact)
         elif fact.name.startswith(f'{OF_SETTINGS}{_LIMIT_NAME}'):
             yield _limit(fact)
         elif fact.name.startswith(OF_LIBRARIES):
-            yield from self._library(fact, facts)
+            yield from self._library(fact)
         elif fact.name == 'flags':
             yield from _flags(fact)
         elif fact.name == 'ran_modules':
             yield from self._modules(fact)
-        elif fact.name == 'ran_mpi' or (fact.name == 'mpi' and 'ran_mpi' not in facts):
-            yield self._mpi(fact, *facts.get('mpi', ()))
+        elif fact.name == 'ran_mpi' or (fact.name == 'mpi' and 'ran_mpi' not in self.facts):
+            yield self._mpi(fact, *self.facts.get('mpi', ()))
         elif fact.name == 'suite_commit':
             yield from _sources(fact)
         elif fact.name == 'nodes':
             yield self._nodes(fact)
         elif fact.name == self.program:
             raise AssayError('a program built elsewhere: `git bisect run`, docs/culprit.md')
-        elif fact.name != 'mpi' and not _follows(fact, facts):
+        elif fact.name != 'mpi' and not _follows(fact, self.facts):
             reason = (why for name, why in _NOT_TRIED.items() if fact.name.startswith(name))
             raise AssayError(next(reason, 'there is no way to switch it'))
 
@@ -342,10 +349,10 @@ class _Maker:
         before, after = ({fact.name: side} for side in sides)
         return Factor(fact.name, fact.before, fact.after, self._weight(fact.name), (before, after))
 
-    def _line(self, variable: str, fact: Fact, facts: Mapping[str, Sequence[Fact]]) -> Factor:
+    def _line(self, variable: str, fact: Fact) -> Factor:
         """A line of a file that steers an MPI, as the variable that comes before the file."""
         given = {name: (value, value) for name, value in self.known.items()}
-        given |= {name: (one.before, one.after) for name, (one, *_) in facts.items()}
+        given |= {name: (one.before, one.after) for name, (one, *_) in self.facts.items()}
         lines = {name: sides for name, sides in given.items() if _set_by(name) == variable}
         if any(name.endswith('-override.conf') for name in lines):
             raise AssayError('it comes before every variable')
@@ -387,34 +394,33 @@ class _Maker:
                 return _OF_THE_FABRIC if f'%fabric={transport}' in self.cases else _OF_ANOTHER
         return 1.0
 
-    def _library(self, fact: Fact, facts: Mapping[str, Sequence[Fact]]) -> Iterator[Factor]:
+    def _library(self, fact: Fact) -> Iterator[Factor]:
         """The libraries of a folder; nothing if they came with the MPI, or another one has them."""
-        if 'ran_mpi' in facts and all(
+        if 'ran_mpi' in self.facts and all(
             one == '-' or _mpi_folder(mpi) in one
-            for one, mpi in zip(
-                self._sides(fact.name, facts), self._sides('ran_mpi', facts), strict=True
-            )
+            for one, mpi in zip(self._sides(fact.name), self._sides('ran_mpi'), strict=True)
         ):
             return
-        names = (name for name in facts if name.startswith(OF_LIBRARIES))
-        changed = {name: self._files(name, facts) for name in names}
-        system = self._files(f'{OF_LIBRARIES}libc', facts)
-        if found := libraries.switch(fact.name, changed, system):
-            weight = _LIBRARY * max(map(self._weight, libraries.facts_of_group(found.name)))
+        if found := libraries.switch(fact.name, self._changed, self._files(f'{OF_LIBRARIES}libc')):
+            weight = _LIBRARY * max(map(self._weight, found.facts))
             before, after = ({found.name: line} for line in found.lines)
             told = [str(one) for one in found.sides]
-            yield Factor(found.name, told[0], told[1], weight, (before, after))
+            sides = before, after
+            yield Factor(found.name, told[0], told[1], weight, sides, libraries=found.facts)
 
-    def _files(
-        self, name: str, facts: Mapping[str, Sequence[Fact]]
-    ) -> tuple[libraries.LoadedFile | None, libraries.LoadedFile | None]:
+    @cached_property
+    def _changed(self) -> dict[str, libraries.Sides]:
+        """All libraries that changed."""
+        return {name: self._files(name) for name in self.facts if name.startswith(OF_LIBRARIES)}
+
+    def _files(self, name: str) -> libraries.Sides:
         """A library on both sides."""
-        before, after = map(libraries.read, self._sides(name, facts))
+        before, after = map(libraries.read, self._sides(name))
         return before, after
 
-    def _sides(self, name: str, facts: Mapping[str, Sequence[Fact]]) -> tuple[str, str]:
+    def _sides(self, name: str) -> tuple[str, str]:
         """A fact before and after, whether it changed or not; - for none."""
-        for one in facts.get(name, ()):
+        for one in self.facts.get(name, ()):
             return one.before, one.after
         known = self.known.get(name, '-')
         return known, known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +36,7 @@ class LoadedFile:
 
 
 #: Before and after; None of a side that has none.
-_Sides = tuple[LoadedFile | None, LoadedFile | None]
+Sides = tuple[LoadedFile | None, LoadedFile | None]
 
 
 def read(told: str) -> LoadedFile | None:
@@ -54,14 +54,16 @@ class FolderSwitch:
     :param name: of all of them.
     :param sides: of the one that stands for all, which tells its version if one does.
     :param lines: of a shell, that make a job load the one before, and the one after.
+    :param facts: the names of the facts of all of them.
     """
 
     name: str
     sides: tuple[LoadedFile, LoadedFile]
     lines: tuple[str, str]
+    facts: tuple[str, ...]
 
 
-def switch(name: str, changed: Mapping[str, _Sides], system: _Sides) -> FolderSwitch | None:
+def switch(name: str, changed: Mapping[str, Sides], system: Sides) -> FolderSwitch | None:
     """How a library that changed is switched with all that changed along with it.
 
     The folder of one comes first in ``LD_LIBRARY_PATH``. That comes before the folders in which the
@@ -108,7 +110,8 @@ def switch(name: str, changed: Mapping[str, _Sides], system: _Sides) -> FolderSw
         _without(other.folder) if is_default else _before_others(one.folder)
         for one, other, is_default in zip(sides, reversed(sides), by_default, strict=True)
     ]
-    return FolderSwitch(f'{first} with {words}' if words else first, sides, (lines[0], lines[1]))
+    name = f'{first} with {words}' if words else first
+    return FolderSwitch(name, sides, (lines[0], lines[1]), (first, *others))
 
 
 def _before_others(folder: Path) -> str:
@@ -143,19 +146,14 @@ def _is_by_default(one: LoadedFile, system: LoadedFile | None) -> bool:
     return system is not None and folder == _short(system.folder)
 
 
-def facts_of_group(name: str) -> list[str]:
-    """The names of the facts of a group, by its name."""
-    names = re.split(' with |, ', name.removeprefix(OF_LIBRARIES))
-    return [f'{OF_LIBRARIES}{one}' for one in names]
-
-
-def loaded_instead(name: str, wanted: str, facts: Mapping[str, str]) -> str | None:
+def loaded_instead(names: Iterable[str], wanted: str, facts: Mapping[str, str]) -> str | None:
     """What a job loaded in place of libraries that it was to have; None if nothing.
 
+    :param names: of the facts of the libraries.
     :param wanted: one side of :class:`FolderSwitch`, as text.
     """
-    for fact in facts_of_group(name):
-        told = facts.get(fact, '-')
+    for name in names:
+        told = facts.get(name, '-')
         found = read(told)
         if found and not wanted.endswith(f'({found.folder})'):
             return f'{found}, by LD_LIBRARY_PATH, an RPATH or a preload,'
