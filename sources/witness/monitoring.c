@@ -111,4 +111,17 @@ void monitoring_write(struct json *json)
     (void)json;
 }
 
+/* MPICH forgets its settings with the last one, and its next MPI_Allreduce fails: the program may call
+ * none, and the witness does. */
+EXPORT int MPI_T_finalize(void)
+{
+    static atomic_bool kept;
+    int variables, level;
+    bind_mpi();
+    if (witness.active && PMPI_T_cvar_get_num(&variables) == MPI_SUCCESS &&
+        !atomic_exchange(&kept, true))
+        PMPI_T_init_thread(witness.thread_level, &level);
+    return PMPI_T_finalize();
+}
+
 #endif

@@ -289,6 +289,11 @@ def test_traps_of_floating_point(same, harmless):
     check_complete(same(harmless, 'traps', ranks=2))
 
 
+def test_mpis_settings_are_forgotten(same, harmless):
+    """MPICH's collectives need them; a program that calls none afterwards need not know."""
+    check_complete(same(harmless, 'tool', ranks=2))
+
+
 @on_one_mpi
 def test_nobody_reads_standard_error(surroundings, build, harmless, tmp_path):
     """As of a program in a pipe to ``head``."""

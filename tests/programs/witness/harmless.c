@@ -440,6 +440,15 @@ static void traps(void)
     say("traps %d", feenableexcept(FE_ALL_EXCEPT));
 }
 
+static void tool(void)
+{
+    int level, variables = 0;
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &level);
+    MPI_T_cvar_get_num(&variables);
+    say("some variables: %d", variables > 0);
+    say("finalized: %d", MPI_T_finalize() == MPI_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -465,6 +474,7 @@ int main(int argc, char **argv)
         { "data-file", data_file },
         { "no-room", no_room },
         { "traps", traps },
+        { "tool", tool },
     };
     int provided;
     MPI_Errhandler counts;
