@@ -121,9 +121,7 @@ def main() -> None:
                 continue
             ways = list(WAYS) if part % 2 else list(WAYS)[::-1]
             chosen = checks[part :: given.of]
-            kept[str(part)] = {
-                way: measure(way, given.mode, given.system, chosen) for way in ways
-            }
+            kept[str(part)] = {way: measure(way, given.mode, given.system, chosen) for way in ways}
             given.keep.write_text(json.dumps(kept))
             for way in WAYS:
                 print(f'part {part}, {way}: {kept[str(part)][way]["last"]}', flush=True)

@@ -237,18 +237,17 @@ class _Bouts:
     fractions: list[float]
 
     def __init__(self, line: re.Match[str]) -> None:
+        broken = WrongAnswerError(f'the line of bouts is not whole: {line[0]!r}')
         try:
             bouts = [(float(rate), int(count)) for rate, count in _BOUT.findall(line['bouts'])]
             self.slices, self.least = (
                 [float(word) for word in line[name].split()] for name in ('slices', 'least')
             )
         except ValueError:
-            bouts = self.slices = self.least = []
-        if (
-            not 1 < len(bouts) + 1 == len(self.slices) == len(self.least)
-            or not all(one > 0 for one in self.slices)
-        ):
-            raise WrongAnswerError(f'the line of bouts is not whole: {line[0]!r}')
+            raise broken from None
+        is_whole = 1 < len(bouts) + 1 == len(self.slices) == len(self.least)
+        if not is_whole or not all(one > 0 for one in self.slices):
+            raise broken
         counts = [count for _, count in bouts]
         self.windows = sum(counts)
         fewest = max(min(max(counts), _FEWEST_WINDOWS), 1)
@@ -258,7 +257,7 @@ class _Bouts:
             if count >= fewest
         )
         if not self.fractions or not all(one > 0 for one in self.fractions):
-            raise WrongAnswerError(f'the line of bouts is not whole: {line[0]!r}')
+            raise broken
 
 
 def check_limit(output: str, kernel: str, work: float, windows: str = '') -> None:
