@@ -11,6 +11,7 @@ turns. What was measured stays in ``--keep``, and a part that is in it is not me
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -72,7 +73,7 @@ def measure(way: str, mode: str, system: str, checks: list[str]) -> dict[str, An
 def gaps(cases: dict[str, Any]) -> list[float]:
     """Seconds from the end of each script to the begin of the next."""
     times = sorted(case['times'] for case in cases.values() if case['times'])
-    return [after[0] - before[1] for before, after in zip(times, times[1:], strict=False)]
+    return [after[0] - before[1] for before, after in itertools.pairwise(times)]
 
 
 def table(parts: list[dict[str, Any]]) -> None:

@@ -150,7 +150,7 @@ def trial(change: Change, number: int, place: Place, cases: str, budget: str) ->
     """Three runs of the unchanged machine, then `run --against` them with a change made.
 
     :param number: of the trial, which has a history of its own.
-    :returns: the change, the exit code, the seconds, how many rounds, the answer, and what was said.
+    :returns: the change, exit code, seconds, number of rounds, answer, and what was said.
     """
     results = WORK / 'trials' / f'{time.time():.0f}-{number}'
     for _ in range(3):

@@ -85,15 +85,18 @@ def test_one_of_all_operations_was_left_out():
 def test_pairs_are_held_by_the_calls_of_all_ranks_together():
     clocks = {'exchange': {'batches': 4, 'operations': 10}}
     report = {'program': 'pairs', 'ranks': 2, 'clocks': clocks}
-    report['results'] = [{'measure': 'bandwidth', 'window': 4}]
+    report['results'] = [{'measure': 'bandwidth', 'window': 4, 'size': 8}]
 
-    def calls(messages):
+    def calls(messages, size=8):
         names = {'Isend': messages, 'Irecv': 20, 'Waitall': 5, 'Allreduce': 4}
-        return {f'MPI_{name}': Counted(count, 0) for name, count in names.items()}
+        found = {f'MPI_{name}': Counted(count, 0) for name, count in names.items()}
+        return found | {'MPI_Isend': Counted(messages, size * messages)}
 
     assert check_calls(report, [calls(30), calls(10)]) == ''
     with pytest.raises(WrongAnswerError, match=r'^40 calls of MPI_Isend'):
         check_calls(report, [calls(29), calls(10)])
+    with pytest.raises(WrongAnswerError, match=r'^320 bytes of MPI_Isend'):
+        check_calls(report, [calls(30), calls(10, size=4)])
 
 
 def test_where_another_tool_takes_the_calls_it_is_told():

@@ -177,8 +177,8 @@ BESIDE_CONTROL = (
     'Windows of DOT in caches: {} of 128 calls, 15360 in all; best 5.12 Gflop/s of 0.0005 s; '
     'whole of best 0.8; all 0.075 s, fresh 0.00625 s; 3 shorter, 9 equal\n'
     "Time of the DOT in caches: 0.075 s; by the system's clock 0.0749 to 0.0751\n"
-    f'Bouts of DOT in caches: {", ".join(["1.28 in 11"] * 6 + ["2.56 in 11"] * 4)}; between{" 4" * 11}; '
-    f'no less than{" 3.99" * 11}\n'
+    f'Bouts of DOT in caches: {", ".join(["1.28 in 11"] * 6 + ["2.56 in 11"] * 4)}; '
+    f'between{" 4" * 11}; no less than{" 3.99" * 11}\n'
 )
 CONTROL = 'Limit of DOT in caches: control {} Gflop/s; achieved {} Gflop/s; fraction {}\n'
 
