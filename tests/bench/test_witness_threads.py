@@ -111,7 +111,8 @@ def test_all_calls_under_the_other_sanitizers(
     find = ['gcc', '-print-file-name=libasan.so']
     runtime = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
     preload = f'{runtime}:{build("assay_witness", SANITIZED) / "libassay_witness.so"}'
-    run = witnessed(compiled(program), *PROGRAMS[program].split(), ranks=4, preload=preload)
+    binary = compiled(program, '-lm')
+    run = witnessed(binary, *PROGRAMS[program].split(), ranks=4, preload=preload)
     assert 'Sanitizer' not in run.err, run.err
     assert 'runtime error' not in run.err, run.err
     assert run.code == 0, run.err

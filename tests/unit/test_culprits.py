@@ -110,6 +110,18 @@ def test_what_looks_like_none_is_measured_with_all_against_none():
     assert search.next().first.all()
 
 
+def test_one_pair_is_not_enough_for_none():
+    """It may be one of which others disturbed both sessions."""
+    search, everything = Search([1.0] * 2, 0.05), np.ones(2, dtype=bool)
+    search.record(everything, ~everything, 0.06)
+    assert search.answers()[0].kind == 'none'
+    assert search.answers()[0].probability > SURE
+    again = search.step()
+    assert again.is_proof and again.first.all() and not again.second.any()
+    search.record(everything, ~everything, 0.0)
+    assert search.step() is None
+
+
 @pytest.mark.parametrize(
     'effect',
     [
