@@ -17,11 +17,13 @@ import os
 import re
 import statistics
 import subprocess
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from assay import paths
+from assay.running import turn
 
 WAYS = {'a job per case': [], 'one job': ['--one-job']}
 ASSAY = str(paths.ROOT / 'assay')
@@ -54,13 +56,19 @@ def measure(way: str, mode: str, system: str, checks: list[str]) -> dict[str, An
     command = [ASSAY, 'run', '--mode', mode, '--system', system, '--keep-stage-files', *WAYS[way]]
     for check in checks:
         command += ['-n', check]
-    began = time.time()
-    done = subprocess.run(command, capture_output=True, text=True)
-    took = time.time() - began
-    folder = max((paths.ROOT / '.assay' / 'runs').glob('2*/report.json')).parent
-    report = json.loads((folder / 'report.json').read_text())
-    if report['session_info']['time_start_unix'] < began:
-        raise SystemExit(f'{done.stdout}\n{done.stderr}\nno run was made: {" ".join(command)}')
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, 'report.json')
+        began = time.time()
+        done = subprocess.run(
+            [*command, f'--report-file={path}'],
+            env={**os.environ, turn.VARIABLE: 'yes'},
+            capture_output=True,
+            text=True,
+        )
+        took = time.time() - began
+        if not path.exists():
+            raise SystemExit(f'{done.stdout}\n{done.stderr}\nno run was made: {" ".join(command)}')
+        report = json.loads(path.read_text())
     cases = {}
     for case in report['runs'][-1]['testcases']:
         if not case['unique_name'].startswith('Build'):
@@ -111,24 +119,23 @@ def main() -> None:
     options.add_argument('--parts', default='0-7', help='the first and the last part')
     options.add_argument('--of', type=int, default=8, help='parts in all')
     options.add_argument('--keep', type=Path, default=Path('one_job_both_ways.json'))
-    options.add_argument('--tell', action='store_true', help='measure nothing')
     given = options.parse_args()
     kept = json.loads(given.keep.read_text()) if given.keep.exists() else {}
     first, last = map(int, given.parts.split('-'))
-    if not given.tell:
-        checks = checks_of(given.mode, given.system, given.without)
-        for part in range(first, last + 1):
-            if str(part) in kept:
-                continue
-            ways = list(WAYS) if part % 2 else list(WAYS)[::-1]
-            chosen = checks[part :: given.of]
-            kept[str(part)] = {way: measure(way, given.mode, given.system, chosen) for way in ways}
-            given.keep.write_text(json.dumps(kept))
-            for way in WAYS:
-                print(f'part {part}, {way}: {kept[str(part)][way]["last"]}', flush=True)
+    checks = checks_of(given.mode, given.system, given.without)
+    handle = turn.take('measurement of one job both ways', print)
+    for part in range(first, last + 1):
+        if str(part) in kept:
+            continue
+        ways = list(WAYS) if part % 2 else list(WAYS)[::-1]
+        chosen = checks[part :: given.of]
+        kept[str(part)] = {way: measure(way, given.mode, given.system, chosen) for way in ways}
+        given.keep.write_text(json.dumps(kept))
+        for way in WAYS:
+            print(f'part {part}, {way}: {kept[str(part)][way]["last"]}', flush=True)
+    os.close(handle)
     table([kept[number] for number in sorted(kept, key=int)])
 
 
 if __name__ == '__main__':
-    os.environ.setdefault('ASSAY_HAS_TURN', 'yes')
     main()

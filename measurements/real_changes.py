@@ -131,8 +131,6 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
     with made(change, place) as root, tempfile.TemporaryDirectory(dir=WORK) as folder:
         path = Path(folder, 'report.json')
         arguments = ['-n', cases, '--label', change.name, f'--report-file={path}']
-        if change.share:  # what it disturbs would be so again
-            arguments += ['-S', 'wait_for_quiet=0']
         code, said = run(root, place, change, arguments, WORK / 'results')
         # 1 if something missed its reference, 3 if it was disturbed: that is measured as well.
         if code not in (0, 1, 3) or not path.exists():
@@ -195,6 +193,8 @@ def run(
 ) -> tuple[int, str]:
     """`assay run` of a place, with the variables of a change: the exit code, and what it said."""
     command = [str(root / 'assay'), 'run', '--system', place.system, '-p', place.environments]
+    if change.share:  # what it disturbs would be so again
+        command += ['-S', 'wait_for_quiet=0']
     surroundings = os.environ | {
         turn.VARIABLE: 'yes',
         paths.RESULTS_VARIABLE: str(results),

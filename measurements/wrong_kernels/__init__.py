@@ -16,6 +16,19 @@ from assay.programs.application import Application, Problem, WrongAnswerError
 #: Of the checks of benchmarks, without the table.
 _SECTIONS = 'placement,fabric,silent'
 
+#: A change of ``common/blas.c``: what stands there, and what makes products in single precision.
+SINGLE_PRECISION_PRODUCTS = (
+    'NAME(dgemm_)("N", "N", &m, &n, &k, &(double){ -1 }, a, &lda, b, &ldb, &(double){ 1 }, c,\n'
+    '                     &ldc);\n',
+    'for (int j = 0; j < n; j++)\n'
+    '            for (int i = 0; i < m; i++) {\n'
+    '                float sum = 0;\n'
+    '                for (int l = 0; l < k; l++)\n'
+    '                    sum += (float)a[i + (long)l * lda] * (float)b[l + (long)j * ldb];\n'
+    '                c[i + (long)j * ldc] -= sum;\n'
+    '            }\n',
+)
+
 
 @dataclass(frozen=True)
 class Mutant:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from assay.programs.application import Problem
 from assay.programs.hpl import Hpl
-from wrong_kernels import Built, Mutant, complaint_of_application
+from wrong_kernels import SINGLE_PRECISION_PRODUCTS, Built, Mutant, complaint_of_application
 
 #: Order, ranks and threads. Of some the greatest element of x is in the first half, of some not.
 _RUNS = ((160, 2, 1), (224, 4, 1), (96, 1, 2))
@@ -405,16 +405,6 @@ MUTANTS = [
         'hpl',
         'products in single precision',
         'common/blas.c',
-        'NAME(dgemm_)("N", "N", &m, &n, &k, &(double){ -1 }, a, &lda, b, &ldb, '
-        '&(double){ 1 }, c,\n'
-        '                     &ldc);\n',
-        'for (int j = 0; j < n; j++)\n'
-        '            for (int i = 0; i < m; i++) {\n'
-        '                float sum = 0;\n'
-        '                for (int l = 0; l < k; l++)\n'
-        '                    sum += (float)a[i + (long)l * lda] * (float)b[l + '
-        '(long)j * ldb];\n'
-        '                c[i + (long)j * ldc] -= sum;\n'
-        '            }\n',
+        *SINGLE_PRECISION_PRODUCTS,
     ),
 ]

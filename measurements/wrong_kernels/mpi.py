@@ -1229,25 +1229,18 @@ MUTANTS = [
         '++sample->batches <= warm_ups(sample, whole)',
         '++sample->batches <= 0 * warm_ups(sample, whole)',
     ),
-    Mutant(
-        'pt2pt',
-        'slow batches thrown away',
-        'mpi/common/sample.c',
-        '    result->kept += seconds;',
-        '    if (result->samples > 2 && seconds / (double)result->iterations > 1.05 '
-        '* sample->seconds[0])\n'
-        '        return true;\n'
-        '    result->kept += seconds;',
-    ),
-    Mutant(
-        'ring',
-        'slow batches thrown away',
-        'mpi/common/sample.c',
-        '    result->kept += seconds;',
-        '    if (result->samples > 2 && seconds / (double)result->iterations > 1.05 '
-        '* sample->seconds[0])\n'
-        '        return true;\n'
-        '    result->kept += seconds;',
+    *(
+        Mutant(
+            program,
+            'slow batches thrown away',
+            'mpi/common/sample.c',
+            '    result->kept += seconds;',
+            '    if (result->samples > 2 && seconds / (double)result->iterations > 1.05 '
+            '* sample->seconds[0])\n'
+            '        return true;\n'
+            '    result->kept += seconds;',
+        )
+        for program in ('pt2pt', 'ring')
     ),
     Mutant(
         'pt2pt',

@@ -7,7 +7,7 @@ import json
 
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import check_clock, check_dgemm, check_nodes, check_stream
-from wrong_kernels import Built, Mutant
+from wrong_kernels import SINGLE_PRECISION_PRODUCTS, Built, Mutant
 
 _ORDER = 120
 _ARGUMENTS = {
@@ -527,17 +527,7 @@ MUTANTS = [
         'dgemm',
         'in single precision',
         'common/blas.c',
-        'NAME(dgemm_)("N", "N", &m, &n, &k, &(double){ -1 }, a, &lda, b, &ldb, '
-        '&(double){ 1 }, c,\n'
-        '                     &ldc);\n',
-        'for (int j = 0; j < n; j++)\n'
-        '            for (int i = 0; i < m; i++) {\n'
-        '                float sum = 0;\n'
-        '                for (int l = 0; l < k; l++)\n'
-        '                    sum += (float)a[i + (long)l * lda] * (float)b[l + '
-        '(long)j * ldb];\n'
-        '                c[i + (long)j * ldc] -= sum;\n'
-        '            }\n',
+        *SINGLE_PRECISION_PRODUCTS,
         hard=True,
     ),
 ]

@@ -59,10 +59,7 @@ while os.getppid() == test:  # and no longer, however that ends
     pass
 """
 CASE = r'Held .*: foreign_share is 0\.\d+, but at most 0\.05000 is allowed'
-# A neighbour of this guest may be named as well, before the processes.
-DISTURBED = (
-    rf"{CASE}.*; the node was disturbed: .*other processes took \d+% of the time of the job's"
-)
+DISTURBED = rf"{CASE}.*; the node was disturbed: other processes took \d+% of the time of the job's"
 
 
 @contextmanager
