@@ -114,8 +114,8 @@ def test_a_case_that_others_disturbed_is_measured_again_when_they_have_gone(chec
         assert code == 0, text
 
     _, text = measured(run, check_passed, attempts=2)  # each measures several times
-    # Others than those of this test may disturb the second job, too.
-    assert re.search(rf'^passed at the (2nd|3rd|4th) attempt: {DISTURBED}', text, re.MULTILINE)
+    # Others than those of this test may disturb the second job, and the hypervisor moves cores.
+    assert re.search(rf'^passed at the [2-7]\w\w attempt: {DISTURBED}', text, re.MULTILINE)
     assert re.search(r'^PASSED: 1 passed, 0 failed, 0 skipped of 1 cases', text, re.MULTILINE)
 
 
