@@ -64,6 +64,7 @@ _REMEDIES = (
     ),
     (r'\bqos\b|quality of service', '--access=--qos=NAME'),
     (r'wckey', '--access=--wckey=NAME'),
+    (r'licen[cs]e', '--access=--licenses=NAME'),
     (r'account|association|\bproject|budget', '--access=--account=NAME'),
     (r'constraint|feature', '--access=--constraint=NAME'),
     (r'\bgres\b|gpu', '--access=--gpus-per-node=N'),

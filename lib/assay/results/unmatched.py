@@ -48,7 +48,7 @@ def unmatched_names(run: Run, given: Given) -> list[str]:
 
     return [
         *(
-            f'no selected case is of -n {plain(one)!r}: leave it out, or see `assay run -l`'
+            f'no selected case is of -n {plain(one)!r}: correct it, or see `assay run -l`'
             for text in given.names
             if _RENAMES.isdisjoint(given.names_of_options)
             for one in _unmatched(text, is_name)
