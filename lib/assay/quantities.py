@@ -35,15 +35,21 @@ def time_of(seconds: float) -> str:
 
 
 def clock_seconds(text: str) -> int | None:
-    """The seconds of a time such as ``1-02:03:04`` or ``9:30``, as schedulers write it.
+    """The seconds of a time as schedulers write it.
+
+    It is ``10`` or ``10:30`` (minutes), ``2:00:00``, ``1-2``, ``1-2:30`` or ``1-02:03:04`` (days):
+    "Acceptable time formats" of sbatch(1).
 
     :returns: None if it is none, as ``UNLIMITED``.
     """
-    match = re.fullmatch(r'(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)', text)
+    match = re.fullmatch(r'(?:(\d+)-)?(\d+(?::\d+){0,2})', text)
     if not match:
         return None
-    days, hours, minutes, seconds = (int(one or 0) for one in match.groups())
-    return 60 * (60 * (24 * days + hours) + minutes) + seconds
+    parts = [int(one) for one in match[2].split(':')]
+    if match[1] is None and len(parts) < 3:
+        parts.insert(0, 0)
+    hours, minutes, seconds = [*parts, 0, 0][:3]
+    return 60 * (60 * (24 * int(match[1] or 0) + hours) + minutes) + seconds
 
 
 def fraction_of(text: str) -> float:

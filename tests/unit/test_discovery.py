@@ -285,7 +285,23 @@ def test_limits_of_a_partition(slurm):
     slurm([node(f'n{i}') for i in range(1, 5)], [limited])
     (one,) = see([], []).partitions
     assert one.minutes == 1450 and one.scales == ('2_nodes', '4_nodes')
-    assert as_minutes('00:05:00') == 5 and as_minutes('UNLIMITED') is None
+
+
+@pytest.mark.parametrize(
+    ('limit', 'minutes'),
+    [
+        ('10', 10),
+        ('10:30', 10),
+        ('00:05:00', 5),
+        ('1-2', 1560),
+        ('1-2:30', 1590),
+        ('1-02:03:04', 1563),
+        ('UNLIMITED', None),
+        ('', None),
+    ],
+)
+def test_times_as_slurm_writes_them(limit, minutes):
+    assert as_minutes(limit) == minutes
 
 
 def test_no_answer_is_no_refusal(slurm, monkeypatch):

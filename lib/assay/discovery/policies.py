@@ -15,6 +15,7 @@ from functools import partial
 from assay import AssayError
 from assay.config.scales import SCALES
 from assay.machine.slurm import Record, RefusedError, query, query_patiently
+from assay.quantities import clock_seconds
 
 #: The longest job of a check, in minutes: an application's largest problem.
 LONGEST = 360
@@ -73,13 +74,6 @@ _REMEDIES = (
     (r'time|wall', '--access=--time=MINUTES'),
     (r'partition', '--partition=NAME'),
     (r'\bnodes?\b', '--access=--nodes=N, the most nodes of a job'),
-)
-
-#: How Slurm writes a time: ``10``, ``10:00``, ``2:00:00``, ``1-2``, ``1-02:03:04``.
-_TIMES = (
-    r'(?P<m>\d+)(?::\d+)?',
-    r'(?P<h>\d+):(?P<m>\d+):\d+',
-    r'(?P<d>\d+)-(?P<h>\d+)(?::(?P<m>\d+)(?::\d+)?)?',
 )
 
 
@@ -233,11 +227,8 @@ def named_access(access: Sequence[str]) -> Named:
 
 def as_minutes(limit: str) -> int | None:
     """A limit of Slurm's, ``1-00:00:00``, in minutes; None if it is no time."""
-    for expression in _TIMES:
-        if match := re.fullmatch(expression, limit):
-            days, hours, minutes = (int(match.groupdict().get(key) or 0) for key in ('d', 'h', 'm'))
-            return (24 * days + hours) * 60 + minutes
-    return None
+    seconds = clock_seconds(limit)
+    return None if seconds is None else seconds // 60
 
 
 def limits(record: Record, asked: Named) -> Limits:
