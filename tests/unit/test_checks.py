@@ -783,6 +783,24 @@ def test_a_check_from_outside_has_its_references_in_its_class(job, references, m
         job(ONE, change=may_be_free)
 
 
+def test_a_reference_that_a_check_sets_after_it_was_read_fails(job, references, monkeypatch):
+    folder = references(generic=rules('PointToPoint', latency=[4.0, None, 1e9, 'us']))
+    monkeypatch.setattr('assay.config.references.paths', SimpleNamespace(CHECKS=folder))
+
+    def set_late(check):
+        may_be_free(check)
+        figures = check.figures
+
+        def figures_and_reference():
+            check.reference = {'*': {'latency': (1e-9, None, 0.1, 'us')}}
+            return figures()
+
+        check.figures = figures_and_reference
+
+    with pytest.raises(SanityError, match='PointToPoint set its reference after the setup'):
+        job(ONE, change=set_late)
+
+
 def test_a_figure_that_the_check_does_not_declare_is_named(job):
     def forget(check):
         check.measures = {}

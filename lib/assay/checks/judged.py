@@ -207,7 +207,10 @@ class IsJudged(RegressionTestPlugin):
             return
         self.strict_check = True  # else ReFrame passes a figure that misses its reference
         held = references.merge(self, self.layers, self.measured)
-        self.reference_problems = list(references.problems(self, held, self.measured))
+        self.reference_problems = [
+            *references.set_too_late(self, self.layers),
+            *references.problems(self, held, self.measured),
+        ]
         if self.reference_problems:
             held = {}  # the figures are recorded all the same
         self.reference = {

@@ -153,7 +153,7 @@ def run(
             if not (unseen or started or problems):
                 print(
                     'assay witness: nothing was recorded: no start of a program by mpirun, '
-                    'mpiexec, srun or another launcher was seen (docs/witness.md)',
+                    'mpiexec, srun or another launcher was seen (docs/programs.md)',
                     file=sys.stderr,
                 )
         except KeyboardInterrupt:  # the program has ended, and has its exit code

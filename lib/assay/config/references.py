@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -98,6 +98,22 @@ def _of_class(check: RegressionTest) -> Iterator[Layer]:
         name = type(check).__name__
         raise ReferencesError(f'{file}: {"; ".join(f"{name}.reference{one}" for one in wrong)}')
     yield Layer(file, RegressionTestDict(entry))
+
+
+def set_too_late(check: RegressionTest, layers: Sequence[Layer]) -> Iterator[str]:
+    """That a check which is not one of ours set its ``reference`` when it had been read.
+
+    :param layers: of :func:`layers`, after the check's setup.
+    """
+    try:
+        if all(one in layers for one in _of_class(check)):
+            return
+    except ReferencesError:  # what was set late is wrong, too
+        pass
+    yield (
+        f'{type(check).__name__} set its reference after the setup, which reads it: set it in the '
+        "class, or in a hook of run_after('init')"
+    )
 
 
 def _file_outside(check: RegressionTest) -> Path | None:

@@ -1,6 +1,6 @@
 """The network ports of each host: whether each carried its part, and whether one is below its rate.
 
-Pure functions over reports of the witness. ``docs/witness.md`` explains the method.
+Pure functions over reports of the witness. ``docs/ports.md`` explains the method.
 """
 
 from __future__ import annotations
