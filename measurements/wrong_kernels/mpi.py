@@ -45,7 +45,7 @@ _ARGUMENTS = {
     'ring': ['--max-words', '64', '--budget', '0.2'],
     'noncommutative': ['--max', '1K'],
     'collectives': ['--limits', '--guidelines', '--min', '1K', '--max', '1K', '--budget', '0.01'],
-    'pairs': ['--group', '1', '--large', '1K', '--budget', '0.01'],
+    'pairs': ['--group', '1', '--large', '1K', '--budget', '0.05'],
     'matching': ['--large', '8K', '--lines', '16', '--budget', '0.01', '--patience', '20'],
     'onesided': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
     'files': ['--block', '1000', '--budget', '0.01'],
@@ -1446,8 +1446,8 @@ MUTANTS = [
         'mpi/overlap.c',
         '    compute(point->rounds, NULL);\n    sample_operation();',
         '    compute(point->rounds, NULL);\n'
-        '    rounds_made -= point->rounds / 3;\n'
-        '    compute(point->rounds / 3, NULL);\n'
+        '    rounds_made -= point->rounds;\n'
+        '    compute(point->rounds, NULL);\n'
         '    sample_operation();',
     ),
     Mutant(
