@@ -7,7 +7,7 @@ from assay.programs.minimd import MiniMD
 from wrong_kernels import Built, Mutant, complaint_of_application
 
 _SIZE = 5e5  # bytes: 4 x 4 x 4 cells and more
-_STEPS = 100
+_STEPS = 200
 _RUNS = ((1, 1), (2, 2))
 _EMBEDDED_ATOM = """\
 Embedded atoms: copper
@@ -31,7 +31,7 @@ def complaint(built: Built, program: str) -> str:
     application = MiniMD()
     for ranks, threads in _RUNS:
         whole = application.problem(_SIZE, ranks, threads)
-        # Short: steps that follow show nothing more.
+        # Short: the first ones are all made once more, and some of these as of longer runs.
         problem = Problem(
             [*whole.arguments, '-n', str(_STEPS)], whole.files, {**whole.facts, 'steps': _STEPS}
         )
@@ -578,5 +578,23 @@ MUTANTS = [
         'simulation.cpp',
         'double t = temperature(atoms, units), count',
         'double t = (step && step < settings.steps ? 1.01 : 1) * temperature(atoms, units), count',
+    ),
+    _of(
+        'ghosts stale in one step of twenty behind the first 100',
+        'simulation.cpp',
+        '        ghosts.forward_positions(atoms);\n        charge(last, spent.communication);',
+        '        if (step < 101 || step % settings.neighbour_every != 11)\n'
+        '            ghosts.forward_positions(atoms);\n'
+        '        else\n'
+        '            assay::ran();\n'
+        '        charge(last, spent.communication);',
+    ),
+    _of(
+        'kick left out in one step of twenty behind the first 100',
+        'simulation.cpp',
+        '    forces(with_sums);\n    second_half_step();',
+        '    forces(with_sums);\n'
+        '    if (step < 101 || step % settings.neighbour_every != 7)\n'
+        '        second_half_step();',
     ),
 ]

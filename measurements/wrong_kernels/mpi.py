@@ -1,3 +1,4 @@
+# ruff: noqa: E501 -- a replacement stands on one line
 """Wrong kernels of the MPI benchmarks: each on 2 ranks and on 4, held as the checks hold them."""
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from assay.programs.calls import check_calls, check_reproducer
 from assay.witness import read_witness
 from wrong_kernels import Built, Mutant
 
-_MESH, _STEPS = (16, 16, 8), 4
+_MESH, _STEPS = (32, 32, 16), 4
 _THREADS = 3
 _ARGUMENTS = {
-    'halo': ['--n', ','.join(map(str, _MESH)), '--steps', str(_STEPS), '--budget', '0.02'],
+    'halo': ['--n', ','.join(map(str, _MESH)), '--steps', str(_STEPS), '--budget', '0.1'],
     'overlap': [
         '--min',
-        '4K',
+        '64K',
         '--max',
-        '4K',
+        '64K',
         '--ratios',
         '1',
         '--progress',
@@ -44,11 +45,19 @@ _ARGUMENTS = {
     'ring': ['--max-words', '64', '--budget', '0.2'],
     'noncommutative': ['--max', '1K'],
     'collectives': ['--limits', '--guidelines', '--min', '1K', '--max', '1K', '--budget', '0.01'],
-    'pairs': ['--group', '1', '--large', '1K', '--budget', '0.01'],
+    'pairs': ['--group', '1', '--large', '1K', '--budget', '0.05'],
     'matching': ['--large', '8K', '--lines', '16', '--budget', '0.01', '--patience', '20'],
     'onesided': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
     'files': ['--block', '1000', '--budget', '0.01'],
-    'threads': ['--threads', str(_THREADS), '--thread-multiple', '--budget', '0.02'],
+    'threads': [
+        '--threads',
+        str(_THREADS),
+        '--thread-multiple',
+        '--window',
+        '4',
+        '--budget',
+        '0.02',
+    ],
 }
 _CALLS = ['--op', 'bcast,allreduce', '--call', 'nonblocking,persistent']
 _MORE = {'collectives': [*_CALLS, '--min', '1K', '--max', '1K', '--budget', '0.01']}
@@ -111,8 +120,9 @@ def complaint(built: Built, program: str) -> str:
 
 _SECONDS = 'double seconds = last.seconds - start.seconds;'
 
-_COUNTED = '        sample_operation();\n    }\n    return sample_since(start);'
-_EXCHANGED = 'MPI_Waitall(2 * point->window, requests, MPI_STATUSES_IGNORE);\n' + _COUNTED
+_COUNTED = '        sample_operation();\n    }\n    double seconds = sample_since(start);'
+_MARKED = '        lacking += lacks_mark(point, iterations - 1 - i);\n'
+_EXCHANGED = _MARKED + _COUNTED
 _PING = (
     '    double seconds =\n        ping_pong(player->pair, (int)ping->size, &player->send, '
     '&player->receive, iterations);\n    check_line(player);\n'
@@ -255,22 +265,22 @@ MUTANTS = [
         'pt2pt',
         'latency of a round trip',
         'mpi/common/ping_pong.c',
-        'return sample_since(start) / 2;',
-        'return sample_since(start);',
+        'sample_since(start) / 2;',
+        'sample_since(start);',
     ),
     Mutant(
         'pt2pt',
         'latency of a third of it',
         'mpi/common/ping_pong.c',
-        'return sample_since(start) / 2;',
-        'return sample_since(start) / 3;',
+        'sample_since(start) / 2;',
+        'sample_since(start) / 3;',
     ),
     Mutant(
         'pt2pt',
         'another byte of the message',
         'mpi/common/ping_pong.c',
-        'MPI_Send(memory_pool_next(send), size, MPI_BYTE, 1,',
-        'MPI_Send(memory_pool_next(send), size - 1, MPI_BYTE, 1,',
+        'MPI_Send(memory_pool_slot(send), size, MPI_BYTE, 1,',
+        'MPI_Send(memory_pool_slot(send), size - 1, MPI_BYTE, 1,',
     ),
     Mutant(
         'pt2pt',
@@ -291,8 +301,8 @@ MUTANTS = [
         'pt2pt',
         'half of the calls in a chain',
         'mpi/pt2pt.c',
-        'for (long i = 0; i < iterations; i++) {\n        MPI_Sendrecv',
-        'for (long i = 0; i < iterations; i += 2) {\n        MPI_Sendrecv',
+        'for (long i = 0; i < iterations; i++) {\n        struct payload_mark mark = mark_next(point, iterations - 1 - i);\n        MPI_Sendrecv',
+        'for (long i = 0; i < iterations; i += 2) {\n        struct payload_mark mark = mark_next(point, iterations - 1 - i);\n        MPI_Sendrecv',
     ),
     Mutant(
         'pt2pt',
@@ -369,15 +379,15 @@ MUTANTS = [
         'collectives',
         'half of the calls',
         'mpi/collectives.c',
-        'for (long i = 0; i < iterations; i++)\n        call(point);',
-        'for (long i = 0; i < iterations; i += 2)\n        call(point);',
+        'i < iterations; i++) {\n        mark(point, iterations - 1 - i);\n        call(point);',
+        'i < iterations; i += 2) {\n        mark(point, iterations - 1 - i);\n        call(point);',
     ),
     Mutant(
         'collectives',
         'time scaled',
         'mpi/collectives.c',
-        'return sample_since(start);',
-        'return 0.9 * sample_since(start);',
+        'seconds = sample_since(start);',
+        'seconds = 0.9 * sample_since(start);',
     ),
     Mutant(
         'collectives',
@@ -425,24 +435,26 @@ MUTANTS = [
         'pairs',
         'latency of the whole way',
         'mpi/common/ping_pong.c',
-        'return sample_since(start) / 2;',
-        'return sample_since(start);',
+        'sample_since(start) / 2;',
+        'sample_since(start);',
     ),
     Mutant(
         'pairs',
         'every other window left out',
         'mpi/pairs/meter.c',
-        'i < iterations; i++) {\n        post_window',
-        'i < iterations; i++) {\n        static long calls;\n        if (calls++ % 2)\n'
-        '            continue;\n        post_window',
+        '        post_window(point, requests);\n        send',
+        '        static long calls;\n        if (calls++ % 2) {\n'
+        '            payload_unmark(mark);\n            continue;\n        }\n'
+        '        post_window(point, requests);\n        send',
     ),
     Mutant(
         'pairs',
         'every other window one way left out',
         'mpi/pairs/meter.c',
-        'i < iterations; i++) {\n        if (point->first)',
-        'i < iterations; i++) {\n        static long calls;\n        if (calls++ % 2)\n'
-        '            continue;\n        if (point->first)',
+        '        if (point->first)\n            send_window',
+        '        static long calls;\n        if (calls++ % 2) {\n'
+        '            payload_unmark(mark);\n            continue;\n        }\n'
+        '        if (point->first)\n            send_window',
     ),
     Mutant(
         'pairs',
@@ -527,16 +539,16 @@ MUTANTS = [
         'pt2pt',
         'clock started once more half-way',
         'mpi/common/ping_pong.c',
-        'i < iterations; i++) {\n        MPI_Send(',
-        'i < iterations; i++) {\n        if (i == iterations / 2) start = sample_now();\n'
-        '        MPI_Send(',
+        '        MPI_Send(memory_pool_slot(send), size, MPI_BYTE, 1,',
+        '        if (i == iterations / 2) start = sample_now();\n'
+        '        MPI_Send(memory_pool_slot(send), size, MPI_BYTE, 1,',
     ),
     Mutant(
         'pt2pt',
         'clock started behind a window',
         'mpi/pt2pt.c',
-        '                      &requests[window + w]);\n        MPI_Waitall',
-        '                      &requests[window + w]);\n'
+        'other, TAG, comm, &requests[window + w]);\n        MPI_Waitall',
+        'other, TAG, comm, &requests[window + w]);\n'
         '        if (i == 0) start = sample_now();\n        MPI_Waitall',
         why='of one operation its sends are not timed',
     ),
@@ -565,8 +577,8 @@ MUTANTS = [
         'collectives',
         'time of a root scaled',
         'mpi/collectives.c',
-        'return sample_parts_end(&calls);',
-        'return 0.9 * sample_parts_end(&calls);',
+        'sample_parts_end(&calls);',
+        '0.9 * sample_parts_end(&calls);',
     ),
     Mutant(
         'collectives',
@@ -579,9 +591,9 @@ MUTANTS = [
         'collectives',
         'clock started once more half-way',
         'mpi/collectives.c',
-        'i < iterations; i++)\n        call(point);',
-        'i < iterations; i++) {\n        if (i == iterations / 2) start = sample_now();\n'
-        '        call(point);\n    }',
+        '        call(point);\n        unmark(',
+        '        if (i == iterations / 2) start = sample_now();\n'
+        '        call(point);\n        unmark(',
     ),
     Mutant('collectives', 'no barrier', 'mpi/collectives.c', 'POST(Barrier, barrier, comm);', ';'),
     Mutant(
@@ -674,9 +686,9 @@ MUTANTS = [
         'pairs',
         'clock started once more half-way',
         'mpi/pairs/meter.c',
-        'i < iterations; i++) {\n        post_window',
-        'i < iterations; i++) {\n        if (i == iterations / 2) start = sample_now();\n'
-        '        post_window',
+        '        post_window(point, requests);\n        send',
+        '        if (i == iterations / 2) start = sample_now();\n'
+        '        post_window(point, requests);\n        send',
     ),
     Mutant(
         'pairs',
@@ -1246,10 +1258,10 @@ MUTANTS = [
         'pt2pt',
         'shorter messages but for the last',
         'mpi/pt2pt.c',
-        '        MPI_Isend(memory_pool_next(&sending), size, MPI_BYTE, other, TAG, '
+        '        MPI_Isend(memory_pool_slot(&sending), size, MPI_BYTE, other, TAG, '
         'comm, &request);\n'
         '        MPI_Recv(',
-        '        MPI_Isend(memory_pool_next(&sending), i + 1 < iterations ? size / 2 '
+        '        MPI_Isend(memory_pool_slot(&sending), i + 1 < iterations ? size / 2 '
         ': size, MPI_BYTE, other, TAG,\n'
         '                  comm, &request);\n'
         '        MPI_Recv(',
@@ -1258,8 +1270,8 @@ MUTANTS = [
         'pt2pt',
         'ping-pong of shorter messages but for the last',
         'mpi/common/ping_pong.c',
-        '        MPI_Send(memory_pool_next(send), size, MPI_BYTE, 1, TAG, pair);',
-        '        MPI_Send(memory_pool_next(send), i + 1 < iterations ? size / 2 : '
+        '        MPI_Send(memory_pool_slot(send), size, MPI_BYTE, 1, TAG, pair);',
+        '        MPI_Send(memory_pool_slot(send), i + 1 < iterations ? size / 2 : '
         'size, MPI_BYTE, 1, TAG, pair);',
     ),
     Mutant(
@@ -1282,5 +1294,371 @@ MUTANTS = [
         '    else\n'
         '        sample_operation(), sample_operation();\n'
         '    end_part',
+    ),
+    *(
+        Mutant(
+            program,
+            'old content but for the last',
+            'mpi/common/ping_pong.c',
+            'MPI_Send(memory_pool_slot(send), size, MPI_BYTE, 1, TAG, pair);',
+            'static char old[1 << 20];\n'
+            '        MPI_Send(i + 1 < iterations ? old : memory_pool_slot(send), size, MPI_BYTE, 1,\n'
+            '                 TAG, pair);',
+        )
+        for program in ('pt2pt', 'pairs', 'matching')
+    ),
+    Mutant(
+        'pt2pt',
+        'received elsewhere but for the last',
+        'mpi/common/ping_pong.c',
+        'MPI_Recv(memory_pool_next(receive), size, MPI_BYTE, 1, TAG, pair, MPI_STATUS_IGNORE);',
+        'static char other[1 << 20];\n'
+        '        char *next = memory_pool_next(receive);\n'
+        '        MPI_Recv(i + 1 < iterations ? other : next, size, MPI_BYTE, 1, TAG, pair,\n'
+        '                 MPI_STATUS_IGNORE);',
+    ),
+    *(
+        Mutant(
+            'pt2pt',
+            f'{pattern} of old content but for the last',
+            'mpi/pt2pt.c',
+            f'{call}(memory_pool_slot(&sending), size,',
+            'static char old[1 << 20];\n'
+            f'        {call}(i + 1 < iterations ? old : memory_pool_slot(&sending), size,',
+        )
+        for pattern, call in (('ping-ping', 'MPI_Isend'), ('sendrecv', 'MPI_Sendrecv'))
+    ),
+    Mutant(
+        'pt2pt',
+        'exchange of old content but for the last',
+        'mpi/pt2pt.c',
+        'char *message = memory_pool_slot(&sending);',
+        'static char old[1 << 20];\n'
+        '        char *message = i + 1 < iterations ? old : memory_pool_slot(&sending);',
+    ),
+    Mutant(
+        'pt2pt',
+        'window received elsewhere but for the last',
+        'mpi/pt2pt.c',
+        'MPI_Irecv(slots[w], size,',
+        'static char other[1 << 24];\n'
+        '            MPI_Irecv(i + 1 < iterations ? other + (size_t)w * (size_t)size : slots[w], size,',
+    ),
+    Mutant(
+        'ring',
+        'old content but for the last',
+        'mpi/ring.c',
+        'MPI_Send(lap->send, lap->size,',
+        'static char old[1 << 20];\n'
+        '            MPI_Send(i + 1 < iterations ? old : lap->send, lap->size,',
+    ),
+    Mutant(
+        'ring',
+        'old content passed on but for the last',
+        'mpi/ring.c',
+        'MPI_Send(lap->receive, lap->size,',
+        'MPI_Send(i + 1 < iterations ? lap->send : lap->receive, lap->size,',
+    ),
+    Mutant(
+        'pairs',
+        'windows of old content but for the last',
+        'mpi/pairs/meter.c',
+        '            send_window(point, requests);',
+        '        {\n'
+        '            static char old[1 << 20];\n'
+        '            char *memory = point->send->memory;\n'
+        '            if (i + 1 < iterations)\n'
+        '                point->send->memory = old;\n'
+        '            send_window(point, requests);\n'
+        '            point->send->memory = memory;\n'
+        '        }',
+    ),
+    Mutant(
+        'threads',
+        'old content but for the last window',
+        'mpi/threads.c',
+        'send_window(worker, comm, worker->number);',
+        'static char old[1 << 20];\n'
+        '            char *memory = worker->memory;\n'
+        '            if (left)\n'
+        '                worker->memory = old;\n'
+        '            send_window(worker, comm, worker->number);\n'
+        '            worker->memory = memory;',
+    ),
+    *(
+        Mutant(
+            'collectives',
+            f'{what} but for the last call',
+            'mpi/collectives.c',
+            '        call(point);\n        unmark(',
+            'static char other[1 << 20];\n'
+            f'        char *held = point->{buffer};\n'
+            '        if (i + 1 < iterations)\n'
+            f'            point->{buffer} = other;\n'
+            '        call(point);\n'
+            f'        point->{buffer} = held;\n'
+            '        unmark(',
+        )
+        for what, buffer in (('old content', 'send'), ('results elsewhere', 'receive'))
+    ),
+    Mutant(
+        'collectives',
+        'results of a root elsewhere but for the last call',
+        'mpi/collectives.c',
+        'struct sample_mark start = sample_mark();\n        call(point);',
+        'static char other[1 << 20];\n'
+        '        char *held = point->receive;\n'
+        '        if (i + 1 < iterations)\n'
+        '            point->receive = other;\n'
+        '        struct sample_mark start = sample_mark();\n'
+        '        call(point);\n'
+        '        point->receive = held;',
+    ),
+    Mutant(
+        'files',
+        'read elsewhere but for the last',
+        'mpi/files.c',
+        '            read_blocks(point->way);\n        sample_parts',
+        '        {\n'
+        '            char *held = read_back;\n'
+        '            if (i + 1 < iterations && i > 0)\n'
+        '                read_back = written;\n'
+        '            read_blocks(point->way);\n'
+        '            read_back = held;\n'
+        '        }\n'
+        '        sample_parts',
+    ),
+    Mutant(
+        'halo',
+        'computation without messages twice',
+        'mpi/halo.c',
+        '            update_all(out, in);\n        sample_operation();',
+        '        {\n'
+        '            update_all(out, in);\n'
+        '            update_all(out, in);\n'
+        '            rows_updated -= (long)mesh.size[X] * mesh.size[Y];\n'
+        '        }\n'
+        '        sample_operation();',
+    ),
+    Mutant(
+        'overlap',
+        'slower computation alone',
+        'mpi/overlap.c',
+        '    compute(point->rounds, NULL);\n    sample_operation();',
+        '    compute(point->rounds, NULL);\n'
+        '    rounds_made -= point->rounds;\n'
+        '    compute(point->rounds, NULL);\n'
+        '    sample_operation();',
+    ),
+    Mutant(
+        'files',
+        'clock started behind the work',
+        'mpi/files.c',
+        'struct sample_mark start = sample_mark();\n        if (writes)\n            write_blocks(point->way);\n        else\n            read_blocks(point->way);\n',
+        'if (writes)\n            write_blocks(point->way);\n        else\n            read_blocks(point->way);\n        struct sample_mark start = sample_mark();\n',
+    ),
+    Mutant(
+        'files',
+        'collective writes by each rank alone',
+        'mpi/files.c',
+        'must(MPI_File_write_at_all(file, place_of(bench.rank), written, count, MPI_BYTE, &status),',
+        'must(MPI_File_write_at(file, place_of(bench.rank), written, count, MPI_BYTE, &status),',
+    ),
+    Mutant(
+        'files',
+        'collective reads by each rank alone',
+        'mpi/files.c',
+        'must(MPI_File_read_at_all(file, place_of(rank_behind()), read_back, count, MPI_BYTE,\n                                  &status),',
+        'must(MPI_File_read_at(file, place_of(rank_behind()), read_back, count, MPI_BYTE,\n                                  &status),',
+    ),
+    Mutant(
+        'files',
+        'blocks take no turns',
+        'mpi/files.c',
+        'MPI_Datatype places = way == INTERLEAVED ? turns : MPI_BYTE;',
+        'MPI_Datatype places = way == INTERLEAVED && bench.ranks > 99 ? turns : MPI_BYTE;',
+    ),
+    Mutant(
+        'files',
+        'turns of one rank more',
+        'mpi/files.c',
+        'MPI_Type_create_resized(one, 0, (MPI_Aint)block * bench.ranks, &turns);',
+        'MPI_Type_create_resized(one, 0, (MPI_Aint)block * (bench.ranks - 1), &turns);',
+    ),
+    Mutant(
+        'files',
+        'half of each writing',
+        'mpi/files.c',
+        'must(MPI_File_write_at(file, place_of(bench.rank), written, count,',
+        'must(MPI_File_write_at(file, place_of(bench.rank), written, count / 2,',
+    ),
+    Mutant(
+        'files',
+        'every other synchronisation left out',
+        'mpi/files.c',
+        'must_be_whole(&status, way_names[way]);\n    must(MPI_File_sync(file), "MPI_File_sync");',
+        'must_be_whole(&status, way_names[way]);\n    static int calls = 0;\n    if (calls++ % 2)\n        must(MPI_File_sync(file), "MPI_File_sync");',
+    ),
+    Mutant(
+        'files',
+        'every other writing left out',
+        'mpi/files.c',
+        '        if (writes)\n            write_blocks(point->way);\n        else\n',
+        '        static long calls;\n        if (writes && calls++ % 2)\n            sample_operation();\n        else if (writes)\n            write_blocks(point->way);\n        else\n',
+    ),
+    Mutant(
+        'files',
+        'read from its own memory',
+        'mpi/files.c',
+        'must(MPI_File_read_at(file, place_of(rank_behind()), read_back, count, MPI_BYTE, &status),\n             "MPI_File_read_at");',
+        'payload_fill(read_back, bytes, rank_behind(), message);\n        return;',
+    ),
+    Mutant(
+        'files',
+        'size of one rank more',
+        'mpi/files.c',
+        'size_t size = bytes * (size_t)bench.ranks;',
+        'size_t size = bytes * (size_t)(bench.ranks + 1);',
+    ),
+    Mutant(
+        'threads',
+        'the others work beside the one',
+        'mpi/threads.c',
+        'if (task.measure == ONE && worker->number > 0)\n        return;',
+        'if (task.measure == ONE && worker->number > 1)\n        return;',
+        why='a slower single thread makes all of them look better',
+    ),
+    Mutant(
+        'threads',
+        'threads that only say that they worked',
+        'mpi/threads.c',
+        '    if (task.measure == ONE && worker->number > 0)\n        return;',
+        '    if (task.measure == ONE && worker->number > 0)\n        return;\n    if (worker->number == 2) {\n        worker->made += task.iterations;\n        return;\n    }',
+    ),
+    Mutant(
+        'threads',
+        'the last message of a window is not waited for',
+        'mpi/threads.c',
+        '        MPI_Irecv(worker->memory + (size_t)i * size, (int)size, MPI_BYTE, partner(), tag, comm,\n                  &worker->requests[i]);\n    MPI_Waitall((int)window,',
+        '        MPI_Irecv(worker->memory + (size_t)i * size, (int)size, MPI_BYTE, partner(), tag, comm,\n                  &worker->requests[i]);\n    MPI_Waitall((int)window - (window > 1),',
+    ),
+    Mutant(
+        'threads',
+        'no answer is waited for',
+        'mpi/threads.c',
+        '    MPI_Recv(NULL, 0, MPI_BYTE, partner(), tag, comm, MPI_STATUS_IGNORE);\n',
+        '    if (bench.ranks == 0)\n        MPI_Recv(NULL, 0, MPI_BYTE, partner(), tag, comm, MPI_STATUS_IGNORE);\n',
+    ),
+    Mutant(
+        'threads',
+        'threads without a tag of their own',
+        'mpi/threads.c',
+        'send_window(worker, comm, worker->number);',
+        'send_window(worker, comm, task.measure == SHARED ? 0 : worker->number);',
+    ),
+    Mutant(
+        'threads',
+        'a byte less',
+        'mpi/threads.c',
+        'MPI_Isend(worker->memory + (size_t)i * size, (int)size, MPI_BYTE,',
+        'MPI_Isend(worker->memory + (size_t)i * size, (int)size - 1, MPI_BYTE,',
+    ),
+    Mutant(
+        'threads',
+        'half of the windows of the other threads',
+        'mpi/threads.c',
+        'i < task.iterations; i++) {\n        long left',
+        'i < task.iterations; i += worker->number ? 2 : 1) {\n        long left',
+    ),
+    Mutant(
+        'threads',
+        'messages of the first one alone',
+        'mpi/threads.c',
+        'MPI_Isend(worker->memory + (size_t)i * size,',
+        'MPI_Isend(worker->memory,',
+    ),
+    Mutant(
+        'threads',
+        'rate of one thread more',
+        'mpi/threads.c',
+        'double messages = (double)threads * (double)window',
+        'double messages = (double)(threads + 1) * (double)window',
+    ),
+    Mutant(
+        'threads',
+        'windows of all threads for those of one',
+        'mpi/threads.c',
+        'sample_operations += least;',
+        'sample_operations += least * working_threads();',
+    ),
+    Mutant(
+        'onesided',
+        'gets from itself',
+        'mpi/onesided.c',
+        'MPI_Get(local(side), bytes, MPI_BYTE, TARGET, 0,',
+        'MPI_Get(local(side), bytes, MPI_BYTE, side->point->sync == FENCE ? ORIGIN : TARGET, 0,',
+    ),
+    Mutant(
+        'onesided',
+        'accumulates by replacing',
+        'mpi/onesided.c',
+        'MPI_Accumulate(local(side), doubles, MPI_DOUBLE, TARGET, 0, doubles, MPI_DOUBLE, MPI_SUM,',
+        'MPI_Accumulate(local(side), doubles, MPI_DOUBLE, TARGET, 0, doubles, MPI_DOUBLE, MPI_REPLACE,',
+    ),
+    Mutant(
+        'onesided',
+        'accumulates all but the last element',
+        'mpi/onesided.c',
+        'doubles = bytes / (int)sizeof(double);',
+        'doubles = bytes / (int)sizeof(double) - (bytes > 8);',
+    ),
+    Mutant(
+        'onesided',
+        'flushes locally alone',
+        'mpi/onesided.c',
+        'MPI_Win_flush(TARGET, side->window);',
+        'MPI_Win_flush_local(TARGET, side->window);',
+    ),
+    Mutant(
+        'onesided',
+        'puts a word less',
+        'mpi/onesided.c',
+        'MPI_Put(local(side), bytes, MPI_BYTE, TARGET, 0, bytes,',
+        'MPI_Put(local(side), bytes - 8, MPI_BYTE, TARGET, 0, bytes - 8,',
+    ),
+    Mutant(
+        'onesided',
+        'puts at another place',
+        'mpi/onesided.c',
+        'MPI_Put(local(side), bytes, MPI_BYTE, TARGET, 0, bytes,',
+        'MPI_Put(local(side), bytes - 8, MPI_BYTE, TARGET, 8, bytes - 8,',
+    ),
+    Mutant(
+        'onesided',
+        'adds two for one',
+        'mpi/onesided.c',
+        'static const int64_t one = 1;',
+        'static const int64_t one = 2;',
+    ),
+    Mutant(
+        'onesided',
+        'numbers that are fetched without being added to',
+        'mpi/onesided.c',
+        'MPI_Fetch_and_op(&one, fetched, MPI_INT64_T, TARGET, 0, MPI_SUM, window);',
+        'MPI_Fetch_and_op(&one, fetched, MPI_INT64_T, TARGET, 0, MPI_NO_OP, window);\n        *fetched = -1;',
+    ),
+    Mutant(
+        'onesided',
+        'clock started behind the first epoch',
+        'mpi/onesided.c',
+        '        int64_t fetched = -1;\n',
+        '        int64_t fetched = -1;\n        if (i == 1)\n            start = sample_now();\n',
+    ),
+    Mutant(
+        'onesided',
+        'the target starts no epoch twice',
+        'mpi/onesided.c',
+        'MPI_Win_post(side->other, 0, side->window);\n            MPI_Win_wait(side->window);',
+        'MPI_Win_post(side->other, 0, side->window);\n            int flag = 0;\n            while (!flag)\n                MPI_Win_test(side->window, &flag);',
     ),
 ]

@@ -38,6 +38,7 @@ public:
     // rounding has grown too much: the motion is chaotic.
     static constexpr int MOST_STEPS = 100;
     static constexpr double MOST_ATOM_STEPS = 2e6; // some 0.6 s of a core
+    static constexpr double MOST_ATOM_STEPS_BETWEEN = 5e5;
     static constexpr double MOST_ATOMS = 100000;
 
     // How many steps are followed from the start on.
@@ -45,6 +46,13 @@ public:
     {
         const double most = atoms > MOST_ATOMS ? 0 : MOST_ATOM_STEPS / atoms;
         return static_cast<int>(std::min({ most, 1.0 * MOST_STEPS, 1.0 * settings.steps }));
+    }
+
+    // How many are followed from one renewal of the lists on, which is drawn by lot: up to the next one.
+    static int steps_between(const Settings &settings, double atoms)
+    {
+        const double most = atoms > MOST_ATOMS ? 0 : MOST_ATOM_STEPS_BETWEEN / atoms;
+        return static_cast<int>(std::min(most, 1.0 * settings.neighbour_every));
     }
 
     // Collective. Copies the atoms as they are now; lists are taken to have been made now.

@@ -48,6 +48,7 @@ private:
     void advance(int step, bool shown);
     void print_fingerprints(const Recount &anew);
     Motion motion_followed(int steps) const;
+    int draw_renewal(int behind, int steps) const;
     void print_motion(const char *when, const Motion &motion) const;
     Sums sums_of_all() const;
     double energy();

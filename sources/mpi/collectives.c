@@ -113,6 +113,9 @@ struct point {
 /* Of operations with a v, in bytes: of the block of each rank. */
 static int *counts, *displacements;
 
+/* Of the blocks that this rank sends. */
+static struct payload_mark *marks;
+
 /* All ranks one after the other, each with its one or two neighbours. */
 static MPI_Comm line = MPI_COMM_NULL;
 
@@ -344,11 +347,15 @@ static double contribution(const struct point *point, size_t element, int rank)
     return (double)((element + (size_t)point->message) % 1021) * 1048583 + rank;
 }
 
+/* The first so many. */
+static int ranks_summed(enum op op)
+{
+    return op == SCAN ? bench.rank + 1 : op == EXSCAN ? bench.rank : bench.ranks;
+}
+
 static double sum_of_contributions(const struct point *point, size_t element)
 {
-    double ranks = point->op == SCAN     ? bench.rank + 1
-                   : point->op == EXSCAN ? bench.rank
-                                         : bench.ranks; /* the first so many */
+    double ranks = ranks_summed(point->op);
     return ranks * contribution(point, element, 0) + ranks * (ranks - 1) / 2;
 }
 
@@ -433,6 +440,50 @@ static void check(const struct point *point)
     }
 }
 
+static size_t marked_element(const struct point *point, long left)
+{
+    return payload_place(point->size / sizeof(double), left);
+}
+
+/* Marks of a call that is not checked whole (payload.h), at the same place of all blocks that this rank
+ * sends. In sums one element of each is the number of calls that follow. */
+static void mark(const struct point *point, long left)
+{
+    for (int i = 0; i < blocks_sent(point->op); i++) {
+        char *block = point->send + (size_t)i * point->size;
+        if (!is_reduction(point->op))
+            marks[i] = payload_mark(block, point->size, left);
+        else if (left > 0)
+            ((double *)block)[marked_element(point, left)] = (double)left;
+    }
+}
+
+static void unmark(const struct point *point, long left)
+{
+    size_t count = point->size / sizeof(double), element = marked_element(point, left);
+    for (int i = 0; i < blocks_sent(point->op); i++)
+        if (!is_reduction(point->op))
+            payload_unmark(marks[i]);
+        else if (left > 0)
+            ((double *)point->send)[(size_t)i * count + element] =
+                contribution(point, (size_t)i * count + element, bench.rank);
+}
+
+/* Looks at one of the blocks, another each time. */
+static long lacks_mark(const struct point *point, long left)
+{
+    int blocks = blocks_received(point->op), index = blocks ? (int)(left % blocks) : 0, sender;
+    long message;
+    if (blocks == 0 || left == 0)
+        return 0;
+    if (is_reduction(point->op))
+        return ((const double *)point->receive)[marked_element(point, left)] !=
+               (double)left * ranks_summed(point->op);
+    expected_block(point, index, &sender, &message);
+    return sender >= 0 && sender < bench.ranks &&
+           payload_lacks_mark(point->receive + (size_t)index * point->size, point->size, left);
+}
+
 /* A barrier moves nothing that could be checked: that nobody leaves it before one rank has come, who
  * comes late. Wherever the others are delayed as well, it takes them no less. */
 static void check_barrier(int late)
@@ -463,25 +514,38 @@ static void check_barrier(int late)
 
 static double calls_after_barriers(struct point *point, long iterations)
 {
+    long lacking = 0;
     struct sample_parts calls = sample_parts_start();
     for (long i = 0; i < iterations; i++) {
+        mark(point, iterations - 1 - i);
         MPI_Barrier(MPI_COMM_WORLD);
         struct sample_mark start = sample_mark();
         call(point);
         if (until_all_end)
             guidelines_barrier();
         sample_parts_add(&calls, start);
+        unmark(point, iterations - 1 - i);
+        lacking += lacks_mark(point, iterations - 1 - i);
     }
-    return sample_parts_end(&calls);
+    double seconds = sample_parts_end(&calls);
+    payload_require_marks(lacking, point->size);
+    return seconds;
 }
 
 static double calls_back_to_back(struct point *point, long iterations)
 {
     MPI_Barrier(MPI_COMM_WORLD);
+    long lacking = 0;
     struct sample_instant start = sample_now();
-    for (long i = 0; i < iterations; i++)
+    for (long i = 0; i < iterations; i++) {
+        mark(point, iterations - 1 - i);
         call(point);
-    return sample_since(start);
+        unmark(point, iterations - 1 - i);
+        lacking += lacks_mark(point, iterations - 1 - i);
+    }
+    double seconds = sample_since(start);
+    payload_require_marks(lacking, point->size);
+    return seconds;
 }
 
 static double batch(void *context, long iterations)
@@ -699,6 +763,8 @@ int main(int argc, char **argv)
     char *send = memory_allocate(sent * largest), *receive = memory_allocate(received * largest);
     counts = memory_allocate((size_t)bench.ranks * sizeof *counts);
     displacements = memory_allocate((size_t)bench.ranks * sizeof *displacements);
+    marks =
+        memory_allocate((size_t)(bench.ranks + 2) * sizeof *marks); /* a line has two neighbours */
     if (chosen_ops & (1u << NEIGHBOR_ALLGATHER | 1u << NEIGHBOR_ALLTOALL))
         MPI_Cart_create(MPI_COMM_WORLD, 1, &bench.ranks, &(int){ 0 }, 0, &line);
     int count;
@@ -748,5 +814,6 @@ int main(int argc, char **argv)
     free(receive);
     free(counts);
     free(displacements);
+    free(marks);
     return bench_end();
 }

@@ -555,9 +555,42 @@ static struct {
     long steps;
 } by_mpi[METHODS];
 
+/* Of a step without any exchange in each chunk, another each time; not of the first one, whose fields may
+ * not be in the caches. */
+static struct sample_twins twins;
+static struct {
+    long chunks, step; /* the step that has a twin, or 0 */
+    double seconds;
+} twin;
+
+static void choose_twin(void)
+{
+    bool is_due = steps > 1 && sample_twins_are_due(&twins, twin.chunks++);
+    twin.step = is_due ? 1 + twin.chunks % (steps - 1) : 0;
+}
+
+/* Behind each step. */
+static void time_twin(long step)
+{
+    if (step + 1 == twin.step)
+        twin.seconds = -clock_seconds();
+    else if (step == twin.step)
+        twin.seconds += clock_seconds();
+}
+
+static void measure_twin(void)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = clock_seconds();
+    update_all(mesh.field[(steps + 1) % 2], mesh.field[steps % 2]);
+    sample_twins_add(MPI_COMM_WORLD, &twins, twin.seconds, clock_seconds() - start);
+}
+
 static double run_chunk(enum method method)
 {
     start_field(method);
+    if (method == COMPUTE_ONLY)
+        choose_twin();
     rows_updated = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     double outer = MPI_Wtime();
@@ -572,6 +605,8 @@ static double run_chunk(enum method method)
         else
             update_all(out, in);
         sample_operation();
+        if (method == COMPUTE_ONLY)
+            time_twin(step);
     }
     by_mpi[method].least += MPI_Wtime() - inner;
     end_part(&computation[method]);
@@ -596,6 +631,8 @@ static void run_chunks(void *context, long iterations, double *seconds)
             double took = run_chunk(methods[m]);
             seconds[m] += took;
             by_mpi[methods[m]].seconds += took;
+            if (methods[m] == COMPUTE_ONLY && twin.step > 0)
+                measure_twin();
         }
 }
 
@@ -739,9 +776,11 @@ static void measure(void)
     memset(communication, 0, sizeof communication);
     memset(computation, 0, sizeof computation);
     memset(by_mpi, 0, sizeof by_mpi);
+    memset(&twins, 0, sizeof twins);
 
     struct sample_result results[METHODS];
     turns_run(plan, MPI_COMM_WORLD, method_count, run_chunks, NULL, results);
+    sample_twins_require(&twins, "the update without any exchange");
 
     if (bench.rank == 0)
         printf("\n%-14s %12s %25s %12s %23s %11s\n%-14s %12s %12s %12s %12s %7s %7s %7s %11s %8s"

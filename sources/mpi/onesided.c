@@ -152,7 +152,8 @@ static void prepare(const struct side *side)
         break;
     case GET:
         payload_spoil(local(side), size, bench.ranks - 1, message);
-        payload_fill(side->exposed, size, bench.ranks - 1, message);
+        if (side->rank == TARGET)
+            payload_fill(side->exposed, size, bench.ranks - 1, message);
         break;
     default:
         set_terms(local(side), size, 1);

@@ -275,6 +275,16 @@ static double exchange(const struct point *point, long rounds)
     return seconds;
 }
 
+static struct sample_twins twins; /* of the computation alone, at a size */
+
+static double twin_of_computation(const struct point *point)
+{
+    MPI_Barrier(point->comm);
+    double start = clock_seconds();
+    compute(point->rounds, NULL);
+    return clock_seconds() - start;
+}
+
 static double computation_alone(const struct point *point)
 {
     MPI_Barrier(point->comm);
@@ -282,6 +292,21 @@ static double computation_alone(const struct point *point)
     compute(point->rounds, NULL);
     sample_operation();
     return sample_since(start);
+}
+
+/* The twin comes first and last in turn, as does what either finds in the caches. */
+static double computation_with_twin(const struct point *point, long *rounds)
+{
+    static long turns;
+    bool is_due = sample_twins_are_due(&twins, turns++), is_first = twins.pairs % 2;
+    double twin = is_due && is_first ? twin_of_computation(point) : 0;
+    double alone = computation_alone(point);
+    if (is_due) {
+        twin = is_first ? twin : twin_of_computation(point);
+        sample_twins_add(point->comm, &twins, alone, twin);
+        *rounds += point->rounds;
+    }
+    return alone;
 }
 
 static double batch(void *context, long iterations)
@@ -300,7 +325,7 @@ static void batches(void *context, long iterations, double *seconds)
         seconds[s] = 0;
     for (long i = 0; i < iterations; i++) {
         seconds[COMMUNICATION] += exchange(point, 0);
-        seconds[COMPUTATION] += computation_alone(point);
+        seconds[COMPUTATION] += computation_with_twin(point, &rounds);
         seconds[TOTAL] += exchange(point, point->rounds);
         rounds += 2 * point->rounds;
     }
@@ -370,6 +395,7 @@ static void measure(struct point *point)
 {
     fill(point);
     spoil(point);
+    twins = (struct sample_twins){ 0 };
 
     struct sample_result alone = sample_run(plan, point->comm, batch, point);
     double comm = alone.time.median;
@@ -391,6 +417,7 @@ static void measure(struct point *point)
             comm = results[COMMUNICATION].time.median; /* the newest, for the next length */
         }
     }
+    sample_twins_require(&twins, "the computation alone");
     json_end(bench.json);
     if (bench.rank == 0)
         report_size(point, hiding);

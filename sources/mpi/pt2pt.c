@@ -108,6 +108,16 @@ static void check_and_spoil(struct point *point, char *slot, int sender)
     payload_spoil(slot, (size_t)point->size, sender, point->message);
 }
 
+static struct payload_mark mark_next(const struct point *point, long left)
+{
+    return payload_mark(memory_pool_next(&sending), (size_t)point->size, left);
+}
+
+static long lacks_mark(const struct point *point, const char *slot, long left)
+{
+    return payload_lacks_mark(slot, (size_t)point->size, left);
+}
+
 static double run_ping_pong(struct point *point, long iterations)
 {
     double seconds = ping_pong(point->comm, point->size, &sending, &receiving, iterations);
@@ -119,16 +129,21 @@ static double ping_ping(struct point *point, long iterations)
 {
     MPI_Comm comm = point->comm;
     int size = point->size, other = point->right;
+    long lacking = 0;
     MPI_Barrier(comm);
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
         MPI_Request request;
-        MPI_Isend(memory_pool_next(&sending), size, MPI_BYTE, other, TAG, comm, &request);
+        struct payload_mark mark = mark_next(point, iterations - 1 - i);
+        MPI_Isend(memory_pool_slot(&sending), size, MPI_BYTE, other, TAG, comm, &request);
         MPI_Recv(memory_pool_next(&receiving), size, MPI_BYTE, other, TAG, comm, MPI_STATUS_IGNORE);
         MPI_Wait(&request, MPI_STATUS_IGNORE);
+        payload_unmark(mark);
+        lacking += lacks_mark(point, memory_pool_slot(&receiving), iterations - 1 - i);
         sample_operation();
     }
     double seconds = sample_since(start);
+    payload_require_marks(lacking, (size_t)size);
     check_and_spoil(point, memory_pool_slot(&receiving), point->right_world);
     return seconds;
 }
@@ -137,15 +152,20 @@ static double sendrecv(struct point *point, long iterations)
 {
     MPI_Comm comm = point->comm;
     int size = point->size;
+    long lacking = 0;
     MPI_Barrier(comm);
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
-        MPI_Sendrecv(memory_pool_next(&sending), size, MPI_BYTE, point->right, TAG,
+        struct payload_mark mark = mark_next(point, iterations - 1 - i);
+        MPI_Sendrecv(memory_pool_slot(&sending), size, MPI_BYTE, point->right, TAG,
                      memory_pool_next(&receiving), size, MPI_BYTE, point->left, TAG, comm,
                      MPI_STATUS_IGNORE);
+        payload_unmark(mark);
+        lacking += lacks_mark(point, memory_pool_slot(&receiving), iterations - 1 - i);
         sample_operation();
     }
     double seconds = sample_since(start);
+    payload_require_marks(lacking, (size_t)size);
     check_and_spoil(point, memory_pool_slot(&receiving), point->left_world);
     return seconds;
 }
@@ -155,11 +175,13 @@ static double exchange(struct point *point, long iterations)
     MPI_Comm comm = point->comm;
     int size = point->size;
     char *from_left = NULL, *from_right = NULL;
+    long lacking = 0;
     MPI_Barrier(comm);
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
         MPI_Request requests[2];
-        char *message = memory_pool_next(&sending);
+        struct payload_mark mark = mark_next(point, iterations - 1 - i);
+        char *message = memory_pool_slot(&sending);
         MPI_Isend(message, size, MPI_BYTE, point->right, TAG, comm, &requests[0]);
         MPI_Isend(message, size, MPI_BYTE, point->left, TAG, comm, &requests[1]);
         from_left = memory_pool_next(&receiving);
@@ -167,9 +189,13 @@ static double exchange(struct point *point, long iterations)
         MPI_Recv(from_left, size, MPI_BYTE, point->left, TAG, comm, MPI_STATUS_IGNORE);
         MPI_Recv(from_right, size, MPI_BYTE, point->right, TAG, comm, MPI_STATUS_IGNORE);
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        payload_unmark(mark);
+        lacking += lacks_mark(point, from_left, iterations - 1 - i) +
+                   lacks_mark(point, from_right, iterations - 1 - i);
         sample_operation();
     }
     double seconds = sample_since(start);
+    payload_require_marks(lacking, (size_t)size);
     check_and_spoil(point, from_left, point->left_world);
     check_and_spoil(point, from_right, point->right_world);
     return seconds;
@@ -180,6 +206,7 @@ static double bidirectional(struct point *point, long iterations)
     MPI_Comm comm = point->comm;
     int size = point->size, other = point->right, window = point->window;
     char *slots[MOST_IN_WINDOW];
+    long lacking = 0;
     MPI_Barrier(comm);
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
@@ -188,13 +215,17 @@ static double bidirectional(struct point *point, long iterations)
             slots[w] = memory_pool_next(&receiving);
             MPI_Irecv(slots[w], size, MPI_BYTE, other, TAG, comm, &requests[w]);
         }
+        struct payload_mark mark = mark_next(point, iterations - 1 - i); /* of the first message */
         for (int w = 0; w < window; w++)
-            MPI_Isend(memory_pool_next(&sending), size, MPI_BYTE, other, TAG, comm,
-                      &requests[window + w]);
+            MPI_Isend(w ? memory_pool_next(&sending) : memory_pool_slot(&sending), size, MPI_BYTE,
+                      other, TAG, comm, &requests[window + w]);
         MPI_Waitall(2 * window, requests, MPI_STATUSES_IGNORE);
+        payload_unmark(mark);
+        lacking += lacks_mark(point, slots[0], iterations - 1 - i);
         sample_operation();
     }
     double seconds = sample_since(start);
+    payload_require_marks(lacking, (size_t)size);
     for (int w = 0; w < window; w++)
         check_and_spoil(point, slots[w], point->right_world);
     return seconds / window;

@@ -5,7 +5,8 @@
  * two (protocol switches, padding) shows side by side.
  *
  * Payload: rank 0's message is checked whole on every rank after the last lap of a batch, outside
- * the time, and the buffers are spoiled. Ranks other than 0 pass on the buffer they received. */
+ * the time, and the buffers are spoiled; those before it by their marks. Ranks other than 0 pass on the
+ * buffer they received. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -58,14 +59,19 @@ static double batch(void *context, long iterations)
     struct lap *lap = context;
     int right = (bench.rank + 1) % bench.ranks;
     int left = (bench.rank + bench.ranks - 1) % bench.ranks;
+    size_t size = (size_t)lap->size;
+    long lacking = 0;
     double seconds = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     if (bench.rank == 0) {
         struct sample_instant start = sample_now();
         for (long i = 0; i < iterations; i++) {
+            struct payload_mark mark = payload_mark(lap->send, size, iterations - 1 - i);
             MPI_Send(lap->send, lap->size, MPI_BYTE, right, TAG, MPI_COMM_WORLD);
+            payload_unmark(mark);
             MPI_Recv(lap->receive, lap->size, MPI_BYTE, left, TAG, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
+            lacking += payload_lacks_mark(lap->receive, size, iterations - 1 - i);
             sample_operation();
         }
         seconds = sample_since(start) / bench.ranks;
@@ -73,11 +79,13 @@ static double batch(void *context, long iterations)
         for (long i = 0; i < iterations; i++) {
             MPI_Recv(lap->receive, lap->size, MPI_BYTE, left, TAG, MPI_COMM_WORLD,
                      MPI_STATUS_IGNORE);
+            lacking += payload_lacks_mark(lap->receive, size, iterations - 1 - i);
             MPI_Send(lap->receive, lap->size, MPI_BYTE, right, TAG, MPI_COMM_WORLD);
         }
     }
-    payload_check(lap->receive, (size_t)lap->size, 0, lap->message);
-    payload_spoil(lap->receive, (size_t)lap->size, 0, lap->message);
+    payload_require_marks(lacking, size);
+    payload_check(lap->receive, size, 0, lap->message);
+    payload_spoil(lap->receive, size, 0, lap->message);
     return seconds;
 }
 

@@ -68,6 +68,7 @@ struct worker {
     char *memory; /* of a window */
     MPI_Request *requests;
     long made; /* windows, since they were counted */
+    long lacking; /* those whose message had no mark */
     MPI_Comm used; /* by the last of them */
 };
 
@@ -116,16 +117,27 @@ static void receive_window(struct worker *worker, MPI_Comm comm, int tag)
     MPI_Send(NULL, 0, MPI_BYTE, partner(), tag, comm);
 }
 
+/* Of a window one message has a mark, another each time. */
+static char *marked(const struct worker *worker, long left)
+{
+    return worker->memory + (size_t)(left % window) * size;
+}
+
 static void work(struct worker *worker)
 {
     if (task.measure == ONE && worker->number > 0)
         return;
     MPI_Comm comm = task.measure == SHARED ? workers[0].own : worker->own;
     for (long i = 0; i < task.iterations; i++) {
-        if (is_sender())
+        long left = task.iterations - 1 - i;
+        if (is_sender()) {
+            struct payload_mark mark = payload_mark(marked(worker, left), size, left);
             send_window(worker, comm, worker->number);
-        else
+            payload_unmark(mark);
+        } else {
             receive_window(worker, comm, worker->number);
+            worker->lacking += payload_lacks_mark(marked(worker, left), size, left);
+        }
         worker->made++;
     }
 }
@@ -158,6 +170,7 @@ static void fill(const struct worker *worker)
 
 static void check(const struct worker *worker)
 {
+    payload_require_marks(worker->lacking, size);
     for (long i = 0; i < window; i++) {
         char *message = worker->memory + (size_t)i * size;
         payload_check(message, size, partner(), message_number(worker, i));
@@ -185,8 +198,11 @@ static void check_communicators(void)
 static void count_windows(void)
 {
     long least = workers[0].made;
-    for (long i = 0; i < working_threads(); i++) {
-        least = workers[i].made < least ? workers[i].made : least;
+    for (long i = 0; i < thread_count; i++) {
+        bool works = i < working_threads();
+        if (!works && workers[i].made > 0)
+            bench_abort(EXIT_BROKEN, "thread %ld worked beside the only one", i + 1);
+        least = works && workers[i].made < least ? workers[i].made : least;
         workers[i].made = 0;
     }
     sample_operations += least;

@@ -1,8 +1,10 @@
 """``pt2pt``: its report, and that wrong data and dead ranks never pass for a result."""
 
+import re
+
 import pytest
 
-from families import dealt
+from families import dealt, on_one_mpi
 from measured import check_head, check_samples
 
 pytestmark = pytest.mark.differs_by_mpi
@@ -70,6 +72,16 @@ def test_a_flipped_byte_is_found(run, fault, pattern):
         done.err
     )
     assert not list(done.files.glob('report.json'))
+
+
+@on_one_mpi
+def test_old_content_before_the_last_message_is_found(run, fault):
+    """Of the sixth message: a batch of more has only its last one checked whole."""
+    zeros = {'ZERO_RANK': '0', 'ZERO_MESSAGE': '5'}
+    sizes = ('--min', '4K', '--max', '4K', '--budget', '0.01')
+    done = run('pt2pt', '--pattern', 'ping-pong', *sizes, preload=fault('zero_message'), env=zeros)
+    assert done.code == 3
+    assert re.search('pt2pt: rank 1: .* 4096 bytes arrived w(rong|ith old content)', done.err)
 
 
 def test_a_killed_rank_leaves_no_report(run, fault, tmp_path):

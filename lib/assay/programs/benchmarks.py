@@ -68,7 +68,6 @@ def check_pt2pt(report: Mapping[str, Any]) -> None:
         if pattern == 'bidirectional':
             parts = result['window']
         _check_sampled(what, result, parts)
-        _check_batches(result)
         expected = _MESSAGES[pattern] * size / result['time']['best']
         _equal(f'bandwidth of {what}', result['bandwidth'], expected)
     if report['arguments']['limits']:
@@ -94,7 +93,6 @@ def check_ring(report: Mapping[str, Any]) -> None:
     for result in report['results']:
         what = f'lap of {result["size"]} bytes'
         _check_sampled(what, result, report['ranks'])
-        _check_batches(result)
         expected = result['size'] / result['time']['best']
         _equal(f'bandwidth of a {what}', result['bandwidth'], expected)
     if report['arguments']['limits']:
@@ -148,7 +146,6 @@ def check_collectives(report: Mapping[str, Any]) -> None:
     """
     for result in report['results']:
         _check_sampled(f'{result["op"]} of {result["size"]} bytes', result, 1)
-        _check_batches(result)
     if report['arguments']['limits']:
         limit = report['limits']['ping_pong']
         small, largest = limit['small'], limit['largest']
@@ -359,6 +356,7 @@ def check_nodes(report: Mapping[str, Any]) -> None:
 def _check_sampled(what: str, result: Mapping[str, Any], parts: int) -> None:
     """:param parts: that a time by the clocks is divided into."""
     _times(result)
+    _check_batches(result)
     _check_sampled_clocks(what, result['clocks'], parts)
 
 
@@ -392,8 +390,9 @@ def check_stream(report: Mapping[str, Any]) -> None:
         _of_both_clocks(operation, together[operation])
     for one in report['results']:
         what = f'rank in {one["operation"]}, {one["ranks"]}'
-        _equal(f'slowest {what}', one['slowest']['bandwidth'], min(one['per_rank']))
-        _equal(f'fastest {what}', one['fastest']['bandwidth'], max(one['per_rank']))
+        for name, value in (('slowest', min(one['per_rank'])), ('fastest', max(one['per_rank']))):
+            _equal(f'{name} {what}', one[name]['bandwidth'], value)
+            _equal(f'rate of the {name} {what}', one['per_rank'][one[name]['rank']], value)
     start = 1 + (report['elements_per_rank'] - 1) % 4093 / 4096
     for array, found, factor in zip('abc', report['last'], _FACTORS, strict=True):
         _equal(f'last element of {array}', found, factor * start)
@@ -413,6 +412,9 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     ranks, of = result['per_rank'], result['rank_rates']
     _equal('rate of the slowest rank', of['min'], min(ranks))
     _equal('rate of the slowest rank', result['slowest']['rate'], min(ranks))
+    _equal(
+        'rate of the rank that is said to be slowest', ranks[result['slowest']['rank']], min(ranks)
+    )
     _equal('median rate of the ranks', of['median'], statistics.median(ranks))
     _equal('rate of the fastest rank', of['max'], max(ranks))
     _equal('limit of dgemm', result['limit'], statistics.median(result['limits']))

@@ -318,9 +318,10 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
         _hold(f'atoms at the {when}', run, plain, bound)
         if (atoms <= _MOST_FOLLOWED and run[0] != atoms) or not run[0] > 0:
             raise WrongAnswerError(f'miniMD followed {run[0]:.0f} atoms of {atoms}')
-    if 'first steps, run' in prints:  # not so of older programs, nor of large boxes
-        run, plain = (_sums(prints, f'first steps, {how}', 7) for how in ('run', 'anew'))
-        _hold('atoms after the first steps', run, plain, bound)
+    for when in ('first steps', 'steps between'):
+        if f'{when}, run' in prints:  # not so of older programs, nor of large boxes
+            run, plain = (_sums(prints, f'{when}, {how}', 7) for how in ('run', 'anew'))
+            _hold(f'atoms after the {when}', run, plain, bound)
     # Two steps move the atoms, and not all of it can be zero.
     if _sums(prints, 'end, run', 7)[2:] == _sums(prints, 'steps after it, run', 7)[2:]:
         raise WrongAnswerError('the atoms of miniMD do not move')

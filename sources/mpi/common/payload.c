@@ -66,3 +66,12 @@ void payload_check(const void *buffer, size_t size, int sender, long message)
     if (memcmp(bytes + offset, &word, size - offset) != 0)
         report_mismatch(bytes, size, offset, word, sender);
 }
+
+void payload_require_marks(long lacking, size_t size)
+{
+    if (lacking > 0)
+        bench_abort(EXIT_WRONG_PAYLOAD,
+                    "%ld messages of %zu bytes arrived with old content, before the last one of "
+                    "their batch; to host %s",
+                    lacking, size, bench.hosts[bench.host_of[bench.rank]]);
+}

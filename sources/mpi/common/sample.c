@@ -191,6 +191,33 @@ static bool take(struct sample *sample, double before, double seconds)
     return true;
 }
 
+/* Each of the first turns has a twin, then each eighth. */
+enum { FEWEST_TWINS = 10, TURNS_PER_TWIN = 8 };
+
+bool sample_twins_are_due(const struct sample_twins *twins, long turn)
+{
+    return twins->pairs < FEWEST_TWINS || turn % TURNS_PER_TWIN == 0;
+}
+
+void sample_twins_add(MPI_Comm comm, struct sample_twins *twins, double first, double second)
+{
+    static const double MARGIN = 0.1, READING = 1e-6; /* what reading the clocks takes */
+    double own[] = { first, second }, slowest[2];
+    sample_slowest(comm, own, slowest, 2);
+    twins->pairs++;
+    twins->longer += slowest[0] > slowest[1] * (1 + MARGIN) + READING;
+}
+
+void sample_twins_require(const struct sample_twins *twins, const char *work)
+{
+    /* Were it a matter of chance, half of them would be longer at most, and fewer by a tenth: so many once
+     * in a thousand jobs at the very most. Of less than ten pairs not even all are enough. */
+    double half = (double)twins->pairs / 2, deviation = sqrt((double)twins->pairs) / 2;
+    if ((double)twins->longer > half + 3 * deviation)
+        bench_abort(EXIT_BROKEN, "%s took longer %ld times of %ld than the same once more", work,
+                    twins->longer, twins->pairs);
+}
+
 /* In one reduction with their negatives, of which the greatest is the least: by any other operation
  * the two would not enclose what is reduced. */
 void sample_slowest(MPI_Comm comm, const double *own, double *slowest, int count)

@@ -89,6 +89,21 @@ struct sample_clocks {
     double batches, operations; /* lib/assay/programs/calls.py holds calls of MPI against them */
 };
 
+/* Of work that others are held against, which a longer time makes look better: the same work is timed
+ * once more right behind it, by other code. The two times are alike, however busy the machine is. */
+struct sample_twins {
+    long pairs, longer;
+};
+
+/* Whether the next time is to have a twin: of the first ones each, as few are no evidence. */
+bool sample_twins_are_due(const struct sample_twins *twins, long turn);
+
+/* Collective: seconds of the work and of its twin, of which those of the slowest rank count. */
+void sample_twins_add(MPI_Comm comm, struct sample_twins *twins, double first, double second);
+
+/* Aborts the job where more of the times were longer than their twins by a tenth than chance makes. */
+void sample_twins_require(const struct sample_twins *twins, const char *work);
+
 /* Collective: the greatest of the ranks' seconds, of each of `count` things. Aborts the job where
  * that of this rank is greater, or less than the least of them. */
 enum { SAMPLE_MOST_THINGS = 6 };

@@ -108,36 +108,63 @@ static void send_window(struct point *point, MPI_Request *requests)
                   point->comm, &requests[w]);
 }
 
+/* All messages of a window are sent from the same buffer. */
+static struct payload_mark mark_window(const struct point *point, long left)
+{
+    return payload_mark(memory_pool_slot(point->send), (size_t)point->size, left);
+}
+
+/* One of them, another each time. */
+static long lacks_mark(const struct point *point, long left)
+{
+    const char *slot = point->receive->memory +
+                       (size_t)(left % point->window) * point->receive->stride;
+    return payload_lacks_mark(slot, (size_t)point->size, left);
+}
+
 static double exchange(struct point *point, long iterations)
 {
     MPI_Request requests[2 * MOST_IN_WINDOW];
+    long lacking = 0;
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
+        struct payload_mark mark = mark_window(point, iterations - 1 - i);
         post_window(point, requests);
         send_window(point, requests + point->window);
         MPI_Waitall(2 * point->window, requests, MPI_STATUSES_IGNORE);
+        payload_unmark(mark);
+        lacking += lacks_mark(point, iterations - 1 - i);
         sample_operation();
     }
-    return sample_since(start);
+    double seconds = sample_since(start);
+    payload_require_marks(lacking, (size_t)point->size);
+    return seconds;
 }
 
 static double one_way(struct point *point, long iterations)
 {
     MPI_Request requests[MOST_IN_WINDOW];
+    long lacking = 0;
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
+        struct payload_mark mark = mark_window(point, point->first ? iterations - 1 - i : 0);
         if (point->first)
             send_window(point, requests);
         else
             post_window(point, requests);
         MPI_Waitall(point->window, requests, MPI_STATUSES_IGNORE);
+        payload_unmark(mark);
+        if (!point->first)
+            lacking += lacks_mark(point, iterations - 1 - i);
         if (point->first)
             MPI_Recv(NULL, 0, MPI_BYTE, point->peer, TAG, point->comm, MPI_STATUS_IGNORE);
         else
             MPI_Send(NULL, 0, MPI_BYTE, point->peer, TAG, point->comm);
         sample_operation();
     }
-    return sample_since(start);
+    double seconds = sample_since(start);
+    payload_require_marks(lacking, (size_t)point->size);
+    return seconds;
 }
 
 /* Seconds of the slowest rank, the same on all. */
