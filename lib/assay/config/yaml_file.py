@@ -22,7 +22,8 @@ class _Loader(yaml.CSafeLoader):
 
 
 def _assert_each_key_once(root: yaml.Node | None) -> None:
-    left, done = [root], set()
+    left = [root]
+    done = set()
     while left:
         node = left.pop()
         if id(node) in done or not isinstance(node, yaml.CollectionNode):
