@@ -77,7 +77,8 @@ def changed(
 
     ``file`` is ``<application>/<name>``; what is to be changed stands in it ``times`` times. One
     copy of the sources serves all changes, so that only what depends on the file is compiled again,
-    and a program lasts until the next change of the same application.
+    and once: its objects are put back. A program lasts until the next change of the same
+    application.
     """
     folder = tmp_path_factory.mktemp(f'{mpi.name}-changed')
     sources, built = folder / 'sources', folder / 'build'
@@ -86,16 +87,28 @@ def changed(
     flags = [f'-DCMAKE_{language}_FLAGS=-O1' for language in ('C', 'CXX')]
     configure(mpi, surroundings, built, *flags, sources=sources)
 
+    whole = set()
+
     def change(file: str, right: str, wrong: str, times: int = 1, program: str = '') -> Path:
         path = sources / file
-        text = path.read_text()
+        target = program or path.parent.name
+        text, written = path.read_text(), path.stat().st_mtime_ns
         assert text.count(right) == times
+        if target not in whole:
+            make(built, target, surroundings)
+            whole.add(target)
+        objects = {one: (one.stat().st_mtime_ns, one.read_bytes()) for one in built.rglob('*.[ao]')}
         path.write_text(text.replace(right, wrong))
         try:
-            make(built, program or path.parent.name, surroundings)
+            make(built, target, surroundings)
         finally:
             path.write_text(text)
-        return built / (program or path.parent.name)
+            os.utime(path, ns=(written, written))
+            for one, (when, content) in objects.items():
+                if one.stat().st_mtime_ns != when:
+                    one.write_bytes(content)
+                    os.utime(one, ns=(when, when))
+        return built / target
 
     return change
 

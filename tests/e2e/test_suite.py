@@ -16,6 +16,8 @@ FAULTS = paths.ROOT / 'tests' / 'programs' / 'faults'
 
 # On a machine that is busy all the time, or whose host moves its CPUs, such as this one may be.
 IMPATIENT = ['-S', 'wait_for_quiet=5s', '--max-retries=2']
+# The other worker does not leave.
+BESIDE_OTHERS = ['-S', 'wait_for_quiet=0', '--max-retries=2']
 JUDGED = '(pass|fail|disturbed)'
 
 
@@ -84,8 +86,7 @@ def test_the_applications(mpi):
     if mpi not in FOUND:
         pytest.skip(f'needs the {mpi} wheel, which could not be installed')
     names = f'^({"|".join(APPLICATIONS[mpi])})%fabric=shm'
-    options = ['-S', 'wait_for_quiet=0', '--max-retries=2']
-    ended = assay('run', '-n', names, '-p', f'^{mpi}$', *options, seconds=1200)
+    ended = assay('run', '-n', names, '-p', f'^{mpi}$', *BESIDE_OTHERS, seconds=1200)
     assert_good(ended)
     assert counts(ended)[2] == len(APPLICATIONS[mpi])
 
@@ -146,14 +147,13 @@ def test_smoke(mpi):
     assert any(re.search(r': \w+ [\d.]+.* \(at (least|most) [\d.]+', ring) for ring in rings)
 
 
-@pytest.mark.alone
 @pytest.mark.slow
 def test_a_series_of_an_application():
     if 'mpich' not in FOUND:
         pytest.skip('needs the mpich wheel, which could not be installed')
     series = '^MiniFESweep%fabric=shm%layout=packed%scale=1_node%sweep=strong%size=cache'
     selected = ('--mode', 'acceptance', '-n', series, '-p', '^mpich$', '--all')
-    ended = assay('run', *selected, *IMPATIENT)
+    ended = assay('run', *selected, *BESIDE_OTHERS)
     assert_good(ended)
     assert re.search(rf'MiniFESweep .* efficiency +[\d.]+ .* {JUDGED}', ended.stdout)
 

@@ -57,6 +57,6 @@ def sites(kind: str = '*') -> list[Site]:
 @cache
 def _read(file: Path) -> Site:
     try:
-        return Site(folder=file.parent, **yaml.safe_load(file.read_text()))
+        return Site(folder=file.parent, **yaml.load(file.read_text(), yaml.CSafeLoader))
     except TypeError as error:
         raise TypeError(f'{file}: {error}') from None

@@ -12,17 +12,34 @@ from assay import AssayError
 from assay.files import explained
 
 
-class _Loader(yaml.SafeLoader):
-    def compose_mapping_node(self, anchor: str | None) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)
+class _Loader(yaml.CSafeLoader):
+    """By libyaml, as each start of a run reads the fabrics and the references."""
+
+    def get_single_node(self) -> yaml.Node | None:
+        node = super().get_single_node()
+        _assert_each_key_once(node)
+        return node
+
+
+def _assert_each_key_once(root: yaml.Node | None) -> None:
+    left = [root]
+    done = set()
+    while left:
+        node = left.pop()
+        if id(node) in done or not isinstance(node, yaml.CollectionNode):
+            continue
+        done.add(id(node))  # an alias leads to it once more
+        if not isinstance(node, yaml.MappingNode):
+            left += node.value
+            continue
         seen = set()
-        for key, _ in node.value:
+        for key, value in node.value:
             if (key.tag, str(key.value)) in seen:
                 raise yaml.MarkedYAMLError(
                     problem=f'the key {key.value!r} stands twice', problem_mark=key.start_mark
                 )
             seen.add((key.tag, str(key.value)))
-        return node
+            left += key, value
 
 
 def read_yaml(path: Path, fault: type[AssayError]) -> Any:
@@ -37,7 +54,12 @@ def read_yaml(path: Path, fault: type[AssayError]) -> Any:
 def parse_yaml(text: str | bytes, path: Path, fault: type[AssayError]) -> Any:
     """As :func:`read_yaml`, of the text of the file."""
     try:
-        return yaml.load(text, _Loader)
+        text = text if isinstance(text, str) else text.decode()
+        try:
+            return yaml.load(text, _Loader)
+        except yaml.YAMLError:
+            yaml.load(text, yaml.SafeLoader)  # which says in better words what is wrong
+            raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f'line {mark.line + 1}: ' if mark else ''
