@@ -3,6 +3,8 @@
     .venv/bin/python measurements/real_changes.py --minutes 60
     .venv/bin/python measurements/real_changes.py --between-nodes --minutes 15
     .venv/bin/python measurements/tables_of_changes.py
+    .venv/bin/python measurements/real_changes.py --trials 2 --minutes 30
+    .venv/bin/python measurements/table_of_trials.py
 
 Every session is a real `assay run` of the smoke mode of Debian's Open MPI over `shm` and `tcp`,
 with the machine's turn (docs/runs.md), or of two nodes of the virtual cluster. Some of the
@@ -12,9 +14,12 @@ earlier commit before each second of those. A change is one of the system's conf
 makes it (variables of jobs, flags of the compilers), of a setting of the kernel's, of the suite's
 sources (in a clone of its own), a process beside the jobs, or a fault of the cluster.
 
-The figures are stored after each session: the measurement may be stopped at any time, and goes on
-where it was. Kernel settings are restored when a session ends, and after a signal. Needs root for
-those. The cluster has to be up: `./assay cluster up --size 2`.
+A trial is a whole upgrade day: three runs of the unchanged machine, then `run --against` them with
+a change made. Their order was drawn by lot beforehand (`order_of_trials`).
+
+The figures are stored after each session or trial: the measurement may be stopped at any time, and
+goes on where it was. Kernel settings are restored when a session ends, and after a signal. Needs
+root for those. The cluster has to be up: `./assay cluster up --size 2`.
 """
 
 from __future__ import annotations
@@ -23,8 +28,10 @@ import argparse
 import contextlib
 import itertools
 import json
+import math
 import multiprocessing
 import os
+import random
 import re
 import shutil
 import signal
@@ -43,6 +50,7 @@ from injected import BETWEEN_NODES, CHANGES, EARLIER, UNCHANGED, Change
 
 from assay import AssayError, paths
 from assay.results.figures import plain_rows, table
+from assay.results.history import load
 from assay.results.reframe_report import read_report
 from assay.running import turn
 from assay.vcluster.cluster import Cluster
@@ -54,6 +62,8 @@ DATA_OF_TRIALS = DATA.with_name('trials_of_against.jsonl')
 WORK = paths.STATE / 'upgrade-day'
 #: Sessions of the unchanged machine before the first round.
 FIRST = 6
+#: Of the order of trials.
+SEED = 34
 #: Seconds of which a process beside the jobs works for its share.
 PERIOD = 0.02
 
@@ -137,20 +147,45 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
             raise AssayError(f'a run ended with exit code {code}:\n{said[-4000:]}')
         figures = table(plain_rows(read_report(path)))
     say(f'session {number}, {change.name}: {said.strip().splitlines()[-1]}')
-    # Where this checkout is tells nobody anything.
+    return without_root(figures, root)
+
+
+def without_root(figures: pl.DataFrame, root: Path) -> pl.DataFrame:
+    """Figures that do not tell where this checkout is, nor a clone of it."""
     told = pl.col('provenance').cast(pl.String)
     for folder in (root, paths.ROOT):
         told = told.str.replace_all(str(folder), '.', literal=True)
     return figures.with_columns(provenance=told.cast(pl.Categorical()))
 
 
-def trial(change: Change, number: int, place: Place, cases: str, budget: str) -> dict[str, Any]:
+def order_of_trials(changes: Sequence[Change], each: int) -> list[Change]:
+    """Each change so many times, and the unchanged machine once for three of them, drawn by lot.
+
+    Each change has had its first trial before any has its second.
+    """
+    lots = random.Random(SEED)
+    once = [*[UNCHANGED] * math.ceil(len(changes) / 3), *changes]
+    return [one for _ in range(each) for one in lots.sample(once, len(once))]
+
+
+def trial(
+    change: Change, number: int, place: Place, cases: str, budget: str
+) -> tuple[dict[str, Any], pl.DataFrame]:
     """Three runs of the unchanged machine, then `run --against` them with a change made.
 
     :param number: of the trial, which has a history of its own.
-    :returns: the change, exit code, seconds, number of rounds, answer, and what was said.
+    :returns: what is stored of it: the change, when it began, the suite's commit, load averages of
+        a minute as it began and ended, exit code, seconds of `run --against`, number of rounds,
+        answer, what was said, and the identifiers of its runs, oldest first. And their figures.
     """
     results = WORK / 'trials' / f'{time.time():.0f}-{number}'
+    git = ['git', '-C', str(paths.ROOT), 'rev-parse', '--short', 'HEAD']
+    told: dict[str, Any] = {
+        'change': change.name,
+        'begun': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
+        'commit': subprocess.run(git, check=True, stdout=subprocess.PIPE, text=True).stdout.strip(),
+        'loads': [os.getloadavg()[0]],
+    }
     for _ in range(3):
         with made(UNCHANGED, place) as root:
             code, said = run(root, place, UNCHANGED, ['-n', cases, '--label', 'before'], results)
@@ -161,16 +196,18 @@ def trial(change: Change, number: int, place: Place, cases: str, budget: str) ->
         arguments = ['-n', cases, '--label', 'after', '--against', 'before', '--repeat', '3']
         arguments += ['--budget', budget]
         code, said = run(root, place, change, arguments, results)
-    told = {
-        'change': change.name,
+    history = load(results / 'perflogs' / 'results.db')
+    told['loads'].append(os.getloadavg()[0])
+    told |= {
         'code': code,
         'seconds': round(time.monotonic() - began, 1),
         'rounds': len(re.findall(r'^Assay: round \d+$', said, re.MULTILINE)),
         'answer': said.strip().splitlines()[-1],
-        'said': said,
+        'said': said.replace(f'{paths.ROOT}/', ''),
+        'runs': [run.uuid for run in history.runs],
     }
     say(f'trial {number}, {change.name}: {told["seconds"]} s, {told["answer"]}')
-    return told
+    return told, without_root(history.figures(history.runs), root)
 
 
 @contextlib.contextmanager
@@ -355,21 +392,44 @@ def store(data: Path, sessions: Sequence[pl.DataFrame]) -> None:
     draft.replace(data)
 
 
+def build(place: Place, changes: Sequence[Change], cases: str) -> None:
+    """Have what measurements need built, before any of them counts."""
+    for change in changes:
+        if change in (UNCHANGED, EARLIER) or change.flags or change.sources:
+            session(change, 0, place, cases)
+
+
 def measure(data: Path, minutes: float, place: Place) -> None:
     """Measure for so long, and store after each session."""
     ends = time.monotonic() + 60 * minutes
     sessions = [pl.read_parquet(data)] if data.exists() else []
-    # What they need is built, before any of them counts.
     if not sessions:
-        built = [EARLIER, *(one for one in place.changes if one.flags or one.sources)]
-        for change in [UNCHANGED, *([] if place.nodes else built)]:
-            session(change, 0, place, place.built)
+        build(place, [UNCHANGED, *([] if place.nodes else [EARLIER, *place.changes])], place.built)
     stored = labels_of(sessions[0]) if sessions else []
     while time.monotonic() < ends:
         change = next_of(stored, place)
         stored.append(change.name)
         sessions.append(session(change, len(stored), place, place.cases))
         store(data, sessions)
+
+
+def measure_trials(
+    data: Path, minutes: float, place: Place, each: int, cases: str, budget: str
+) -> None:
+    """Make trials for so long, and store each: its figures beside what is told of it."""
+    ends = time.monotonic() + 60 * minutes
+    figures = data.with_suffix('.parquet')
+    while time.monotonic() < ends:
+        done = len(data.read_text().splitlines()) if data.exists() else 0
+        if not done:
+            build(place, [UNCHANGED, *place.changes], cases)
+        order = order_of_trials(place.changes, each)
+        if done == len(order):
+            return
+        told, measured = trial(order[done], done + 1, place, cases, budget)
+        store(figures, [*([pl.read_parquet(figures)] if figures.exists() else []), measured])
+        with open(data, 'a') as file:
+            file.write(f'{json.dumps(told)}\n')
 
 
 def labels_of(stored: pl.DataFrame) -> list[str]:
@@ -383,7 +443,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = {one.name: None for one in (*CHANGES, *BETWEEN_NODES)}
-    parser.add_argument('--minutes', type=float, default=60, help='no session begins after so many')
+    parser.add_argument(
+        '--minutes', type=float, default=60, help='no session or trial begins after so many'
+    )
     parser.add_argument(
         '--only', nargs='+', choices=names, default=names, help='only these changes'
     )
@@ -392,7 +454,7 @@ def main() -> None:
     )
     parser.add_argument('--data', type=Path, help='where the figures, or trials, are stored')
     parser.add_argument(
-        '--trials', type=int, help='so many of `run --against`, of the unchanged machine and each'
+        '--trials', type=int, help='so many of `run --against` of each change, and some of none'
     )
     parser.add_argument('--cases', default=KERNELS, help='those of the trials, an expression')
     parser.add_argument('--budget', default='4m', help='of each trial')
@@ -402,13 +464,14 @@ def main() -> None:
     try:
         place, data = (CLUSTER, DATA_BETWEEN_NODES) if options.between_nodes else (HERE, DATA)
         changes = [one for one in place.changes if one.name in options.only]
+        place = replace(place, changes=changes)
         if options.trials:
-            for number, change in enumerate([UNCHANGED, *changes] * options.trials):
-                found = trial(change, number, place, options.cases, options.budget)
-                with open(options.data or DATA_OF_TRIALS, 'a') as file:
-                    file.write(f'{json.dumps(found)}\n')
-            return
-        measure(options.data or data, options.minutes, replace(place, changes=changes))
+            data = options.data or DATA_OF_TRIALS
+            measure_trials(
+                data, options.minutes, place, options.trials, options.cases, options.budget
+            )
+        else:
+            measure(options.data or data, options.minutes, place)
     except (AssayError, KeyboardInterrupt) as error:
         sys.exit(str(error) or 'stopped')
 
