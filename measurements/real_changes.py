@@ -96,8 +96,10 @@ HERE = Place(
     '%fabric=(shm|tcp)',
     '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed',
 )
-#: The cases of trials that --cases does not choose: a run of them takes some ten seconds.
-KERNELS = '^(MiniFE|MiniGhost|PointToPoint)%fabric=shm%layout=packed'
+#: The cases of trials that --cases does not choose: what the changes are aimed at.
+AIMED_AT = (
+    '^(Stream|Dgemm|MiniFE|MiniGhost|PointToPoint|Collectives)%fabric=(shm|tcp)%layout=packed'
+)
 BETWEEN_TWO = (
     '^((PointToPoint|Ring|Collectives|MiniFE)%fabric=tcp|PointToPoint%fabric=ucx-tcp)'
     '%layout=packed%scale=2_nodes'
@@ -419,11 +421,12 @@ def measure_trials(
     """Make trials for so long, and store each: its figures beside what is told of it."""
     ends = time.monotonic() + 60 * minutes
     figures = data.with_suffix('.parquet')
+    if not data.exists():
+        build(place, [UNCHANGED, *place.changes], cases)
+        data.touch()
+    order = order_of_trials(place.changes, each)
     while time.monotonic() < ends:
-        done = len(data.read_text().splitlines()) if data.exists() else 0
-        if not done:
-            build(place, [UNCHANGED, *place.changes], cases)
-        order = order_of_trials(place.changes, each)
+        done = len(data.read_text().splitlines())
         if done == len(order):
             return
         told, measured = trial(order[done], done + 1, place, cases, budget)
@@ -456,8 +459,8 @@ def main() -> None:
     parser.add_argument(
         '--trials', type=int, help='so many of `run --against` of each change, and some of none'
     )
-    parser.add_argument('--cases', default=KERNELS, help='those of the trials, an expression')
-    parser.add_argument('--budget', default='4m', help='of each trial')
+    parser.add_argument('--cases', default=AIMED_AT, help='those of the trials, an expression')
+    parser.add_argument('--budget', default='3m', help='of each trial')
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):  # and settings are restored
         signal.signal(number, lambda *_: sys.exit('stopped'))
