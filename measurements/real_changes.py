@@ -77,6 +77,7 @@ class Place:
     :param built: those for which everything is built.
     :param each: sessions of changes between two of the unchanged machine.
     :param nodes: of the virtual cluster, as it is configured; none of this machine.
+    :param is_shared: whether others use it all the while, who are not waited for.
     """
 
     system: str
@@ -86,6 +87,7 @@ class Place:
     built: str
     each: int = 3
     nodes: tuple[str, ...] = ()
+    is_shared: bool = False
 
 
 #: A system of its own on this machine, configured for each change.
@@ -176,9 +178,10 @@ def trial(
     """Three runs of the unchanged machine, then `run --against` them with a change made.
 
     :param number: of the trial, which has a history of its own.
-    :returns: what is stored of it: the change, when it began, the suite's commit, load averages of
-        a minute as it began and ended, exit code, seconds of `run --against`, number of rounds,
-        answer, what was said, and the identifiers of its runs, oldest first. And their figures.
+    :returns: what is stored of it: the change, when it began, the suite's commit, whether others
+        use the machine, load averages of a minute as it began and ended, exit code, seconds of
+        `run --against`, number of rounds, answer, what was said, and the identifiers of its runs,
+        oldest first. And their figures.
     """
     results = WORK / 'trials' / f'{time.time():.0f}-{number}'
     git = ['git', '-C', str(paths.ROOT), 'rev-parse', '--short', 'HEAD']
@@ -186,6 +189,7 @@ def trial(
         'change': change.name,
         'begun': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
         'commit': subprocess.run(git, check=True, stdout=subprocess.PIPE, text=True).stdout.strip(),
+        'is_shared': place.is_shared,
         'loads': [os.getloadavg()[0]],
     }
     for _ in range(3):
@@ -232,7 +236,7 @@ def run(
 ) -> tuple[int, str]:
     """`assay run` of a place, with the variables of a change: the exit code, and what it said."""
     command = [str(root / 'assay'), 'run', '--system', place.system, '-p', place.environments]
-    if change.share:  # what it disturbs would be so again
+    if change.share or place.is_shared:  # what is disturbed would be so again
         command += ['-S', 'wait_for_quiet=0']
     surroundings = os.environ | {
         turn.VARIABLE: 'yes',
@@ -424,12 +428,16 @@ def measure_trials(
     if not data.exists():
         build(place, [UNCHANGED, *place.changes], cases)
         data.touch()
-    order = order_of_trials(place.changes, each)
     while time.monotonic() < ends:
-        done = len(data.read_text().splitlines())
-        if done == len(order):
+        done = [json.loads(line)['change'] for line in data.read_text().splitlines()]
+        left = order_of_trials(place.changes, each)
+        for name in done:
+            left.remove(next(one for one in left if one.name == name))
+        # Others' figures would change with the kernel's settings.
+        left = [one for one in left if not (place.is_shared and one.kernel)]
+        if not left:
             return
-        told, measured = trial(order[done], done + 1, place, cases, budget)
+        told, measured = trial(left[0], len(done) + 1, place, cases, budget)
         store(figures, [*([pl.read_parquet(figures)] if figures.exists() else []), measured])
         with open(data, 'a') as file:
             file.write(f'{json.dumps(told)}\n')
@@ -459,6 +467,9 @@ def main() -> None:
     parser.add_argument(
         '--trials', type=int, help='so many of `run --against` of each change, and some of none'
     )
+    parser.add_argument(
+        '--shared', action='store_true', help='others use the machine: do not wait for them'
+    )
     parser.add_argument('--cases', default=AIMED_AT, help='those of the trials, an expression')
     parser.add_argument('--budget', default='3m', help='of each trial')
     options = parser.parse_args()
@@ -467,7 +478,7 @@ def main() -> None:
     try:
         place, data = (CLUSTER, DATA_BETWEEN_NODES) if options.between_nodes else (HERE, DATA)
         changes = [one for one in place.changes if one.name in options.only]
-        place = replace(place, changes=changes)
+        place = replace(place, changes=changes, is_shared=options.shared)
         if options.trials:
             data = options.data or DATA_OF_TRIALS
             measure_trials(
