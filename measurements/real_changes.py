@@ -98,10 +98,8 @@ HERE = Place(
     '%fabric=(shm|tcp)',
     '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed',
 )
-#: The cases of trials that --cases does not choose: what the changes are aimed at.
-AIMED_AT = (
-    '^(Stream|Dgemm|MiniFE|MiniGhost|PointToPoint|Collectives)%fabric=(shm|tcp)%layout=packed'
-)
+#: The cases of a trial that --cases does not choose are these and what the change is aimed at.
+KERNELS = '^(MiniFE|MiniGhost)%fabric=shm%layout=packed'
 BETWEEN_TWO = (
     '^((PointToPoint|Ring|Collectives|MiniFE)%fabric=tcp|PointToPoint%fabric=ucx-tcp)'
     '%layout=packed%scale=2_nodes'
@@ -173,7 +171,7 @@ def order_of_trials(changes: Sequence[Change], each: int) -> list[Change]:
 
 
 def trial(
-    change: Change, number: int, place: Place, cases: str, budget: str
+    change: Change, number: int, place: Place, cases: str | None, budget: str
 ) -> tuple[dict[str, Any], pl.DataFrame]:
     """Three runs of the unchanged machine, then `run --against` them with a change made.
 
@@ -184,6 +182,9 @@ def trial(
         oldest first. And their figures.
     """
     results = WORK / 'trials' / f'{time.time():.0f}-{number}'
+    check, fabric, _ = change.aimed_at
+    aimed_at = f'|^{check}%fabric={fabric}%layout=packed' if check else ''
+    cases = cases or f'{KERNELS}{aimed_at}'
     git = ['git', '-C', str(paths.ROOT), 'rev-parse', '--short', 'HEAD']
     told: dict[str, Any] = {
         'change': change.name,
@@ -420,13 +421,13 @@ def measure(data: Path, minutes: float, place: Place) -> None:
 
 
 def measure_trials(
-    data: Path, minutes: float, place: Place, each: int, cases: str, budget: str
+    data: Path, minutes: float, place: Place, each: int, cases: str | None, budget: str
 ) -> None:
     """Make trials for so long, and store each: its figures beside what is told of it."""
     ends = time.monotonic() + 60 * minutes
     figures = data.with_suffix('.parquet')
     if not data.exists():
-        build(place, [UNCHANGED, *place.changes], cases)
+        build(place, [UNCHANGED, *place.changes], cases or place.built)
         data.touch()
     while time.monotonic() < ends:
         done = [json.loads(line)['change'] for line in data.read_text().splitlines()]
@@ -470,7 +471,7 @@ def main() -> None:
     parser.add_argument(
         '--shared', action='store_true', help='others use the machine: do not wait for them'
     )
-    parser.add_argument('--cases', default=AIMED_AT, help='those of the trials, an expression')
+    parser.add_argument('--cases', help='those of the trials, an expression')
     parser.add_argument('--budget', default='3m', help='of each trial')
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):  # and settings are restored
