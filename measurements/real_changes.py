@@ -98,8 +98,9 @@ HERE = Place(
     '%fabric=(shm|tcp)',
     '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed',
 )
-#: The cases of a trial that --cases does not choose are these and what the change is aimed at.
-KERNELS = '^(MiniFE|MiniGhost)%fabric=shm%layout=packed'
+#: A trial whose cases --cases does not choose is of MiniFE and what the change is aimed at; if that
+#: is nothing, of this.
+AIMED_AT_NOTHING = ('MiniGhost', 'shm', '')
 BETWEEN_TWO = (
     '^((PointToPoint|Ring|Collectives|MiniFE)%fabric=tcp|PointToPoint%fabric=ucx-tcp)'
     '%layout=packed%scale=2_nodes'
@@ -182,9 +183,8 @@ def trial(
         oldest first. And their figures.
     """
     results = WORK / 'trials' / f'{time.time():.0f}-{number}'
-    check, fabric, _ = change.aimed_at
-    aimed_at = f'|^{check}%fabric={fabric}%layout=packed' if check else ''
-    cases = cases or f'{KERNELS}{aimed_at}'
+    check, fabric, _ = change.aimed_at if change.aimed_at[0] else AIMED_AT_NOTHING
+    cases = cases or f'^(MiniFE%fabric=shm|{check}%fabric={fabric})%layout=packed'
     git = ['git', '-C', str(paths.ROOT), 'rev-parse', '--short', 'HEAD']
     told: dict[str, Any] = {
         'change': change.name,
