@@ -49,6 +49,7 @@ import polars as pl
 from injected import BETWEEN_NODES, CHANGES, EARLIER, UNCHANGED, Change
 
 from assay import AssayError, paths
+from assay.quantities import seconds_of
 from assay.results.figures import plain_rows, table
 from assay.results.history import load
 from assay.results.reframe_report import read_report
@@ -171,20 +172,39 @@ def order_of_trials(changes: Sequence[Change], each: int) -> list[Change]:
     return [one for _ in range(each) for one in lots.sample(once, len(once))]
 
 
-def trial(
-    change: Change, number: int, place: Place, cases: str | None, budget: str
-) -> tuple[dict[str, Any], pl.DataFrame]:
-    """Three runs of the unchanged machine, then `run --against` them with a change made.
-
-    :param number: of the trial, which has a history of its own.
-    :returns: what is stored of it: the change, when it began, the suite's commit, whether others
-        use the machine, load averages of a minute as it began and ended, exit code, seconds of
-        `run --against`, number of rounds, answer, what was said, and the identifiers of its runs,
-        oldest first. And their figures.
-    """
-    results = WORK / 'trials' / f'{time.time():.0f}-{number}'
+def cases_of(change: Change) -> str:
+    """The cases of a trial, an expression: MiniFE, and what the change is aimed at."""
     check, fabric, _ = change.aimed_at if change.aimed_at[0] else AIMED_AT_NOTHING
-    cases = cases or f'^(MiniFE%fabric=shm|{check}%fabric={fabric})%layout=packed'
+    return f'^(MiniFE%fabric=shm|{check}%fabric={fabric})%layout=packed'
+
+
+def run_before(place: Place, cases: str, results: Path) -> None:
+    """One of the three runs of the unchanged machine that a trial begins with.
+
+    :param results: where it is stored: a trial has a history of its own.
+    :raises AssayError: if it failed.
+    """
+    with made(UNCHANGED, place) as root:
+        code, said = run(root, place, UNCHANGED, ['-n', cases, '--label', 'before'], results)
+    if code not in (0, 3):
+        raise AssayError(f'a run before ended with exit code {code}:\n{said[-4000:]}')
+
+
+def trial(
+    change: Change, number: int, place: Place, cases: str, budget: str, before: Path
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    """`run --against` with a change made.
+
+    :param number: of the trial.
+    :param before: where the runs before are stored.
+    :returns: what is stored of it: the change, when it began, the suite's commit, whether others
+        use the machine, load averages of a minute as it began and ended, exit code, seconds,
+        number of rounds, answer, what was said, and the identifiers of all its runs, oldest first.
+        And their figures.
+    :raises AssayError: if it measured nothing.
+    """
+    results = before.with_name(f'{number}-{time.time():.0f}')
+    shutil.copytree(before, results, symlinks=True)
     git = ['git', '-C', str(paths.ROOT), 'rev-parse', '--short', 'HEAD']
     told: dict[str, Any] = {
         'change': change.name,
@@ -193,17 +213,14 @@ def trial(
         'is_shared': place.is_shared,
         'loads': [os.getloadavg()[0]],
     }
-    for _ in range(3):
-        with made(UNCHANGED, place) as root:
-            code, said = run(root, place, UNCHANGED, ['-n', cases, '--label', 'before'], results)
-            if code not in (0, 3):
-                raise AssayError(f'a run before ended with exit code {code}:\n{said[-4000:]}')
     began = time.monotonic()
     with made(change, place) as root:
         arguments = ['-n', cases, '--label', 'after', '--against', 'before', '--repeat', '3']
         arguments += ['--budget', budget]
         code, said = run(root, place, change, arguments, results)
     history = load(results / 'perflogs' / 'results.db')
+    if not any(one.summary.label == 'after' for one in history.runs):
+        raise AssayError(f'nothing was measured:\n{said[-4000:]}')
     told['loads'].append(os.getloadavg()[0])
     told |= {
         'code': code,
@@ -423,13 +440,17 @@ def measure(data: Path, minutes: float, place: Place) -> None:
 def measure_trials(
     data: Path, minutes: float, place: Place, each: int, cases: str | None, budget: str
 ) -> None:
-    """Make trials for so long, and store each: its figures beside what is told of it."""
+    """Make trials for so long, and store each: its figures beside what is told of it.
+
+    What a trial begins with may be from an earlier time.
+    """
     ends = time.monotonic() + 60 * minutes
     figures = data.with_suffix('.parquet')
     if not data.exists():
         build(place, [UNCHANGED, *place.changes], cases or place.built)
         data.touch()
-    while time.monotonic() < ends:
+    took = 0.0
+    while time.monotonic() + took < ends:
         done = [json.loads(line)['change'] for line in data.read_text().splitlines()]
         left = order_of_trials(place.changes, each)
         for name in done:
@@ -438,10 +459,21 @@ def measure_trials(
         left = [one for one in left if not (place.is_shared and one.kernel)]
         if not left:
             return
-        told, measured = trial(left[0], len(done) + 1, place, cases, budget)
-        store(figures, [*([pl.read_parquet(figures)] if figures.exists() else []), measured])
-        with open(data, 'a') as file:
-            file.write(f'{json.dumps(told)}\n')
+        change, number = left[0], len(done) + 1
+        ours = cases or cases_of(change)
+        before = WORK / 'trials' / f'{number}-before'
+        runs = [one for one in load(before / 'perflogs' / 'results.db').runs if one.verdict]
+        if len(runs) < 3:
+            began = time.monotonic()
+            run_before(place, ours, before)
+            took = time.monotonic() - began
+        elif time.monotonic() + seconds_of(budget) <= ends:
+            told, measured = trial(change, number, place, ours, budget, before)
+            store(figures, [*([pl.read_parquet(figures)] if figures.exists() else []), measured])
+            with open(data, 'a') as file:
+                file.write(f'{json.dumps(told)}\n')
+        else:
+            return
 
 
 def labels_of(stored: pl.DataFrame) -> list[str]:
