@@ -451,15 +451,16 @@ def measure_trials(
         data.touch()
     took = 0.0
     while time.monotonic() + took < ends:
-        done = [json.loads(line)['change'] for line in data.read_text().splitlines()]
-        left = order_of_trials(place.changes, each)
-        for name in done:
-            left.remove(next(one for one in left if one.name == name))
-        # Others' figures would change with the kernel's settings.
-        left = [one for one in left if not (place.is_shared and one.kernel)]
-        if not left:
+        done = Counter(json.loads(line)['change'] for line in data.read_text().splitlines())
+        number, change = done.total() + 1, None
+        for one in order_of_trials(place.changes, each):
+            # Others' figures would change with the kernel's settings.
+            if not done[one.name] and not (place.is_shared and one.kernel):
+                change = one
+                break
+            done[one.name] -= 1
+        if change is None:
             return
-        change, number = left[0], len(done) + 1
         ours = cases or cases_of(change)
         before = WORK / 'trials' / f'{number}-before'
         runs = [one for one in load(before / 'perflogs' / 'results.db').runs if one.verdict]
