@@ -3,6 +3,8 @@
     .venv/bin/python measurements/real_changes.py --minutes 60
     .venv/bin/python measurements/real_changes.py --between-nodes --minutes 15
     .venv/bin/python measurements/tables_of_changes.py
+    .venv/bin/python measurements/real_changes.py --trials 2 --minutes 30
+    .venv/bin/python measurements/table_of_trials.py
 
 Every session is a real `assay run` of the smoke mode of Debian's Open MPI over `shm` and `tcp`,
 with the machine's turn (docs/runs.md), or of two nodes of the virtual cluster. Some of the
@@ -12,9 +14,12 @@ earlier commit before each second of those. A change is one of the system's conf
 makes it (variables of jobs, flags of the compilers), of a setting of the kernel's, of the suite's
 sources (in a clone of its own), a process beside the jobs, or a fault of the cluster.
 
-The figures are stored after each session: the measurement may be stopped at any time, and goes on
-where it was. Kernel settings are restored when a session ends, and after a signal. Needs root for
-those. The cluster has to be up: `./assay cluster up --size 2`.
+A trial is a whole upgrade day: three runs of the unchanged machine, then `run --against` them with
+a change made. Their order was drawn by lot beforehand (`order_of_trials`).
+
+The figures are stored after each session or trial: the measurement may be stopped at any time, and
+goes on where it was. Kernel settings are restored when a session ends, and after a signal. Needs
+root for those. The cluster has to be up: `./assay cluster up --size 2`.
 """
 
 from __future__ import annotations
@@ -23,8 +28,10 @@ import argparse
 import contextlib
 import itertools
 import json
+import math
 import multiprocessing
 import os
+import random
 import re
 import shutil
 import signal
@@ -42,7 +49,9 @@ import polars as pl
 from injected import BETWEEN_NODES, CHANGES, EARLIER, UNCHANGED, Change
 
 from assay import AssayError, paths
+from assay.quantities import seconds_of
 from assay.results.figures import plain_rows, table
+from assay.results.history import load
 from assay.results.reframe_report import read_report
 from assay.running import turn
 from assay.vcluster.cluster import Cluster
@@ -54,6 +63,8 @@ DATA_OF_TRIALS = DATA.with_name('trials_of_against.jsonl')
 WORK = paths.STATE / 'upgrade-day'
 #: Sessions of the unchanged machine before the first round.
 FIRST = 6
+#: Of the order of trials.
+SEED = 34
 #: Seconds of which a process beside the jobs works for its share.
 PERIOD = 0.02
 
@@ -67,6 +78,7 @@ class Place:
     :param built: those for which everything is built.
     :param each: sessions of changes between two of the unchanged machine.
     :param nodes: of the virtual cluster, as it is configured; none of this machine.
+    :param is_shared: whether others use it all the while, who are not waited for.
     """
 
     system: str
@@ -76,6 +88,7 @@ class Place:
     built: str
     each: int = 3
     nodes: tuple[str, ...] = ()
+    is_shared: bool = False
 
 
 #: A system of its own on this machine, configured for each change.
@@ -86,8 +99,9 @@ HERE = Place(
     '%fabric=(shm|tcp)',
     '^(Clock|MiniFE|HPL|MiniMD|MiniGhost)%fabric=shm%layout=packed',
 )
-#: The cases of trials that --cases does not choose: a run of them takes some ten seconds.
-KERNELS = '^(MiniFE|MiniGhost|PointToPoint)%fabric=shm%layout=packed'
+#: A trial whose cases --cases does not choose is of MiniFE and what the change is aimed at; if that
+#: is nothing, of this.
+AIMED_AT_NOTHING = ('MiniGhost', 'shm', '')
 BETWEEN_TWO = (
     '^((PointToPoint|Ring|Collectives|MiniFE)%fabric=tcp|PointToPoint%fabric=ucx-tcp)'
     '%layout=packed%scale=2_nodes'
@@ -137,40 +151,87 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
             raise AssayError(f'a run ended with exit code {code}:\n{said[-4000:]}')
         figures = table(plain_rows(read_report(path)))
     say(f'session {number}, {change.name}: {said.strip().splitlines()[-1]}')
-    # Where this checkout is tells nobody anything.
+    return without_root(figures, root)
+
+
+def without_root(figures: pl.DataFrame, root: Path) -> pl.DataFrame:
+    """Figures that do not tell where this checkout is, nor a clone of it."""
     told = pl.col('provenance').cast(pl.String)
     for folder in (root, paths.ROOT):
         told = told.str.replace_all(str(folder), '.', literal=True)
     return figures.with_columns(provenance=told.cast(pl.Categorical()))
 
 
-def trial(change: Change, number: int, place: Place, cases: str, budget: str) -> dict[str, Any]:
-    """Three runs of the unchanged machine, then `run --against` them with a change made.
+def order_of_trials(changes: Sequence[Change], each: int) -> list[Change]:
+    """Each change so many times, and the unchanged machine once for three of them, drawn by lot.
 
-    :param number: of the trial, which has a history of its own.
-    :returns: the change, exit code, seconds, number of rounds, answer, and what was said.
+    Each change has had its first trial before any has its second.
     """
-    results = WORK / 'trials' / f'{time.time():.0f}-{number}'
-    for _ in range(3):
-        with made(UNCHANGED, place) as root:
-            code, said = run(root, place, UNCHANGED, ['-n', cases, '--label', 'before'], results)
-            if code not in (0, 3):
-                raise AssayError(f'a run before ended with exit code {code}:\n{said[-4000:]}')
+    lots = random.Random(SEED)
+    once = [*[UNCHANGED] * math.ceil(len(changes) / 3), *changes]
+    return [one for _ in range(each) for one in lots.sample(once, len(once))]
+
+
+def cases_of(change: Change) -> str:
+    """The cases of a trial, an expression: MiniFE, and what the change is aimed at."""
+    check, fabric, _ = change.aimed_at if change.aimed_at[0] else AIMED_AT_NOTHING
+    return f'^(MiniFE%fabric=shm|{check}%fabric={fabric})%layout=packed'
+
+
+def run_before(place: Place, cases: str, results: Path) -> None:
+    """One of the three runs of the unchanged machine that a trial begins with.
+
+    :param results: where it is stored: a trial has a history of its own.
+    :raises AssayError: if it failed.
+    """
+    with made(UNCHANGED, place) as root:
+        code, said = run(root, place, UNCHANGED, ['-n', cases, '--label', 'before'], results)
+    if code not in (0, 3):
+        raise AssayError(f'a run before ended with exit code {code}:\n{said[-4000:]}')
+
+
+def trial(
+    change: Change, number: int, place: Place, cases: str, budget: str, before: Path
+) -> tuple[dict[str, Any], pl.DataFrame]:
+    """`run --against` with a change made.
+
+    :param number: of the trial.
+    :param before: where the runs before are stored.
+    :returns: what is stored of it: the change, when it began, the suite's commit, whether others
+        use the machine, load averages of a minute as it began and ended, exit code, seconds,
+        number of rounds, answer, what was said, and the identifiers of all its runs, oldest first.
+        And their figures.
+    :raises AssayError: if it measured nothing.
+    """
+    results = before.with_name(f'{number}-{time.time():.0f}')
+    shutil.copytree(before, results, symlinks=True)
+    git = ['git', '-C', str(paths.ROOT), 'rev-parse', '--short', 'HEAD']
+    told: dict[str, Any] = {
+        'change': change.name,
+        'begun': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
+        'commit': subprocess.run(git, check=True, stdout=subprocess.PIPE, text=True).stdout.strip(),
+        'is_shared': place.is_shared,
+        'loads': [os.getloadavg()[0]],
+    }
     began = time.monotonic()
     with made(change, place) as root:
         arguments = ['-n', cases, '--label', 'after', '--against', 'before', '--repeat', '3']
         arguments += ['--budget', budget]
         code, said = run(root, place, change, arguments, results)
-    told = {
-        'change': change.name,
+    history = load(results / 'perflogs' / 'results.db')
+    if not any(one.summary.label == 'after' for one in history.runs):
+        raise AssayError(f'nothing was measured:\n{said[-4000:]}')
+    told['loads'].append(os.getloadavg()[0])
+    told |= {
         'code': code,
         'seconds': round(time.monotonic() - began, 1),
         'rounds': len(re.findall(r'^Assay: round \d+$', said, re.MULTILINE)),
         'answer': said.strip().splitlines()[-1],
-        'said': said,
+        'said': said.replace(f'{paths.ROOT}/', ''),
+        'runs': [run.uuid for run in history.runs],
     }
     say(f'trial {number}, {change.name}: {told["seconds"]} s, {told["answer"]}')
-    return told
+    return told, without_root(history.figures(history.runs), root)
 
 
 @contextlib.contextmanager
@@ -193,7 +254,7 @@ def run(
 ) -> tuple[int, str]:
     """`assay run` of a place, with the variables of a change: the exit code, and what it said."""
     command = [str(root / 'assay'), 'run', '--system', place.system, '-p', place.environments]
-    if change.share:  # what it disturbs would be so again
+    if change.share or place.is_shared:  # what is disturbed would be so again
         command += ['-S', 'wait_for_quiet=0']
     surroundings = os.environ | {
         turn.VARIABLE: 'yes',
@@ -355,21 +416,65 @@ def store(data: Path, sessions: Sequence[pl.DataFrame]) -> None:
     draft.replace(data)
 
 
+def build(place: Place, changes: Sequence[Change], cases: str) -> None:
+    """Have what measurements need built, before any of them counts."""
+    for change in changes:
+        if change in (UNCHANGED, EARLIER) or change.flags or change.sources:
+            session(change, 0, place, cases)
+
+
 def measure(data: Path, minutes: float, place: Place) -> None:
     """Measure for so long, and store after each session."""
     ends = time.monotonic() + 60 * minutes
     sessions = [pl.read_parquet(data)] if data.exists() else []
-    # What they need is built, before any of them counts.
     if not sessions:
-        built = [EARLIER, *(one for one in place.changes if one.flags or one.sources)]
-        for change in [UNCHANGED, *([] if place.nodes else built)]:
-            session(change, 0, place, place.built)
+        build(place, [UNCHANGED, *([] if place.nodes else [EARLIER, *place.changes])], place.built)
     stored = labels_of(sessions[0]) if sessions else []
     while time.monotonic() < ends:
         change = next_of(stored, place)
         stored.append(change.name)
         sessions.append(session(change, len(stored), place, place.cases))
         store(data, sessions)
+
+
+def measure_trials(
+    data: Path, minutes: float, place: Place, each: int, cases: str | None, budget: str
+) -> None:
+    """Make trials for so long, and store each: its figures beside what is told of it.
+
+    What a trial begins with may be from an earlier time.
+    """
+    ends = time.monotonic() + 60 * minutes
+    figures = data.with_suffix('.parquet')
+    if not data.exists():
+        build(place, [UNCHANGED, *place.changes], cases or place.built)
+        data.touch()
+    took = 0.0
+    while time.monotonic() + took < ends:
+        done = Counter(json.loads(line)['change'] for line in data.read_text().splitlines())
+        number, change = done.total() + 1, None
+        for one in order_of_trials(place.changes, each):
+            # Others' figures would change with the kernel's settings.
+            if not done[one.name] and not (place.is_shared and one.kernel):
+                change = one
+                break
+            done[one.name] -= 1
+        if change is None:
+            return
+        ours = cases or cases_of(change)
+        before = WORK / 'trials' / f'{number}-before'
+        runs = [one for one in load(before / 'perflogs' / 'results.db').runs if one.verdict]
+        if len(runs) < 3:
+            began = time.monotonic()
+            run_before(place, ours, before)
+            took = time.monotonic() - began
+        elif time.monotonic() + seconds_of(budget) <= ends:
+            told, measured = trial(change, number, place, ours, budget, before)
+            store(figures, [*([pl.read_parquet(figures)] if figures.exists() else []), measured])
+            with open(data, 'a') as file:
+                file.write(f'{json.dumps(told)}\n')
+        else:
+            return
 
 
 def labels_of(stored: pl.DataFrame) -> list[str]:
@@ -383,7 +488,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = {one.name: None for one in (*CHANGES, *BETWEEN_NODES)}
-    parser.add_argument('--minutes', type=float, default=60, help='no session begins after so many')
+    parser.add_argument(
+        '--minutes', type=float, default=60, help='no session or trial begins after so many'
+    )
     parser.add_argument(
         '--only', nargs='+', choices=names, default=names, help='only these changes'
     )
@@ -392,23 +499,27 @@ def main() -> None:
     )
     parser.add_argument('--data', type=Path, help='where the figures, or trials, are stored')
     parser.add_argument(
-        '--trials', type=int, help='so many of `run --against`, of the unchanged machine and each'
+        '--trials', type=int, help='so many of `run --against` of each change, and some of none'
     )
-    parser.add_argument('--cases', default=KERNELS, help='those of the trials, an expression')
-    parser.add_argument('--budget', default='4m', help='of each trial')
+    parser.add_argument(
+        '--shared', action='store_true', help='others use the machine: do not wait for them'
+    )
+    parser.add_argument('--cases', help='those of the trials, an expression')
+    parser.add_argument('--budget', default='3m', help='of each trial')
     options = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):  # and settings are restored
         signal.signal(number, lambda *_: sys.exit('stopped'))
     try:
         place, data = (CLUSTER, DATA_BETWEEN_NODES) if options.between_nodes else (HERE, DATA)
         changes = [one for one in place.changes if one.name in options.only]
+        place = replace(place, changes=changes, is_shared=options.shared)
         if options.trials:
-            for number, change in enumerate([UNCHANGED, *changes] * options.trials):
-                found = trial(change, number, place, options.cases, options.budget)
-                with open(options.data or DATA_OF_TRIALS, 'a') as file:
-                    file.write(f'{json.dumps(found)}\n')
-            return
-        measure(options.data or data, options.minutes, replace(place, changes=changes))
+            data = options.data or DATA_OF_TRIALS
+            measure_trials(
+                data, options.minutes, place, options.trials, options.cases, options.budget
+            )
+        else:
+            measure(options.data or data, options.minutes, place)
     except (AssayError, KeyboardInterrupt) as error:
         sys.exit(str(error) or 'stopped')
 

@@ -130,7 +130,7 @@ def measure_against(
     given = request.given
     options = [*request.options, *(options_of(choice) if choice else [])]
     about = given, options, request.handles, request.label, before, after, selected
-    held = Against(request.suite, *about).decide(max(0.0, left) if word != 'FAILED' else 0.0)
+    held = Against(request.suite, *about).decide(left if word != 'FAILED' else None)
     show_against(held, word, given.everything)
     if given.junit and (held.difference.exit_code or held.is_broken or held.signal):
         problems = (*verdicts[0].problems, conclusion_against(held, word))

@@ -339,12 +339,16 @@ def test_a_budget_that_is_spent_ends_it(machine, monkeypatch):
     assert held(machine, after, 4.0).rounds == 0
 
 
-def test_a_budget_of_nothing_only_compares(machine, monkeypatch):
+def test_runs_that_used_the_budget_leave_no_time_for_rounds(machine, monkeypatch):
     machine.runs(3, 'before')
     machine.change = slower(1.3)
     after = machine.runs(3, 'after')
     looks_worse(machine, monkeypatch)
-    assert held(machine, after, 0.0).rounds == 0
+    found = held(machine, after, -8.0)
+    assert (found.rounds, found.stopped) == (0, 'the time for measuring again is over')
+    assert conclusion_against(found, 'PASSED').endswith('is over: give it more by --budget')
+    only_compared = held(machine, after, None)
+    assert (only_compared.rounds, only_compared.stopped) == (0, '')
 
 
 def test_a_signal_ends_it_with_what_is_known(machine, monkeypatch):

@@ -51,6 +51,20 @@ def test_when_a_case_ran_and_how_long_it_took(database, golden_report):
         assert known[name].trouble == ''
 
 
+def test_a_build_takes_what_it_compiles_and_not_what_it_waits_for_jobs_of_others(
+    database, golden_report
+):
+    report = made(golden_report, 0, days=1)
+    builds = [one for one in cases(report) if one['fixture']]
+    for build in builds:
+        build |= {'time_setup': 0.25, 'time_compile': 0.5, 'time_run': 60.62}
+        build |= {'time_sanity': 0.0, 'time_performance': 0.0}
+    put(database, report)
+    known = learned(database)
+    assert {one['display_name'] for one in builds} <= known.keys()
+    assert all(known[one['display_name']].seconds == [0.75] for one in builds)
+
+
 def test_what_waited_for_others_tells_nothing_of_how_long_it_takes(database, golden_report):
     waited = made(golden_report, 0, days=2)
     for case in own(waited):

@@ -751,6 +751,18 @@ def test_disturbed_values_are_left_out_with_what_disturbed_them(site, told, word
     wording(text)
 
 
+def test_where_the_runs_before_were_disturbed_more_runs_after_are_not_advised(site, told):
+    def busy(case, _):
+        case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
+
+    site.runs(3, busy, label='before')
+    site.runs(3, label='after')
+    code, text = told('before', 'after')
+    assert code == 3
+    last = text.splitlines()[-1]
+    assert last.startswith('UNDECIDED: ') and 'choose other runs before' in last
+
+
 @pytest.mark.parametrize(('taken', 'counts'), [(0.4, True), (0.5, False), (None, False)])
 def test_disturbed_values_count_where_others_took_as_much_before(site, told, taken, counts):
     """They are always there: to leave out what they disturb would leave nothing."""

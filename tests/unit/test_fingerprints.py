@@ -204,6 +204,23 @@ def test_a_neighbour_that_stops_for_a_slice_of_the_control_is_no_loss():
     assert limit_figures(stopped) == limit_figures(output)
 
 
+# At a load of 6, of a kernel that had 0.83 of the control in the runs before and after.
+INTERRUPTED_CONTROL = (
+    'Limit of MATVEC in caches: control 4.62588 Gflop/s; achieved 3.83555 Gflop/s; '
+    'fraction 0.834309\n'
+    'Bouts of MATVEC in caches: 3.60598 in 11, 3.82641 in 11, 1.03909 in 11, 3.85903 in 11, '
+    '3.83889 in 11, 3.83555 in 11, 1.60582 in 11, 3.87433 in 11, 2.92461 in 11, 1.44679 in 11; '
+    'between 1.89432 2.24883 2.1832 4.62385 4.62542 4.61859 4.62588 1.66031 1.51234 0.916365 '
+    '1.96949; no less than 1.89415 2.24849 2.18228 4.6235 4.62498 4.61823 4.62554 1.66021 1.51223 '
+    '0.916322 1.96938\n'
+)
+
+
+def test_slices_of_the_control_that_others_interrupted_make_no_kernel_look_faster():
+    (figure,) = limit_figures(INTERRUPTED_CONTROL).values()
+    assert figure.value == pytest.approx(0.830, abs=0.001)
+
+
 @pytest.mark.parametrize(('share', 'fresh'), [(0.9, 1), (0.8, 0.5)])
 def test_windows_whose_mean_is_of_others(share, fresh):
     line = (

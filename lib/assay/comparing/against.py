@@ -204,10 +204,10 @@ class Against:
         self.took = self._run_took = 0.0
         self._looks, self._looked_at = 0, 0
 
-    def decide(self, budget: float) -> AgainstResult:
+    def decide(self, budget: float | None) -> AgainstResult:
         """Compare, and measure again what looks worse until it is decided.
 
-        :param budget: seconds after which no round begins, nor one that would end later; 0 to
+        :param budget: seconds after which no round begins, nor one that would end later; None to
             measure nothing again.
         :raises AssayError: if there is nothing to compare.
         """
@@ -215,7 +215,7 @@ class Against:
         with noted() as self.runner.signals:
             found = self._look()
             doubted = in_doubt(found)
-            while budget and not stopped and not found.is_worse and doubted:
+            while budget is not None and not stopped and not found.is_worse and doubted:
                 stopped = self._until_next_look(found, doubted, began, budget)
                 if len(self.rounds) > self._looked_at:
                     found = self._look()

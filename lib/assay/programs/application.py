@@ -66,6 +66,9 @@ OF_CONTROL = '_of_control'
 CLOCK_RATE = 7e-4
 # Of the loops of programs of ours: see Bouts in the same file.
 _MOST_BOUTS, _FEWEST_WINDOWS = 10, 5
+# Of the best slice of a control: one that had less was interrupted all its time, which is shorter
+# than a bout's. A neighbour on the other hardware thread left 0.67 and more (measurements.md).
+_LEAST_SLICE = 0.6
 
 # The last digit of a time that is printed.
 _LAST_DIGIT = 2e-6
@@ -144,7 +147,8 @@ def limit_figures(output: str) -> dict[str, Figure]:
 
     Empty for other implementations. Names are ``<kernel>_of_limit``, and of kernels in caches
     ``<kernel>_of_control``: what they are held against there is no limit. It is the upper quartile
-    of bouts, not their median: they have different copies of the data, and some lie badly.
+    of bouts, not their median: they have different copies of the data, and some lie badly. Bouts
+    between slices of the control that others interrupted throughout are left out.
 
     :raises WrongAnswerError: if one is no number above zero, or has no bouts.
     """
@@ -154,7 +158,7 @@ def limit_figures(output: str) -> dict[str, Figure]:
         if found['name'] == 'control':
             if found['kernel'] not in bouts:
                 raise WrongAnswerError(f'no bouts of {found["kernel"]} were printed')
-            fractions = _Bouts(bouts[found['kernel']]).fractions
+            fractions = _Bouts(bouts[found['kernel']]).of_control
             name, fraction = OF_CONTROL, fractions[-1 - len(fractions) // 4]
         figures[f'{_name(found["kernel"])}{name}'] = Figure(fraction, '1', 'higher')
     return figures
@@ -235,6 +239,8 @@ class _Bouts:
     windows: int
     #: What each bout had of the faster slice beside it, ascending; without bouts of few windows.
     fractions: list[float]
+    #: Those of them whose faster slice was not interrupted throughout.
+    of_control: list[float]
 
     def __init__(self, line: re.Match[str]) -> None:
         broken = WrongAnswerError(f'the line of bouts is not whole: {line[0]!r}')
@@ -251,11 +257,14 @@ class _Bouts:
         counts = [count for _, count in bouts]
         self.windows = sum(counts)
         fewest = max(min(max(counts), _FEWEST_WINDOWS), 1)
-        self.fractions = sorted(
-            rate / max(around)
+        pairs = [
+            (rate / max(around), max(around))
             for (rate, count), around in zip(bouts, itertools.pairwise(self.slices), strict=True)
             if count >= fewest
-        )
+        ]
+        self.fractions = sorted(fraction for fraction, _ in pairs)
+        least = _LEAST_SLICE * max((slice_ for _, slice_ in pairs), default=0.0)
+        self.of_control = sorted(fraction for fraction, slice_ in pairs if slice_ >= least)
         if not self.fractions or not all(one > 0 for one in self.fractions):
             raise broken
 

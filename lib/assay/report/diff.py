@@ -205,6 +205,11 @@ def _what_rounds_decide(held: AgainstResult) -> str:
 def _what_decides(found: Difference) -> str:
     """What would decide on what looks worse in stored runs."""
     if not found.suspects:
+        if 2 * sum(one.before.series is None for one in found.figures) > len(found.figures):
+            return (
+                'most figures have no values before that can be compared: choose other runs '
+                'before, or run again when others use the nodes as much as then'
+            )
         return 'most figures have no values before and after that can be compared: run again'
     labels = {run.summary.label for run in found.before}
     label = labels.pop() if len(labels) == 1 else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import median
@@ -136,8 +136,12 @@ def learn_case_histories(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, Cas
 
 
 def _seconds_of_stages(case: Case) -> float:
-    """Of its stages; NaN where one of them is no time."""
-    return sum(one if one >= 0 else math.nan for one in case.seconds.of_stages if one is not None)
+    """Of its stages; NaN where one of them is no time.
+
+    What only builds starts no job: ReFrame counts its turn to run, which the jobs of others have.
+    """
+    seconds = replace(case.seconds, run=None) if case.is_fixture else case.seconds
+    return sum(one if one >= 0 else math.nan for one in seconds.of_stages if one is not None)
 
 
 def _varies(values: list[float]) -> bool:
