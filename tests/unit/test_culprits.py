@@ -1482,8 +1482,12 @@ def test_where_others_disturbed_all_jobs_after_these_are_asked_what_is_worse(
         with pytest.raises(culprit.NothingWorseError):
             asked(machine)
         return
-    assert {one.figure.figure for one in asked(machine).figures} == {'latency'}
+    one = asked(machine)
+    assert {compared.figure.figure for compared in one.figures} == {'latency'}
     assert 'nothing is worse in undisturbed jobs; with' in capsys.readouterr().err
+    begun = search(machine, one)  # which does not wait for others to leave
+    begun._measure(begun._next())
+    assert [(len(pair.runs), len(pair.figures)) for pair in begun.pairs] == [(2, 1)]
 
 
 def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):

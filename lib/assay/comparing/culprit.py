@@ -77,6 +77,7 @@ class Question:
     :param mode: in which the runs were measured.
     :param undone: changes that can be switched too, and that no session has.
     :param in_order: whether no change is made without all before it, as commits and versions are.
+    :param others_stay: whether others disturbed what was measured last each time.
     """
 
     before: tuple[str, ...]
@@ -88,6 +89,7 @@ class Question:
     mode: str = ''
     undone: tuple[Factor, ...] = ()
     in_order: bool = False
+    others_stay: bool = False
 
     @property
     def name(self) -> str:
@@ -174,7 +176,7 @@ def question(
     asked = _question(found, site, cases, figures)
     looked_at = asked.figures[0].figure
     say(f'nothing is worse in undisturbed jobs; with the disturbed ones {looked_at} is')
-    return asked
+    return replace(asked, others_stay=True)
 
 
 def _question(found: Difference, site: _SiteConfig, cases: str, figures: str) -> Question:
@@ -374,7 +376,6 @@ class CulpritSearch:
     :param seconds: after which no pair begins that would end later, unless a session of it is
         measured again; None for no such bound.
     :param began: when these seconds began; None for now.
-    :param others_stay: whether others disturbed what was measured last each time.
     """
 
     def __init__(
@@ -384,12 +385,11 @@ class CulpritSearch:
         options: Sequence[str],
         seconds: float | None,
         began: float | None = None,
-        others_stay: bool = False,
     ) -> None:
         self.runner, self.asked, self.options, self.seconds = runner, asked, options, seconds
         self.journal = Journal(asked.name)
         self.pairs = self.journal.pairs
-        self.others_stay = others_stay or any(pair.is_disturbed for pair in self.pairs[-1:])
+        self.others_stay = asked.others_stay or any(pair.is_disturbed for pair in self.pairs[-1:])
         self.earlier = len(self.pairs)
         self.began = time.monotonic() if began is None else began
         #: What sessions here had in place of what runs before and after had: by name, both values.
@@ -451,6 +451,7 @@ class CulpritSearch:
             left=0,
             undone=tuple(one for one in self.factors if one != change),
             in_order=True,
+            others_stay=self.others_stay,
         )
         say(f'{change.name} did it: which of {many(len(steps), asked.noun)}?')
         journal = Journal(asked.name)
@@ -458,8 +459,7 @@ class CulpritSearch:
         for pair in [] if journal.pairs else self.pairs:
             if (pair.first, pair.second) == ((change.name,), ()):
                 journal.keep(replace(pair, first=every))
-        own = self.runner, asked, self.options, self.seconds, self.began
-        return CulpritSearch(*own, self.others_stay)
+        return CulpritSearch(self.runner, asked, self.options, self.seconds, self.began)
 
     def _run(self) -> Culprits:
         if self.pairs:
