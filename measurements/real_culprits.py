@@ -223,9 +223,8 @@ def draw(seed: int) -> Regression:
 class Trial:
     """A regression that is measured."""
 
-    def __init__(self, one: Regression, mpis: Path, budget: str, alone: bool) -> None:
+    def __init__(self, one: Regression, mpis: Path, budget: str) -> None:
         self.one, self.cause, self.mpis, self.budget = one, one.cause, mpis, budget
-        self.alone = alone
         self.folder = WORK / f'seed-{one.seed}'
         self.slow = self.folder / 'slow'
         self.library = WORK / f'delay-{self.cause.delay}.so'
@@ -393,7 +392,6 @@ class Trial:
             'conclusion': conclusion,
             'ended': time.strftime('%Y-%m-%dT%H:%M:%S'),
             'load': round(os.getloadavg()[0], 1),
-            'alone': self.alone,
         }
         if told is None:
             return row
@@ -488,7 +486,7 @@ def commit(count: int, seed: int) -> None:
     for number in range(count):
         text = f'{source.read_text()}/* {number} */\n'
         if number == guilty:
-            text = text.replace('MPI_Send(', 'MPI_Ssend(')
+            text = text.replace('MPI_Send(lap->receive', 'MPI_Ssend(lap->receive')
         source.write_text(text)
         subject = SYNCHRONOUS if number == guilty else f'Comment {number}'
         in_git(CHECKOUT, 'commit', '-q', '-a', '-m', subject)
@@ -504,9 +502,7 @@ def stored() -> dict[int, dict[str, Any]]:
     return {row['seed']: row for row in map(json.loads, lines)}
 
 
-def measure(
-    seeds: Iterable[int], mpis: Path, budget: str, minutes: float, alone: bool = False
-) -> None:
+def measure(seeds: Iterable[int], mpis: Path, budget: str, minutes: float) -> None:
     """Measure the seeds that are not stored, and store each."""
     with contextlib.ExitStack() as stack:
         if turn.VARIABLE not in os.environ:
@@ -518,7 +514,7 @@ def measure(
                 continue
             if time.monotonic() > ends:
                 return
-            row = Trial(draw(seed), mpis, budget, alone).measure()
+            row = Trial(draw(seed), mpis, budget).measure()
             with DATA.open('a') as file:
                 file.write(json.dumps(row) + '\n')
             shown = row['conclusion'] or row['verdict']
@@ -560,8 +556,8 @@ def show(rows: Sequence[Mapping[str, Any]], bayesect: str | None) -> None:
     print(f'| {" | ".join(headings)} |\n|---|{"---:|" * (len(headings) - 1)}')
     searched = sorted((row for row in rows if 'pairs' in row), key=lambda row: row['kind'])
     groups = {kind: [*those] for kind, those in groupby(searched, lambda row: row['kind'])}
-    groups['the machine alone'] = [row for row in searched if row.get('alone')]
-    groups['beside others'] = [row for row in searched if not row.get('alone')]
+    groups['no pair disturbed'] = [row for row in searched if not row['disturbed']]
+    groups['some disturbed'] = [row for row in searched if row['disturbed']]
     for name, those in (groups | {'all': searched}).items():
         if not those:
             continue
@@ -607,7 +603,6 @@ def main() -> None:
     parser.add_argument('--mpis', type=Path, help='the folder with their prefixes')
     parser.add_argument('--budget', default='4m', help='of each search')
     parser.add_argument('--minutes', type=float, default=60, help='no seed begins after so many')
-    parser.add_argument('--alone', action='store_true', help='nothing else uses the machine')
     parser.add_argument('--table', action='store_true', help='show what is stored')
     parser.add_argument('--bayesect', help='the folder that has git_bayesect.py')
     options = parser.parse_args()
@@ -619,7 +614,7 @@ def main() -> None:
     seeds = range(options.begin, options.begin + options.seeds)
     those = [seed for seed in seeds if draw(seed).kind in options.kinds]
     try:
-        measure(those, options.mpis.resolve(), options.budget, options.minutes, options.alone)
+        measure(those, options.mpis.resolve(), options.budget, options.minutes)
     except (AssayError, KeyboardInterrupt) as error:
         sys.exit(str(error) or 'stopped')
 
