@@ -64,7 +64,7 @@ LEAST_VALUES = 3
 
 OPEN = 'openmpi4.1.8'
 APPLICATION = 'SiteApplication'
-SYNCHRONOUS = 'Send on synchronously'
+SLOWER = 'Send on a little later'
 #: What the case forces, for the pairs without the suite.
 FORCED = {
     'OMPI_MCA_pml': 'ob1',
@@ -88,7 +88,7 @@ class Cause:
     :param folders: in which the BLAS is, before and after.
     :param check: that measures the figure.
     :param flags: of the compilers.
-    :param is_commit: whether one of several commits makes ``ring`` send on synchronously.
+    :param is_commit: whether one of several commits makes ``ring`` send on later.
     """
 
     figure: str
@@ -486,9 +486,12 @@ def commit(count: int, seed: int) -> None:
     for number in range(count):
         text = f'{source.read_text()}/* {number} */\n'
         if number == guilty:
-            text = text.replace('MPI_Send(lap->receive', 'MPI_Ssend(lap->receive')
+            # The calls of MPI stay as they are: the suite counts them.
+            sent_on = 'MPI_Send(lap->receive'
+            assert sent_on in text
+            text = text.replace(sent_on, f'for (volatile int i = 0; i < 300; i++);{sent_on}')
         source.write_text(text)
-        subject = SYNCHRONOUS if number == guilty else f'Comment {number}'
+        subject = SLOWER if number == guilty else f'Comment {number}'
         in_git(CHECKOUT, 'commit', '-q', '-a', '-m', subject)
 
 
