@@ -10,6 +10,7 @@ import tarfile
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -1443,6 +1444,22 @@ def test_a_change_that_jobs_do_not_get_is_tried_no_more(machine):
     machine.stuck = dict.fromkeys(NAMES, 'other')
     with pytest.raises(AssayError, match='no change can be switched here: OMPI_MCA_a'):
         search(machine, replace(one, before=('another',))).run()
+
+
+def test_a_steady_figure_tells_a_pair_before_one_that_varies():
+    """As a share near zero does beside a time."""
+
+    def compared(name, change, error):
+        told = SimpleNamespace(is_seen=True, error=error, sizes=(3, 3))
+        return SimpleNamespace(figure=name, change=change, verdict=SimpleNamespace(comparison=told))
+
+    figures = {'time': (math.e, 1.0), 'share': (1.0, 1.0)}
+    pair = culprit.Pair(('a',), (), figures, (), 1.0)
+    time, share = compared('time', 1.0, 0.02), compared('share', 4.0, 1.0)
+    assert pair.value([time, share]) == pair.value([time]) == 1.0
+    assert pair.value([share]) == 0.0
+    alike = compared('share', 1.0, 0.02)
+    assert pair.value([time, alike]) == 0.5
 
 
 def test_a_signal_ends_it_and_keeps_what_was_measured(machine):

@@ -110,11 +110,11 @@ class Question:
     def spread(self) -> float | None:
         """A guess at how much a pair varies, in units of the change; None without one."""
         found = [
-            math.sqrt(2) * single / abs(one.change)
+            (math.sqrt(2) * single / abs(one.change), _certainty(one))
             for one in self.figures
             if (single := _error_of_a_session(one))
         ]
-        return statistics.median(found) if found else None
+        return _weighted_median(found) if found else None
 
     @property
     def options(self) -> list[str]:
@@ -234,6 +234,18 @@ def _certainty(one: Compared) -> float:
     return abs(one.change) / max(_error_of_a_session(one) or UNKNOWN, LEAST_SPREAD)
 
 
+def _weighted_median(values: Sequence[tuple[float, float]]) -> float:
+    """What half of the weight is below; between two values of which the lower ones have half of it,
+    the middle.
+
+    :param values: each with its weight.
+    """
+    ranked, weights = np.array(sorted(values)).T
+    below = np.cumsum(weights)
+    halves = below[-1] * np.array([0.5 - 1e-9, 0.5 + 1e-9])  # sums of weights are not exact
+    return float(ranked[np.searchsorted(below, halves)].mean())
+
+
 def _error_of_a_session(one: Compared) -> float | None:
     """The standard deviation of its logarithm, as it is known; None if it is not."""
     comparison = one.verdict.comparison if one.verdict else None
@@ -271,14 +283,15 @@ class Pair:
     def value(self, figures: Iterable[Compared]) -> float | None:
         """The change from its second session to the first: 1 is that which was seen.
 
-        The median of the figures; None if there are none.
+        The median of the figures, each of which has the weight of how far its change stands out;
+        None if there are none.
         """
         values = [
-            math.log(both[0] / both[1]) / one.change
+            (math.log(both[0] / both[1]) / one.change, _certainty(one))
             for one in figures
             if (both := self.figures.get(str(one.figure)))
         ]
-        return statistics.median(values) if values else None
+        return _weighted_median(values) if values else None
 
 
 @dataclass(frozen=True)
