@@ -285,13 +285,17 @@ def show(found: Sequence[Outcome]) -> None:
             f'{np.mean([one.tests for one in those]):.1f}' if bayes else '-',
         )
         print(f'| {" | ".join(cells)} |')
+    calibration([(one.probability, one.first) for one in found])
+
+
+def calibration(answers: Sequence[tuple[float, bool]]) -> None:
+    """Print how often first answers of each probability are right."""
     print('\n| probability of the first | seeds | mean probability | right |')
     print('|---|---:|---:|---:|')
     for low, high in ((0, 0.5), (0.5, 0.8), (0.8, 0.95), (0.95, 0.97), (0.97, 0.99), (0.99, 1.01)):
-        those = [one for one in found if low <= one.probability < high]
+        those = [one for one in answers if low <= one[0] < high]
         if those:
-            told = np.mean([one.probability for one in those])
-            right = np.mean([one.first for one in those])
+            told, right = np.mean(those, axis=0)
             print(f'| {low:.0%} to {min(high, 1):.0%} | {len(those)} | {told:.1%} | {right:.1%} |')
 
 

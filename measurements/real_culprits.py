@@ -1,6 +1,6 @@
 """Which of many changes did it: regressions of real MPI jobs, and what `assay culprit` says.
 
-    .venv/bin/python measurements/real_culprits.py --mpis ~/mpis --seeds 20 --minutes 60
+    .venv/bin/python measurements/real_culprits.py --mpis ~/mpis --from 100 --seeds 20
     .venv/bin/python measurements/real_culprits.py --table --bayesect ~/bayesect
 
 A seed draws what makes a small MPI program (pulse.c) slower, and changes that are idle: variables,
@@ -8,9 +8,12 @@ lines of Open MPI's file, and soft limits. What it costs is measured first, with
 pairs of the program, A B and B A; below 5% the seed is left out. Then come three runs before and
 three after, and `assay culprit` with a budget. `none` is a preloaded library that no record shows:
 it slows both states while a file is there, which is removed again before every second search.
+Flags of the compilers, and one of several commits, make a program of the suite slower, whose cost
+is known from the six runs alone.
 
 `--mpis` names a folder with MPIs of wheels, each in a prefix of its own:
-`pip install --no-deps --prefix ~/mpis/mpich4.0.3 mpich==4.0.3`. All runs are of a clone of the
+`pip install --no-deps --prefix ~/mpis/mpich4.0.3 mpich==4.0.3`, and in `libblas-openblas` and
+`libblas-reference` a `libblas.so.3` each. All runs are of a clone of the
 suite, as it was committed when `.assay/real-culprits` was made. What each seed found is stored when
 its search ends; the same command goes on with a search that was stopped, or whose budget was over.
 git bisect and git_bayesect (`pip install --target ~/bayesect git_bayesect`) have the same changes
@@ -34,15 +37,18 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from culprits import Row, git_bayesect, git_bisect
+from culprits import Row, calibration, git_bayesect, git_bisect
 from injected import UNCHANGED
 from real_changes import configuration
 
 from assay import AssayError, paths
+from assay.config.environments import TUNED
+from assay.machine.provenance import flag_kind
 from assay.results.statistics.culprits import SURE, Flags
 from assay.running import turn
 
@@ -57,6 +63,8 @@ RUNS, PAIRS, LEAST = 3, 5, 0.05
 LEAST_VALUES = 3
 
 OPEN = 'openmpi4.1.8'
+APPLICATION = 'SiteApplication'
+SLOWER = 'Send on a little later'
 #: What the case forces, for the pairs without the suite.
 FORCED = {
     'OMPI_MCA_pml': 'ob1',
@@ -77,6 +85,10 @@ class Cause:
     :param mpis: before and after.
     :param delay: nanoseconds of each call of Open MPI's progress, by what is preloaded.
     :param is_hidden: whether no record shows it.
+    :param folders: in which the BLAS is, before and after.
+    :param check: that measures the figure.
+    :param flags: of the compilers.
+    :param is_commit: whether one of several commits makes ``ring`` send on later.
     """
 
     figure: str
@@ -86,19 +98,27 @@ class Cause:
     mpis: tuple[str, str] = (OPEN, OPEN)
     delay: int = 0
     is_hidden: bool = False
+    folders: tuple[str, ...] = ()
+    check: str = APPLICATION
+    flags: str = ''
+    is_commit: bool = False
 
     def truth(self) -> list[str]:
         """What the names of the changes begin with that did it."""
         if self.is_hidden:
             return []
         names = ['LD_PRELOAD'] * bool(self.delay) + ['limit of stack'] * bool(self.limit)
-        names += ['MPI'] * (self.mpis[0] != self.mpis[1])
+        names += ['MPI'] * (self.mpis[0] != self.mpis[1]) + ['sources'] * self.is_commit
+        names += ['library libblas'] * bool(self.folders)
+        names += [f'flag {flag_kind(self.flags)}'] * bool(self.flags)
         return sorted([*names, *self.variables, *self.lines])
 
 
 _SINGLE_COPY = {'btl_vader_single_copy_mechanism': 'none'}
 _NO_BOXES = {'btl_vader_fbox_max': '0'}
-_BASIC = {'coll': 'basic,libnbc,self'}
+_EAGER = {'btl_vader_eager_limit': '256'}
+_RING = {'coll_tuned_use_dynamic_rules': '1', 'coll_tuned_allreduce_algorithm': '4'}
+_NEW = ('mpich5.0.2', 'mpich5.0.2')
 
 
 def _exported(lines: Mapping[str, str]) -> dict[str, str]:
@@ -108,25 +128,31 @@ def _exported(lines: Mapping[str, str]) -> dict[str, str]:
 #: The causes of each kind, and how often it is drawn in a block of seeds.
 KINDS: dict[str, tuple[int, Sequence[Cause]]] = {
     'variable': (
-        2,
+        4,
         [
             Cause('copy', _exported(_SINGLE_COPY)),
             Cause('hop', _exported(_NO_BOXES)),
-            Cause('allreduce', _exported(_BASIC)),
+            Cause('eager', _exported(_EAGER)),
+            Cause('put', {'OMPI_MCA_osc': 'pt2pt'}),
             Cause('heap', {'MALLOC_MMAP_THRESHOLD_': '65536'}),
             Cause('spawn', {'GLIBC_TUNABLES': 'glibc.pthread.stack_cache_size=0'}),
+            Cause('multiply', {'OPENBLAS_CORETYPE': 'Sandybridge'}),
+            Cause('copy', {'MPIR_CVAR_CH4_CMA_ENABLE': '0'}, mpis=_NEW),
+            Cause('eager', {'MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE': '1024'}, mpis=_NEW),
         ],
     ),
+    'two variables': (1, [Cause('allreduce', _exported(_RING))]),
     'line of a file': (
         2,
         [
             Cause('copy', lines=_SINGLE_COPY),
             Cause('hop', lines=_NO_BOXES),
-            Cause('allreduce', lines=_BASIC),
+            Cause('eager', lines=_EAGER),
         ],
     ),
     'soft limit': (1, [Cause('spawn', limit='-s 65536')]),
     'preloaded': (1, [Cause('hop', delay=delay) for delay in (50, 150, 400)]),
+    'library': (1, [Cause('multiply', folders=('libblas-openblas', 'libblas-reference'))]),
     'version': (
         2,
         [
@@ -136,6 +162,11 @@ KINDS: dict[str, tuple[int, Sequence[Cause]]] = {
             Cause('put', mpis=('mpich4.3.2', 'mpich3.4.3')),
         ],
     ),
+    'flag': (
+        1,
+        [Cause('rate', check='Halo', flags=flag) for flag in ('-O1', '-fno-tree-vectorize')],
+    ),
+    'commit': (1, [Cause('hop_latency', check='Ring', is_commit=True)]),
     'none': (2, [Cause('hop', delay=delay, is_hidden=True) for delay in (50, 150, 400)]),
 }
 
@@ -167,6 +198,7 @@ class Regression:
     lines: tuple[str, ...]
     limits: tuple[str, ...]
     is_undone: bool
+    commits: int = 0
 
 
 def draw(seed: int) -> Regression:
@@ -178,13 +210,14 @@ def draw(seed: int) -> Regression:
     causes = KINDS[kind][1]
     cause = causes[random.integers(len(causes))]
     names = [*map(str, random.permutation([*IDLE_VARIABLES]))]
-    variables = names[: random.integers(4, 15)]
+    variables = names[: random.integers(3, 26)]
     is_open = cause.mpis == (OPEN, OPEN)
     free = [name for name in _MESSAGES if f'OMPI_MCA_{name}' not in variables]
     lines = [str(name) for name in random.permutation(free)[: is_open * random.integers(1, 5)]]
     limits = IDLE_LIMITS[: random.integers(1, 3)]
     is_undone = kind == 'none' and bool(random.integers(2))
-    return Regression(seed, kind, cause, (*variables,), (*lines,), limits, is_undone)
+    commits = int(random.integers(4, 13)) * cause.is_commit
+    return Regression(seed, kind, cause, (*variables,), (*lines,), limits, is_undone, commits)
 
 
 class Trial:
@@ -204,8 +237,8 @@ class Trial:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.home.mkdir(parents=True)
             prepare(self.mpis, self.cause)
-            cost = self._cost()
-            if statistics.median(cost) < LEAST:
+            cost = self._cost() if self.cause.check == APPLICATION else []
+            if cost and statistics.median(cost) < LEAST:
                 return self._row(cost, verdict='costs nothing')
             for is_after in (False, True):
                 self._make(is_after)
@@ -215,6 +248,7 @@ class Trial:
                 self.slow.unlink()
             begun.write_text(json.dumps(cost))
         cost = json.loads(begun.read_text())
+        in_git(CHECKOUT, 'checkout', '-q', branch(self.one.seed))
         self._configure(is_after=True, is_search=True)
         search = ['culprit', 'before', 'after', '--budget', self.budget, '--json']
         try:
@@ -234,6 +268,7 @@ class Trial:
             self.slow.touch()
         else:
             self.slow.unlink(missing_ok=True)
+        commit(self.one.commits if is_after else 0, self.one.seed)
         self._configure(is_after)
 
     def _configure(self, is_after: bool, is_search: bool = False) -> None:
@@ -249,7 +284,8 @@ class Trial:
             f'replace(find_in({str(self.mpis / mpi)!r}), name={name!r})'
             for name, mpi in mpis.items()
         )
-        text = configuration(replace(UNCHANGED, variables=preload), SYSTEM)
+        flags = ' '.join([*TUNED, self.cause.flags]) if is_after and self.cause.flags else ''
+        text = configuration(replace(UNCHANGED, variables=preload, flags=flags), SYSTEM)
         assert 'in mpis_of_run()' in text
         imports = 'from dataclasses import replace\n\nfrom assay.machine.mpi import find_in\n'
         systems = self.folder / 'systems'
@@ -273,6 +309,8 @@ class Trial:
         if is_after:
             found |= {name: IDLE_VARIABLES[name] for name in self.one.variables}
             found |= self.cause.variables
+        if self.cause.folders:
+            found['LD_LIBRARY_PATH'] = str(self.mpis / self.cause.folders[is_after])
         return found
 
     def _limited(self, is_after: bool) -> list[str]:
@@ -311,7 +349,7 @@ class Trial:
     def _run(self, is_after: bool) -> list[str]:
         label = 'after' if is_after else 'before'
         command = ['run', '--mode', 'smoke', '--system', SYSTEM, '-p', f'^{ENVIRONMENT}$']
-        command += ['-n', '^SiteApplication%fabric=shm%layout=packed%scale=1_node']
+        command += ['-n', f'^{self.cause.check}%fabric=shm%layout=packed%scale=1_node']
         return [*command, '-S', 'wait_for_quiet=0', '--label', label]
 
     def _assay(self, words: Sequence[str], is_after: bool, codes: Iterable[int]) -> str:
@@ -357,7 +395,7 @@ class Trial:
         }
         if told is None:
             return row
-        kind = 'one' if truth else 'none'
+        kind = {0: 'none', 1: 'one', 2: 'two'}[len(truth)]
         answers = [(one['kind'], one['changes'], one['probability']) for one in told['answers'][:3]]
         steps = told['steps'] or {}
         return {
@@ -375,6 +413,7 @@ class Trial:
             ],
             'disturbed': [pair['why'] for pair in told['pairs'] if pair['why']],
             'seconds': round(sum(pair['seconds'] for pair in told['pairs'])),
+            'not_tried': [one['name'] for one in told['not_tried']],
             'step': steps.get('conclusion'),
             'step_pairs': [pair['value'] for pair in steps.get('pairs', ())],
         }
@@ -404,21 +443,21 @@ def prepare(mpis: Path, cause: Cause) -> None:
         draft = CHECKOUT.with_suffix('.draft')
         shutil.rmtree(draft, ignore_errors=True)
         subprocess.run(['git', 'clone', '-q', paths.ROOT, draft], check=True)
-        # A run of a site's application needs the witness alone of what is built for each MPI.
+        # What is built for each MPI: the witness, and the programs that seeds make slower.
         file = draft / 'sources' / 'CMakeLists.txt'
         text = file.read_text()
-        told = re.sub(r'(?<=assay_witness) [^)]*', '', text)
+        told = re.sub(r'(?<=assay_witness) [^)]*', ' ring halo', text)
         assert told != text, 'the target that checks build is not found'
         file.write_text(told)
-        git = ['git', '-C', draft, '-c', 'user.name=one', '-c', 'user.email=one@example.org']
-        subprocess.run([*git, 'commit', '-q', '-a', '-m', 'Build the witness alone'], check=True)
+        in_git(draft, 'commit', '-q', '-a', '-m', 'Build little')
+        in_git(draft, 'branch', 'base')
         draft.replace(CHECKOUT)
     compile_words = ['-O2', '-Wall', '-Wextra', '-pthread', '-o']
     for name in family(mpis, cause.mpis[1]):
         if not (program := WORK / f'pulse-{name}').exists():
             compiler = mpis / name / 'bin' / 'mpicc'
             given = os.environ | {'PATH': f'{compiler.parent}:{os.environ["PATH"]}'}
-            command = [compiler, *compile_words, program, HERE / 'pulse.c']
+            command = [compiler, *compile_words, program, HERE / 'pulse.c', '-ldl']
             subprocess.run(command, check=True, env=given)
     # The program of the MPI whose launcher comes first.
     script = WORK / 'pulse.sh'
@@ -428,6 +467,32 @@ def prepare(mpis: Path, cause: Cause) -> None:
     if cause.delay and not (library := WORK / f'delay-{cause.delay}.so').exists():
         command = ['cc', f'-DNANOSECONDS={cause.delay}', '-shared', '-fPIC', *compile_words]
         subprocess.run([*command, library, HERE / 'culprit_delay.c', '-ldl'], check=True)
+
+
+def in_git(folder: Path, *words: str) -> None:
+    command = ['git', '-C', folder, '-c', 'user.name=one', '-c', 'user.email=one@example.org']
+    subprocess.run([*command, *words], check=True)
+
+
+def branch(seed: int) -> str:
+    return f'seed-{seed}'
+
+
+def commit(count: int, seed: int) -> None:
+    """Have so many commits to the sources of ring, one of which makes it slower."""
+    in_git(CHECKOUT, 'checkout', '-q', '-B', branch(seed), 'base')
+    source = CHECKOUT / 'sources' / 'mpi' / 'ring.c'
+    guilty = np.random.default_rng([seed, 3]).integers(count) if count else None
+    for number in range(count):
+        text = f'{source.read_text()}/* {number} */\n'
+        if number == guilty:
+            # The calls of MPI stay as they are: the suite counts them.
+            sent_on = 'MPI_Send(lap->receive'
+            assert sent_on in text
+            text = text.replace(sent_on, f'for (volatile int i = 0; i < 300; i++);{sent_on}')
+        source.write_text(text)
+        subject = SLOWER if number == guilty else f'Comment {number}'
+        in_git(CHECKOUT, 'commit', '-q', '-a', '-m', subject)
 
 
 def say(text: str) -> None:
@@ -468,7 +533,8 @@ class Machine:
     def __init__(self, row: Mapping[str, Any]) -> None:
         self.random = np.random.default_rng([row['seed'], 2])
         self.count = row['changes']
-        self.guilty = self.random.choice(self.count, int(row['kind'] != 'none'), replace=False)
+        guilty = {'none': 0, 'two variables': 2}.get(row['kind'], 1)
+        self.guilty = self.random.choice(self.count, guilty, replace=False)
         pairs = _with_values(row)
         made = [value * share for share, value in pairs if share]
         self.effect = statistics.median(made) if made else 1.0
@@ -486,23 +552,27 @@ def _with_values(row: Mapping[str, Any]) -> list[list[float]]:
 
 
 def show(rows: Sequence[Mapping[str, Any]], bayesect: str | None) -> None:
-    """Print the table."""
+    """Print the tables."""
     headings = ('kind', 'seeds', 'cost', 'changes', 'first', 'among three', 'sure', 'undecided')
-    headings += ('sure and wrong', 'pairs', 'seconds', 'git bisect', 'git_bayesect', 'its tests')
+    headings += ('sure and wrong', 'pairs', 'disturbed', 'seconds')
+    headings += ('git bisect', 'git_bayesect', 'its tests')
     print(f'| {" | ".join(headings)} |\n|---|{"---:|" * (len(headings) - 1)}')
-    searched = [row for row in rows if 'pairs' in row]
-    kinds = dict.fromkeys(row['kind'] for row in sorted(searched, key=lambda row: row['kind']))
-    for kind in [*kinds, '']:
-        those = [row for row in searched if kind in ('', row['kind'])]
+    searched = sorted((row for row in rows if 'pairs' in row), key=lambda row: row['kind'])
+    groups = {kind: [*those] for kind, those in groupby(searched, lambda row: row['kind'])}
+    groups['no pair disturbed'] = [row for row in searched if not row['disturbed']]
+    groups['some disturbed'] = [row for row in searched if row['disturbed']]
+    for name, those in (groups | {'all': searched}).items():
+        if not those:
+            continue
         sure = [row for row in those if row['answers'][0][2] >= SURE]
         tests = [Row(Machine(row), 1.0) for row in those if len(_with_values(row)) >= LEAST_VALUES]
         bisect = sum(git_bisect(one) for one in tests)
         by_bayesect = [git_bayesect(one, bayesect) for one in tests if bayesect]
-        costs = [math.expm1(statistics.median(row['cost'])) for row in those]
+        costs = [math.expm1(statistics.median(row['cost'])) for row in those if row['cost']]
         cells = (
-            kind or 'all',
+            name,
             len(those),
-            f'{min(costs):.0%} to {max(costs):.0%}',
+            f'{min(costs):.0%} to {max(costs):.0%}' if costs else '-',
             f'{min(row["changes"] for row in those)} to {max(row["changes"] for row in those)}',
             sum(row['right'][0] for row in those),
             sum(any(row['right']) for row in those),
@@ -510,12 +580,14 @@ def show(rows: Sequence[Mapping[str, Any]], bayesect: str | None) -> None:
             len(those) - len(sure),
             sum(not row['right'][0] for row in sure),
             f'{statistics.median(len(row["pairs"]) for row in those):g}',
+            f'{sum(len(row["disturbed"]) for row in those)}',
             f'{statistics.median(row["seconds"] for row in those):.0f}',
-            bisect,
+            f'{bisect} of {len(tests)}',
             sum(bool(named) for named, _ in by_bayesect) if bayesect else '-',
             f'{statistics.median(count for _, count in by_bayesect):g}' if by_bayesect else '-',
         )
         print(f'| {" | ".join(map(str, cells))} |')
+    calibration([(row['answers'][0][2], row['right'][0]) for row in searched])
     few = [row['seed'] for row in searched if len(_with_values(row)) < LEAST_VALUES]
     if few:
         print(f'too few values for git bisect and git_bayesect: seeds {few}')

@@ -10,6 +10,7 @@ import tarfile
 from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -1445,6 +1446,22 @@ def test_a_change_that_jobs_do_not_get_is_tried_no_more(machine):
         search(machine, replace(one, before=('another',))).run()
 
 
+def test_a_steady_figure_tells_a_pair_before_one_that_varies():
+    """As a share near zero does beside a time."""
+
+    def compared(name, change, error):
+        told = SimpleNamespace(is_seen=True, error=error, sizes=(3, 3))
+        return SimpleNamespace(figure=name, change=change, verdict=SimpleNamespace(comparison=told))
+
+    figures = {'time': (math.e, 1.0), 'share': (1.0, 1.0)}
+    pair = culprit.Pair(('a',), (), figures, (), 1.0)
+    time, share = compared('time', 1.0, 0.02), compared('share', 4.0, 1.0)
+    assert pair.value([time, share]) == pair.value([time]) == 1.0
+    assert pair.value([share]) == 0.0
+    alike = compared('share', 1.0, 0.02)
+    assert pair.value([time, alike]) == 0.5
+
+
 def test_a_signal_ends_it_and_keeps_what_was_measured(machine):
     one = asked(machine)
     machine.ends[4] = Ended(stopped=signal.SIGTERM)
@@ -1482,8 +1499,12 @@ def test_where_others_disturbed_all_jobs_after_these_are_asked_what_is_worse(
         with pytest.raises(culprit.NothingWorseError):
             asked(machine)
         return
-    assert {one.figure.figure for one in asked(machine).figures} == {'latency'}
+    one = asked(machine)
+    assert {compared.figure.figure for compared in one.figures} == {'latency'}
     assert 'nothing is worse in undisturbed jobs; with' in capsys.readouterr().err
+    begun = search(machine, one)  # which does not wait for others to leave
+    begun._measure(begun._next())
+    assert [(len(pair.runs), len(pair.figures)) for pair in begun.pairs] == [(2, 1)]
 
 
 def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):

@@ -77,6 +77,7 @@ class Question:
     :param mode: in which the runs were measured.
     :param undone: changes that can be switched too, and that no session has.
     :param in_order: whether no change is made without all before it, as commits and versions are.
+    :param others_stay: whether others disturbed what was measured last each time.
     """
 
     before: tuple[str, ...]
@@ -88,6 +89,7 @@ class Question:
     mode: str = ''
     undone: tuple[Factor, ...] = ()
     in_order: bool = False
+    others_stay: bool = False
 
     @property
     def name(self) -> str:
@@ -108,11 +110,11 @@ class Question:
     def spread(self) -> float | None:
         """A guess at how much a pair varies, in units of the change; None without one."""
         found = [
-            math.sqrt(2) * single / abs(one.change)
+            (math.sqrt(2) * single / abs(one.change), _certainty(one))
             for one in self.figures
             if (single := _error_of_a_session(one))
         ]
-        return statistics.median(found) if found else None
+        return _weighted_median(found) if found else None
 
     @property
     def options(self) -> list[str]:
@@ -174,7 +176,7 @@ def question(
     asked = _question(found, site, cases, figures)
     looked_at = asked.figures[0].figure
     say(f'nothing is worse in undisturbed jobs; with the disturbed ones {looked_at} is')
-    return asked
+    return replace(asked, others_stay=True)
 
 
 def _question(found: Difference, site: _SiteConfig, cases: str, figures: str) -> Question:
@@ -232,6 +234,18 @@ def _certainty(one: Compared) -> float:
     return abs(one.change) / max(_error_of_a_session(one) or UNKNOWN, LEAST_SPREAD)
 
 
+def _weighted_median(values: Sequence[tuple[float, float]]) -> float:
+    """What half of the weight is below; between two values of which the lower ones have half of it,
+    the middle.
+
+    :param values: each with its weight.
+    """
+    ranked, weights = np.array(sorted(values)).T
+    below = np.cumsum(weights)
+    halves = below[-1] * np.array([0.5 - 1e-9, 0.5 + 1e-9])  # sums of weights are not exact
+    return float(ranked[np.searchsorted(below, halves)].mean())
+
+
 def _error_of_a_session(one: Compared) -> float | None:
     """The standard deviation of its logarithm, as it is known; None if it is not."""
     comparison = one.verdict.comparison if one.verdict else None
@@ -269,14 +283,15 @@ class Pair:
     def value(self, figures: Iterable[Compared]) -> float | None:
         """The change from its second session to the first: 1 is that which was seen.
 
-        The median of the figures; None if there are none.
+        The median of the figures, each of which has the weight of how far its change stands out;
+        None if there are none.
         """
         values = [
-            math.log(both[0] / both[1]) / one.change
+            (math.log(both[0] / both[1]) / one.change, _certainty(one))
             for one in figures
             if (both := self.figures.get(str(one.figure)))
         ]
-        return statistics.median(values) if values else None
+        return _weighted_median(values) if values else None
 
 
 @dataclass(frozen=True)
@@ -374,7 +389,6 @@ class CulpritSearch:
     :param seconds: after which no pair begins that would end later, unless a session of it is
         measured again; None for no such bound.
     :param began: when these seconds began; None for now.
-    :param others_stay: whether others disturbed what was measured last each time.
     """
 
     def __init__(
@@ -384,12 +398,11 @@ class CulpritSearch:
         options: Sequence[str],
         seconds: float | None,
         began: float | None = None,
-        others_stay: bool = False,
     ) -> None:
         self.runner, self.asked, self.options, self.seconds = runner, asked, options, seconds
         self.journal = Journal(asked.name)
         self.pairs = self.journal.pairs
-        self.others_stay = others_stay or any(pair.is_disturbed for pair in self.pairs[-1:])
+        self.others_stay = asked.others_stay or any(pair.is_disturbed for pair in self.pairs[-1:])
         self.earlier = len(self.pairs)
         self.began = time.monotonic() if began is None else began
         #: What sessions here had in place of what runs before and after had: by name, both values.
@@ -451,6 +464,7 @@ class CulpritSearch:
             left=0,
             undone=tuple(one for one in self.factors if one != change),
             in_order=True,
+            others_stay=self.others_stay,
         )
         say(f'{change.name} did it: which of {many(len(steps), asked.noun)}?')
         journal = Journal(asked.name)
@@ -458,8 +472,7 @@ class CulpritSearch:
         for pair in [] if journal.pairs else self.pairs:
             if (pair.first, pair.second) == ((change.name,), ()):
                 journal.keep(replace(pair, first=every))
-        own = self.runner, asked, self.options, self.seconds, self.began
-        return CulpritSearch(*own, self.others_stay)
+        return CulpritSearch(self.runner, asked, self.options, self.seconds, self.began)
 
     def _run(self) -> Culprits:
         if self.pairs:
