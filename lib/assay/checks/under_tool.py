@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 
 from reframe.core.builtins import parameter, run_after, run_before
@@ -20,7 +21,7 @@ from assay.programs.minimd import MiniMD
 _APPLICATIONS = {one.name: one for one in (Hpl(), MiniFE(), MiniGhost(), MiniMD())}
 
 #: The folder of the start under the tool.
-UNDER = 'under_tool'
+_UNDER = 'under_tool'
 
 
 class UnderToolCheck(PackageCheck):
@@ -42,8 +43,8 @@ class UnderToolCheck(PackageCheck):
     def limit_time(self) -> None:
         self.time_limit = '10m'
 
-    @property
-    def application(self) -> Application:
+    @cached_property
+    def application(self) -> Application:  # type: ignore[override]  # one for each code
         return _APPLICATIONS[self.code]
 
     @property
@@ -63,15 +64,15 @@ class UnderToolCheck(PackageCheck):
 
     @run_before('run')
     def start_under_tool_before(self) -> None:
-        Path(self.stagedir, UNDER).mkdir()
-        self.write_files(self.asked, UNDER)
+        Path(self.stagedir, _UNDER).mkdir()
+        self.write_files(self.asked, _UNDER)
         line = self.line_under_tool(self.program_path, *self.asked.arguments)
-        self.prerun_cmds = [*self.prerun_cmds, apart(UNDER, line)]
-        self.keep_files = [*self.keep_files, UNDER]
+        self.prerun_cmds = [*self.prerun_cmds, apart(_UNDER, line)]
+        self.keep_files = [*self.keep_files, _UNDER]
 
     def verify(self) -> None:
         super().verify()
-        launch = self.launch_apart(UNDER, self.program_name, self.placement, self.num_tasks)
+        launch = self.launch_apart(_UNDER, self.program_name, self.placement, self.num_tasks)
         try:
             with refusing(f'{self.program_name} under {self.package}'):
                 self.hold_report(launch)

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from assay.programs.application import WrongAnswerError
+from assay.programs.calls import Counted
 
 #: For the variable ``MPIP``: with all digits, and without where each call was made from.
 OPTIONS = '-e,-k0'
@@ -40,16 +40,6 @@ class Profile:
     sent: list[Counter[str]]
     seconds: float
     in_mpi: float
-
-
-class Counted(Protocol):
-    """What another tool counted of a call on a rank."""
-
-    @property
-    def count(self) -> int: ...
-
-    @property
-    def bytes(self) -> int: ...
 
 
 def read_profile(folder: Path, program: str) -> Profile:
