@@ -28,6 +28,7 @@ def chosen(name, fabric):
         'CollectivesOverlap': {'operation': 'allreduce'},
         'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
         'NPB': {'kernel': 'mg'},
+        'MpiP': {'size': 'starved', 'code': 'minife'},
         'MiniMDMixed': {'layout': 'mixed'},
         'Screen': {'layout': 'hybrid', 'scale': 'all_nodes'},
     }

@@ -721,17 +721,16 @@ def test_packages_and_groups_are_chosen_by_name(monkeypatch, names, chosen):
 
 
 @pytest.mark.parametrize(
-    ('name', 'words'),
-    [
-        ('tools', '--with spack:tools: no check runs mpip, must: `assay spack install mpip must`'),
-        ('stream', '--with spack:stream: no check runs stream: `assay spack install stream`'),
-    ],
+    ('name', 'package'), [('without_mpi', 'stream'), ('stream', 'stream'), ('hpcc', 'hpcc')]
 )
-def test_what_no_check_runs_is_refused(monkeypatch, name, words):
+def test_what_no_check_runs_is_refused(monkeypatch, name, package):
     monkeypatch.setenv(environments.WITH_SPACK, '')
     with pytest.raises(AssayError) as refused:
         packages.choose(['minife', name])
-    assert str(refused.value) == f'{words} builds it without a run.'
+    assert str(refused.value) == (
+        f'--with spack:{name}: no check runs {package}: `assay spack install {package}` builds it '
+        f'without a run.'
+    )
 
 
 def test_what_checks_run_is_what_they_name():

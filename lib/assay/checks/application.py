@@ -235,15 +235,14 @@ def _first_networks() -> set[str]:
 OURS = 'ours'
 
 
-class SpackApplicationCheck(ApplicationCheck):
-    """An application on the program of a package of Spack's.
+class PackageCheck(ApplicationCheck):
+    """An application with something of a package of Spack's.
 
-    A subclass gives ``package`` and ``program``. It runs in environments that Spack builds the
-    package for (``assay run --with spack:<package>``).
+    A subclass gives ``package``. It runs in environments that Spack builds the package for
+    (``assay run --with spack:<package>``).
     """
 
     package: str = variable(str)
-    program: str = variable(str)
     is_smoke_case = False
 
     @run_after('setup')
@@ -257,6 +256,12 @@ class SpackApplicationCheck(ApplicationCheck):
     @cached_property
     def installed(self) -> Build:
         return installed(self, self.package)
+
+
+class SpackApplicationCheck(PackageCheck):
+    """An application on the program of a package of Spack's, which a subclass names."""
+
+    program: str = variable(str)
 
     @property
     def program_name(self) -> str:

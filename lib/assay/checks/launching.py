@@ -111,7 +111,6 @@ class IsStarted(RegressionTestPlugin):
 
         :param layout: its name; the check's own if empty.
         """
-        words = SRUN if self.is_by_srun else self.family
         declared = self.current_partition.extras.get(DECLARED, '')
         if declared not in ('', *BINDINGS):
             raise ReframeError(
@@ -119,7 +118,9 @@ class IsStarted(RegressionTestPlugin):
                 f'of {", ".join(BINDINGS)}'
             )
         try:
-            placement = layout_of(layout or self.layout).place(words, self.node, ranks, threads)
+            placement = layout_of(layout or self.layout).place(
+                self.launcher_words, self.node, ranks, threads
+            )
         except DoesNotFitError as error:
             self.skip(str(error))
         return replace(placement, declared=declared)
@@ -278,6 +279,11 @@ class IsStarted(RegressionTestPlugin):
     def is_by_srun(self) -> bool:
         """Whether that is srun, and not the MPI's own."""
         return is_srun(self.started_by)
+
+    @property
+    def launcher_words(self) -> str:
+        """Whose options start ranks, a key of :data:`assay.layout.launchers.WORDS`."""
+        return SRUN if self.is_by_srun else self.family
 
     @property
     def program_name(self) -> str:

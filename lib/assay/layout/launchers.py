@@ -52,6 +52,16 @@ WORDS: dict[str, Callable[[str, int, int], Words]] = {
 }
 
 
+def unbound(words: str, ranks: int) -> Words:
+    """Options and variables for ranks on a node that are bound to nothing and may outnumber cores.
+
+    :param words: a key of :data:`WORDS`.
+    """
+    options, env = WORDS[words]('mixed', ranks, 1)
+    more = {SRUN: ['--overcommit'], 'openmpi': ['--oversubscribe']}.get(words, [])
+    return [*options, *more], env
+
+
 # Ranks that differ --------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from assay.config.environments import OURS, WITH_SPACK
 RUN_BY_CHECKS = frozenset(
     [
         *(OURS, 'minife', 'minimd', 'minighost', 'hpl', 'hpcg', 'npb'),
-        *('intel-mpi-benchmarks', 'osu-micro-benchmarks'),
+        *('intel-mpi-benchmarks', 'osu-micro-benchmarks', 'mpip', 'must'),
     ]
 )
 

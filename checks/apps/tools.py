@@ -1,0 +1,63 @@
+"""Our applications under others' tools for MPI: does one find an error, or count otherwise?"""
+
+import reframe as rfm
+
+from assay.checks.under_tool import UnderToolCheck
+from assay.layout.launchers import unbound
+from assay.programs import mpip, must
+from assay.programs.figure import Quantity
+
+
+@rfm.simple_test
+class MpiP(UnderToolCheck):
+    """Under mpiP, whose counts are a second opinion on those of the witness."""
+
+    package = 'mpip'
+    measures = UnderToolCheck.measures | {'mpi_share_under_tool': Quantity('1', 'lower')}
+
+    def line_under_tool(self, *command):
+        preload = f'LD_PRELOAD={self.installed.path("libmpiP.so")}'
+        return self.start_line('env', preload, f'MPIP={mpip.OPTIONS}', *command)
+
+    def hold_report(self, launch):
+        launch.assert_ended_well()
+        self.profile = mpip.read_profile(launch.folder, self.program_name)
+        seen = [rank.calls for rank in self.launch.witnessed.processes]
+        # HPL's limit, matrix products, is multiplied for a given time, which ranks share.
+        mpip.check_counts(self.profile, seen, with_collectives=self.code != 'hpl')
+
+    def figures(self):
+        share = self.profile.in_mpi / self.profile.seconds
+        return super().figures() | self.named(mpi_share_under_tool=share)
+
+
+@rfm.simple_test
+class Must(UnderToolCheck):
+    """Under MUST: an error that it finds fails the case, a warning is told."""
+
+    package = 'must'
+    #: What a start may take: where ranks are in a deadlock MUST reports that, and does not end.
+    seconds = 240
+
+    @property
+    def ranks_per_node(self):
+        # A process of its own holds all ranks against each other. It has a core, but of two.
+        return min(16, max(2, self.node.cores - 1))
+
+    def line_under_tool(self, *command):
+        options, env = unbound(self.launcher_words, self.placement.ranks + 1)
+        launcher = self.job.launcher
+        start = [
+            *('env', '-u', 'LD_PRELOAD', *(f'{key}={value}' for key, value in env.items())),
+            # Or what it compiles, where no prebuilt is installed, would go to the user's home.
+            *('XDG_CACHE_HOME=$PWD', 'timeout', str(self.seconds)),
+            *(str(self.installed.path('mustrun')), '--must:mpiexec', launcher.command(self.job)[0]),
+            # It starts one more than these.
+            *('--must:np', '-n', '-n', str(self.num_tasks)),
+            *(*options, *launcher.options[len(self.placement.options) :]),
+        ]
+        return ' '.join([*start, *command])
+
+    def hold_report(self, launch):
+        for warning in must.check_messages(must.read_messages(launch.folder)):
+            self.remark(f'MUST warns: {warning}')
