@@ -22,7 +22,6 @@ class Datatypes(MpiBenchmark):
     """
 
     program = 'datatypes'
-    arguments = ['--budget 0.05']
     ranks = 2
     scale = parameter(scales(2), type=str)
     is_smoke_case = False
