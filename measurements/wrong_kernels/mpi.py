@@ -11,12 +11,14 @@ from assay.job.launch import WITNESS
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import (
     check_collectives,
+    check_datatypes,
     check_files,
     check_halo,
     check_matching,
     check_onesided,
     check_overlap,
     check_pairs,
+    check_partitioned,
     check_pt2pt,
     check_ring,
     check_threads,
@@ -48,6 +50,8 @@ _ARGUMENTS = {
     'pairs': ['--group', '1', '--large', '1K', '--budget', '0.05'],
     'matching': ['--large', '8K', '--lines', '16', '--budget', '0.01', '--patience', '20'],
     'onesided': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
+    'datatypes': ['--sizes', '1024', '--budget', '0.01'],
+    'partitioned': ['--sizes', '4096', '--partitions', '1,4', '--budget', '0.01'],
     'files': ['--block', '1000', '--budget', '0.01'],
     'threads': [
         '--threads',
@@ -69,6 +73,8 @@ _CHECKS = {
     'overlap': check_overlap,
     'matching': check_matching,
     'onesided': check_onesided,
+    'datatypes': check_datatypes,
+    'partitioned': check_partitioned,
     'files': check_files,
     'threads': partial(check_threads, threads=_THREADS),
 }
@@ -798,6 +804,140 @@ MUTANTS = [
         'mpi/onesided.c',
         'double bandwidth = (double)point->size / time->best;',
         'double bandwidth = (double)point->size / time->median;',
+    ),
+    Mutant(
+        'datatypes',
+        'packed once for all',
+        'mpi/datatypes.c',
+        '        gather(shape, array, side->packed);\n',
+        '        static long packed;\n'
+        '        if (packed != side->batch)\n'
+        '            gather(shape, array, side->packed);\n'
+        '        packed = side->batch;\n',
+        hard=True,
+    ),
+    Mutant(
+        'datatypes',
+        'every other message not unpacked',
+        'mpi/datatypes.c',
+        '        scatter(shape, side->packed, array);\n',
+        '        static unsigned turn;\n'
+        '        if (turn++ % 2 == 0)\n'
+        '            scatter(shape, side->packed, array);\n',
+    ),
+    Mutant(
+        'datatypes',
+        'vector without what lies between',
+        'mpi/datatypes.c',
+        'MPI_Type_vector(count, 1, STRIDE,',
+        'MPI_Type_vector(1, count, count,',
+    ),
+    Mutant(
+        'datatypes',
+        'vector sent with what lies between',
+        'mpi/datatypes.c',
+        'MPI_Type_vector(count, 1, STRIDE,',
+        'MPI_Type_contiguous(count * STRIDE - 1, MPI_DOUBLE, &shape->type);\n'
+        '        if (0)\n'
+        '            MPI_Type_vector(count, 1, STRIDE,',
+    ),
+    Mutant(
+        'datatypes',
+        'one layer of the face',
+        'mpi/datatypes.c',
+        'part[] = { shape->planes, shape->rows, DEPTH }',
+        'part[] = { shape->planes, shape->rows, 1 }',
+    ),
+    Mutant(
+        'datatypes',
+        'MPI_Pack of half of the data',
+        'mpi/datatypes.c',
+        'MPI_Pack(array, 1, shape->type, side->packed, side->room, &position, side->pair);',
+        'MPI_Pack(array, (int)shape->count / 2, MPI_DOUBLE, side->packed, side->room, &position,\n'
+        '                 side->pair);',
+    ),
+    Mutant(
+        'datatypes',
+        'time of a whole round trip',
+        'mpi/datatypes.c',
+        'double seconds = sample_since(start) / 2;',
+        'double seconds = sample_since(start);',
+    ),
+    Mutant(
+        'datatypes',
+        'bandwidth with what lies between',
+        'mpi/datatypes.c',
+        'double bandwidth = (double)size / time->best;',
+        'double bandwidth = (double)shape->span * sizeof(double) / time->best;',
+    ),
+    Mutant(
+        'datatypes',
+        'every other message twice',
+        'mpi/datatypes.c',
+        '        sample_operation();\n    }\n    double seconds = sample_since(start) / 2;',
+        '        sample_operation();\n        if (i % 2)\n            sample_operation(), i++;\n'
+        '    }\n    double seconds = sample_since(start) / 2;',
+        why='operations are counted that were not made',
+    ),
+    Mutant(
+        'partitioned',
+        'arrival not asked for',
+        'mpi/partitioned.c',
+        'int has_arrived = point->way != PARTITIONED;',
+        'int has_arrived = 1;',
+        hard=True,
+    ),
+    Mutant(
+        'partitioned',
+        'arrival asked for once',
+        'mpi/partitioned.c',
+        'while (!has_arrived)\n            MPI_Parrived',
+        'if (!has_arrived)\n            MPI_Parrived',
+    ),
+    Mutant(
+        'partitioned',
+        'one partition whatever was asked for',
+        'mpi/partitioned.c',
+        'MPI_Psend_init(side->sent, point->partitions, bytes, MPI_BYTE,',
+        'MPI_Psend_init(side->sent, 1, bytes * point->partitions, MPI_BYTE,',
+    ),
+    Mutant(
+        'partitioned',
+        'ready before it is written',
+        'mpi/partitioned.c',
+        '        write_words(side->sent + (size_t)i * part, part, word_of(side->messages, i, '
+        'side->rank));\n'
+        '        if (point->way == PARTITIONED)\n'
+        '            MPI_Pready(i, side->send[0]);\n'
+        '        else\n'
+        '            MPI_Start(&side->send[i]);\n',
+        '        if (point->way == PARTITIONED)\n'
+        '            MPI_Pready(i, side->send[0]);\n'
+        '        else\n'
+        '            MPI_Start(&side->send[i]);\n'
+        '        write_words(side->sent + (size_t)i * part, part, word_of(side->messages, i, '
+        'side->rank));\n',
+    ),
+    Mutant(
+        'partitioned',
+        'messages of one partition',
+        'mpi/partitioned.c',
+        'side->requests = point->partitions;',
+        'side->requests = 1;\n    bytes *= point->partitions;',
+    ),
+    Mutant(
+        'partitioned',
+        'clock started behind the first message',
+        'mpi/partitioned.c',
+        '        side->messages++;\n',
+        '        side->messages++;\n        if (i == 1)\n            start = sample_now();\n',
+    ),
+    Mutant(
+        'partitioned',
+        'bandwidth of a partition',
+        'mpi/partitioned.c',
+        'double bandwidth = (double)point->size / time->best;',
+        'double bandwidth = (double)part_size(point) / time->best;',
     ),
     Mutant(
         'files',

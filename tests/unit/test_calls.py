@@ -30,6 +30,8 @@ RECORDED = {
     'Matching/mpich-shm': ('Send', 'Recv', 'Irecv', 'Wait'),
     'OneSided/mpich-shm': ('Put', 'Get', 'Accumulate', 'Fetch_and_op', 'Win_flush'),
     'OneSided/mpich-shm/others': ('Win_fence', 'Win_start', 'Win_complete', 'Win_unlock'),
+    'Datatypes/mpich-shm': ('Send', 'Recv'),
+    'Partitioned/mpich-shm': ('Start', 'Startall', 'Pready', 'Parrived', 'Waitall'),
     'Threads/mpich-shm': ('Isend', 'Waitall', 'Recv'),
     'Files/mpich-shm': ('File_write_at', 'File_read_at_all', 'File_sync'),
     'Halo/mpich-ucx-shm': ('Sendrecv', 'Isend', 'Irecv', 'Waitall'),

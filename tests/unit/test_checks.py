@@ -1526,6 +1526,15 @@ def test_an_mpi_without_threads_is_skipped_unless_they_are_promised(job, monkeyp
         job(golden, lacks_threads, exitcode=2, change=promise)
 
 
+def test_an_mpi_without_partitioned_messages_is_skipped(job):
+    def lacks_them(folder):
+        (folder / 'rfm_job.err').write_text('partitioned: this MPI has no MPI_Psend_init; use\n')
+        (folder / 'result.json').unlink()
+
+    with pytest.raises(SkipTestError, match='MPICH has no partitioned messages'):
+        job(Path('Partitioned/mpich-shm'), lacks_them, exitcode=2)
+
+
 @pytest.mark.parametrize(
     ('left', 'word', 'why'),
     [

@@ -20,12 +20,14 @@ from assay.programs.application import (
 )
 from assay.programs.benchmarks import (
     check_clock,
+    check_datatypes,
     check_dgemm,
     check_matching,
     check_nodes,
     check_onesided,
     check_overlap,
     check_pairs,
+    check_partitioned,
     check_pt2pt,
     check_threads,
 )
@@ -450,6 +452,35 @@ def test_one_sided_operations_that_do_not_follow(change, sentence):
     check_onesided({'results': [put]})
     with pytest.raises(WrongAnswerError, match=sentence):
         check_onesided({'results': [put | change]})
+
+
+@pytest.mark.parametrize(
+    ('change', 'sentence'),
+    [
+        ({'bandwidth': 128e6}, 'the bandwidth of face of 64 bytes by pack is 128000000'),
+        ({'kept': 1.0}, 'the mean of the samples'),
+    ],
+)
+def test_datatypes_that_do_not_follow(change, sentence):
+    face = {'layout': 'face', 'method': 'pack', 'size': 64, 'bandwidth': 64e6, **sampled(1e-6, 2)}
+    check_datatypes({'results': [face]})
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check_datatypes({'results': [face | change]})
+
+
+@pytest.mark.parametrize(
+    ('change', 'sentence'),
+    [
+        ({'bandwidth': 16e6}, 'the bandwidth of 64 bytes by partitioned in 4 partitions is'),
+        ({'kept': 1.0}, 'the mean of the samples'),
+    ],
+)
+def test_partitioned_messages_that_do_not_follow(change, sentence):
+    parts = {'way': 'partitioned', 'partitions': 4, 'size': 64, 'bandwidth': 64e6}
+    parts |= sampled(1e-6, 2)
+    check_partitioned({'results': [parts]})
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check_partitioned({'results': [parts | change]})
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,30 @@ def check_onesided(report: Mapping[str, Any]) -> None:
         _equal(f'bandwidth of {what}', result['bandwidth'], result['size'] / result['time']['best'])
 
 
+def check_datatypes(report: Mapping[str, Any]) -> None:
+    """Bandwidths of the data without its gaps, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        what = f'{result["layout"]} of {result["size"]} bytes by {result["method"]}'
+        _check_sampled(what, result, 2)  # of a round trip half is the time
+        _check_batches(result)
+        _equal(f'bandwidth of {what}', result['bandwidth'], result['size'] / result['time']['best'])
+
+
+def check_partitioned(report: Mapping[str, Any]) -> None:
+    """Bandwidths, and times against MPI's clock.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    for result in report['results']:
+        what = f'{result["size"]} bytes by {result["way"]} in {result["partitions"]} partitions'
+        _check_sampled(what, result, 2)  # of a round trip half is the time
+        _check_batches(result)
+        _equal(f'bandwidth of {what}', result['bandwidth'], result['size'] / result['time']['best'])
+
+
 def check_threads(report: Mapping[str, Any], threads: int) -> None:
     """Rates, by the messages of all ranks and threads, and times against MPI's clock.
 

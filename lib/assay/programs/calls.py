@@ -356,6 +356,23 @@ def _of_onesided(claims: _Claims, report: Mapping[str, Any]) -> None:
             claims.add(ranks, count, *calls)
 
 
+def _of_datatypes(claims: _Claims, report: Mapping[str, Any]) -> None:
+    for result in report['results']:
+        _add_ping_pong(claims, result, result['size'])
+
+
+def _of_partitioned(claims: _Claims, report: Mapping[str, Any]) -> None:
+    for result in report['results']:
+        count, parts = _operations(result), result['partitions']
+        claims.add(claims.ends, 2 * count, 'Waitall')
+        claims.add(claims.ends, count, 'Startall')
+        if result['way'] == 'partitioned':
+            claims.add(claims.ends, count, 'Start', size=result['size'])
+            claims.add(claims.ends, count * parts, 'Pready', 'Parrived')
+        else:
+            claims.add(claims.ends, count * parts, 'Start', size=result['size'] // parts)
+
+
 def _of_threads(claims: _Claims, report: Mapping[str, Any]) -> None:
     half, window = claims.ranks // 2, report['arguments']['window']
     senders, receivers = range(half), range(half, claims.ranks)
@@ -439,6 +456,8 @@ _CLAIMS: Mapping[str, Callable[[_Claims, Mapping[str, Any]], None]] = {
     'collectives': _of_collectives,
     'matching': _of_matching,
     'onesided': _of_onesided,
+    'datatypes': _of_datatypes,
+    'partitioned': _of_partitioned,
     'threads': _of_threads,
     'files': _of_files,
     'halo': _of_halo,

@@ -1,0 +1,88 @@
+"""Partitioned messages: what is sent as it gets ready, against a message of the whole."""
+
+import reframe as rfm
+from reframe.core.builtins import parameter, run_after
+
+from assay.checks.benchmark import MpiBenchmark, refusing
+from assay.checks.cases import scales
+from assay.mpis import FAMILIES
+from assay.programs.benchmarks import check_partitioned
+from assay.programs.figure import Quantity
+
+SMALL, LARGE = 64 << 10, 4 << 20
+PARTITIONS = (1, 2, 4, 8, 16)
+
+#: The most threads of a rank: one for each partition.
+MOST_THREADS = PARTITIONS[-1]
+
+#: What sources/mpi/partitioned.c says where it cannot measure, and why that is no failure.
+LACKING = {
+    'this MPI has no MPI_Psend_init': 'has no partitioned messages (MPI 4.0) in this version',
+    'this MPI does not give MPI_THREAD_MULTIPLE': 'does not give MPI_THREAD_MULTIPLE here',
+}
+
+
+@rfm.simple_test
+class Partitioned(MpiBenchmark):
+    """Messages of 1 to 16 partitions between two ranks, with a thread on each of their cores.
+
+    They are held against one persistent message of as many bytes, and against one for each
+    partition. An MPI that has no partitioned messages is skipped.
+    """
+
+    program = 'partitioned'
+    ranks = 2
+    scale = parameter(scales(2), type=str)
+    is_smoke_case = False
+
+    measures = {
+        'partitioned_bandwidth': Quantity('MB/s', 'higher', headline=True),
+        **{
+            f'{figure}_{which}': Quantity('1', 'lower', must_be_held=True)
+            for figure in ('one_over_whole', 'worst_over_messages')
+            for which in ('small', 'large')
+        },
+    }
+
+    def place(self, ranks, threads, layout=''):
+        if not layout:  # the check's own
+            threads = self.threads = max(1, min(MOST_THREADS, self.node.cores // ranks))
+        return super().place(ranks, threads, layout)
+
+    @run_after('setup')
+    def set_threads(self):
+        self.arguments = [
+            f'--sizes {SMALL},{LARGE}',
+            f'--partitions {",".join(map(str, PARTITIONS))}',
+        ]
+        if self.threads > 1:
+            self.arguments += [f'--threads {self.threads}', '--thread-multiple']
+
+    def verify(self):
+        for lacking, why in LACKING.items():
+            if lacking in self.launch.reason:
+                self.skip(f'{FAMILIES[self.family].name} {why}')
+        super().verify()
+
+    def verify_answers(self):
+        super().verify_answers()
+        with refusing(self.program):
+            check_partitioned(self.report)
+
+    def figures(self):
+        times = {
+            (entry['way'], entry['partitions'], entry['size']): entry['time']['best']
+            for entry in self.report['results']
+        }
+        figures = {
+            'partitioned_bandwidth': LARGE / times['partitioned', PARTITIONS[-1], LARGE] / 1e6
+        }
+        for which, size in (('small', SMALL), ('large', LARGE)):
+            figures[f'one_over_whole_{which}'] = (
+                times['partitioned', 1, size] / times['whole', 1, size]
+            )
+            figures[f'worst_over_messages_{which}'] = max(
+                times['partitioned', parts, size] / times['messages', parts, size]
+                for parts in PARTITIONS
+            )
+        return self.named(**figures)
