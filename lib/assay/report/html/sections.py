@@ -181,6 +181,7 @@ NAMES = {
     'mpi': 'MPI, built with',
     'flags': 'compiler flags',
     'target': 'built for',
+    'commit': 'commit of the program',
     'suite_commit': 'commit of the suite',
     'ran_mpi': 'MPI, as it ran',
 }
