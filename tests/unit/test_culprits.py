@@ -1352,7 +1352,7 @@ def program_asked(machine, before, after):
 
 @pytest.mark.parametrize('times', [1, 9])
 def test_the_commit_of_an_application_is_found(machine, program, capsys, times):
-    """One that fails by chance keeps its step; one that fails again is told, and is part of the next."""
+    """One that fails by chance keeps its step; of one that fails again the next has it."""
     commits, failing = program
     told, one = program_asked(machine, commits[0], commits[5])
     show_diff(told)
@@ -1493,10 +1493,11 @@ def test_what_a_search_found_is_told_where_its_runs_are_shown(machine, capsys):
     paths.CULPRITS.mkdir(exist_ok=True)
     (paths.CULPRITS / 'torn.jsonl').write_text('{"concluded": {"before"')
     begun.journal.conclude(one, 'UNDECIDED', './assay culprit a b')
-    begun.journal.conclude(one, 'FOUND: <it>', './assay culprit a b')
+    commands = ['./assay run', './assay run -S it']
+    begun.journal.conclude(one, 'FOUND: <it>', './assay culprit a b', commands)
     assert Journal(one.name).pairs == begun.pairs
     kept = begun.journal.path.read_text()
-    Journal(one.name).conclude(one, 'FOUND: <it>', './assay culprit a b')
+    Journal(one.name).conclude(one, 'FOUND: <it>', './assay culprit a b', commands)
     assert begun.journal.path.read_text() == kept
     history = load(machine.database)
     before, after = (
@@ -1513,6 +1514,8 @@ def test_what_a_search_found_is_told_where_its_runs_are_shown(machine, capsys):
         told = [part for one in parts if one.anchor == 'searched' for part in one.told]
         is_of_it = stored.uuid in (*one.before, *one.after)
         assert [part.reason for part in told] == ['FOUND: <it>'] * is_of_it
+        shown = './assay culprit a b; to reproduce, without it: {}; with it: {}'.format(*commands)
+        assert [part.files for part in told] == [shown] * is_of_it
 
 
 def test_the_command_that_is_told_asks_the_same_and_the_answer_is_shown_first(

@@ -116,7 +116,7 @@ class SiteApplicationCheck(
     def assert_it_has_commits(self) -> None:
         if self.commit != 'HEAD' and self.entry.repository is None:
             raise ReframeError(
-                f'{self.application}: its entry has no repository, of which {self.commit} may be'
+                f'{self.application}: its entry has no repository that {self.commit} could be of'
             )
 
     @cached_property

@@ -792,16 +792,21 @@ class Journal:
         self.untried[name] = why
         append_line(self.path, json.dumps({'untried': {name: why}}))
 
-    def conclude(self, asked: Question, told: str, command: str) -> None:
+    def conclude(
+        self, asked: Question, told: str, command: str, reproduce: Sequence[str] = ()
+    ) -> None:
         """Keep what pages and comparisons of the same runs tell, unless it is kept already.
 
         :param told: the answer, in a line.
         :param command: that was given.
+        :param reproduce: commands that show it.
         :raises AssayError: if it cannot be written.
         """
         case = asked.figures[0].figure.test_case
         sides = {'before': [*asked.before], 'after': [*asked.after]}
         told_to_others = {**sides, 'case': case, 'told': told, 'command': command}
+        if reproduce:
+            told_to_others['reproduce'] = [*reproduce]
         if told_to_others != self.concluded:
             append_line(self.path, json.dumps({CONCLUDED: told_to_others}))
             self.concluded = told_to_others

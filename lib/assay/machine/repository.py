@@ -25,7 +25,7 @@ KEPT, IN_USE = 20, 86400.0
 
 @dataclass(frozen=True)
 class Repository:
-    """A work tree, or a bare repository, whoever owns it.
+    """A work tree, or a bare repository, of any owner.
 
     :param needed_by: what of the suite needs Git, for the message if there is none.
     """

@@ -60,9 +60,9 @@ def show_culprits(found: Culprits) -> None:
     if asked.left:
         more = many(asked.left, 'more figure')
         print_line(out, f'{more} got worse: -n and --figure choose which are explained')
+    for which, command in zip(('without', 'with'), kept_reproducer(found), strict=False):
+        print_line(out, visible(f'to reproduce, {which} it: {command}'))
     if named.changes and named.is_sure:
-        for which, command in zip(('without', 'with'), reproducer(named), strict=True):
-            print_line(out, visible(f'to reproduce, {which} it: {command}'))
         for told in remedies(named.changes):
             print_line(out, visible(f'to live without it: {told}'))
     if found.stopped or found.signal or (steps and steps.stopped):
@@ -110,6 +110,12 @@ def kept_conclusion(found: Culprits) -> str:
     if steps is None or most_exact(found) is steps:
         return told
     return f'{told}; {steps.question.noun}s: {culprit_conclusion(steps)}'
+
+
+def kept_reproducer(found: Culprits) -> list[str]:
+    """Two commands, without what did it and with it; none without an answer."""
+    named = most_exact(found)
+    return reproducer(named) if named.changes and named.is_sure else []
 
 
 def _whether_still_there(found: Culprits) -> str:

@@ -81,7 +81,7 @@ def _build(name: str, command: str, folder: Path, where: Where) -> float:
     :raises AssayError: if that fails, or takes too long.
     """
     script = '\n'.join([*where.commands, 'set -e', command])
-    # With all that it has started, of which some may hold its output open.
+    # With all that it has started: some of it may hold its output open.
     limit = ['timeout', '--kill-after=10', f'{where.seconds:g}']
     log, began = folder / _LOG, time.monotonic()
     with log.open('w') as said:
