@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from assay import AssayError, paths
+from assay.running import application_builds
 from assay.running.application_builds import Where, build, repository_of, seconds_of_builds
 from assay.running.site_applications import SiteApplication
 
@@ -68,9 +69,12 @@ def test_another_compiler_or_command_makes_another_build(entry):
 )
 def test_why_it_does_not_build_is_told(entry, command, told):
     entry = entry.model_copy(update={'build': command})
-    for _ in range(2):  # what failed is never taken for whole
+    for forget in (True, True, False):  # what failed is never taken for whole
         with pytest.raises(AssayError, match=f'^it: commit {commit(entry)[:12]} does {told}'):
             build('it', entry, commit(entry), WHERE)
+        if forget:
+            application_builds._failed.clear()
+    assert not seconds_of_builds(['it'])
 
 
 def test_a_build_that_hangs_is_ended(entry):

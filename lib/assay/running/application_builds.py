@@ -25,6 +25,9 @@ from assay.tools import first_error
 #: seconds it took.
 _CHECKOUT, _LOG, _WHOLE = 'checkout', 'log', 'whole'
 
+#: Why a build of this process failed, by its folder: each case that needs it is told the same.
+_failed: dict[Path, str] = {}
+
 #: What ``timeout`` ends with where the time was over, or the command had to be killed for it.
 _OVER = {124, 137, -9}
 
@@ -61,13 +64,21 @@ def build(application: str, entry: SiteApplication, commit: str, where: Where) -
     told = [str(repository.path), entry.build, *where.shell, *where.commands, *where.made_with]
     key = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
     folder = _builds(application) / f'{commit}-{key}'
+    if folder in _failed:
+        raise AssayError(_failed[folder])
     with explained(folder, 'made'):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locks.held(lock_of(folder)):
             if not (folder / _WHOLE).exists():
                 shutil.rmtree(folder, ignore_errors=True)
                 repository.unpack(commit, folder / _CHECKOUT)
-                took = _build(f'{application}: commit {commit[:12]}', entry.build, folder, where)
+                try:
+                    took = _build(
+                        f'{application}: commit {commit[:12]}', entry.build, folder, where
+                    )
+                except AssayError as error:
+                    _failed[folder] = str(error)
+                    raise
                 write_whole(folder / _WHOLE, f'{took:.3f}\n')
             os.utime(folder)
     forget_old(folder.parent.glob('[0-9a-f]*'))
