@@ -1370,7 +1370,7 @@ def test_the_commit_of_an_application_is_found(machine, program, capsys, times):
         assert change.before == commits[3][:12] and 'left out' not in text
     else:
         assert change.before == commits[2][:12]
-        assert f'(or {left_out}, which is left out) did it' in text.splitlines()[0]
+        assert f'(or {left_out} before it, left out) did it' in text.splitlines()[0]
         assert f'not tried: {left_out}: ' in text and '(it does not build)' in text
     assert f'with it: ./assay run --system toy:node -S SiteApplication.commit={commits[4]} ' in text
     assert f'to live without it: build commit {change.before} of heat' in text

@@ -26,7 +26,7 @@ from assay.job.output import MOST
 from assay.machine.provenance import Provenance, of_binary
 from assay.programs.figure import Figure
 from assay.running import site_applications as applications
-from assay.running.application_builds import Where, build, repository_of
+from assay.running.application_builds import Toolchain, build, repository_of
 from assay.running.site_applications import site_applications
 from assay.text import as_field
 from assay.witness import HOSTS
@@ -134,13 +134,13 @@ class SiteApplicationCheck(
             commit = repository.commit_of(self.commit)
             if self.commit == 'HEAD' and repository.has_changes():
                 self.remark(f'{repository.path} has changes that are not committed, nor measured')
-            how = Where(
+            tools = Toolchain(
                 ['bash', *(['-l'] if asks_login else [])],
                 [*where.prepare_cmds, *commands],
                 [self.current_environ.name, made_with.compiler, made_with.mpi],
                 float(self.build_time_limit),
             )
-            return commit, build(self.application, self.entry, commit, how)
+            return commit, build(self.application, self.entry, commit, tools)
         except AssayError as error:
             raise ReframeError(str(error)) from None
 

@@ -615,7 +615,7 @@ class CulpritSearch:
         for side in order:
             values[side], whys[side], is_failure = self._session(sides[side], runs)
             if is_failure and self.asked.in_order:
-                say(f'a session failed: measured again: {whys[side]}')
+                say('a session failed: measured again')
                 self._assert_time_is_left(0.0)
                 values[side], whys[side], is_failure = self._session(sides[side], runs)
                 if is_failure:
@@ -649,7 +649,7 @@ class CulpritSearch:
         if len(made) in (0, len(self.names)):
             side = 'after' if made else 'before'
             raise StoppedError(f'sessions of the state {side} fail: {why}')
-        say(f'{made[-1]} is left out: {why}')
+        say(f'it failed again: {made[-1]} is left out')
         self.journal.give_up(made[-1], why)
         self._begin()
 

@@ -102,7 +102,10 @@ class Factor:
     left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        others = f' (or {", ".join(self.left_out)}, which is left out)' if self.left_out else ''
+        others = ''
+        if self.left_out:
+            before = self.left_out[0] if len(self.left_out) == 1 else f'one of {len(self.left_out)}'
+            others = f' (or {before} before it, left out)'
         return f'{self.name}: {self.before} -> {self.after}{others}'
 
     @property

@@ -39,7 +39,7 @@ def repository_of(entry: SiteApplication) -> Repository:
 
 
 @dataclass(frozen=True)
-class Where:
+class Toolchain:
     """What a build is made with.
 
     :param shell: and its options.
@@ -54,14 +54,14 @@ class Where:
     seconds: float
 
 
-def build(application: str, entry: SiteApplication, commit: str, where: Where) -> Path:
+def build(application: str, entry: SiteApplication, commit: str, tools: Toolchain) -> Path:
     """Have a commit unpacked and built, unless that was done; the checkout.
 
     :param commit: its full name.
     :raises AssayError: if it cannot be had, or does not build.
     """
     repository = repository_of(entry)
-    told = [str(repository.path), entry.build, *where.shell, *where.commands, *where.made_with]
+    told = [str(repository.path), entry.build, *tools.shell, *tools.commands, *tools.made_with]
     key = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
     folder = _builds(application) / f'{commit}-{key}'
     if folder in _failed:
@@ -85,27 +85,27 @@ def build(application: str, entry: SiteApplication, commit: str, where: Where) -
     return folder / _CHECKOUT
 
 
-def _build(name: str, command: str, folder: Path, where: Where) -> float:
+def _build(name: str, command: str, folder: Path, tools: Toolchain) -> float:
     """Build in a folder; how many seconds it took.
 
     :param name: of what is built, for the message.
     :raises AssayError: if that fails, or takes too long.
     """
-    script = '\n'.join([*where.commands, 'set -e', command])
+    script = '\n'.join([*tools.commands, 'set -e', command])
     # With all that it has started: some of it may hold its output open.
-    limit = ['timeout', '--kill-after=10', f'{where.seconds:g}']
+    limit = ['timeout', '--kill-after=10', f'{tools.seconds:g}']
     log, began = folder / _LOG, time.monotonic()
     with log.open('w') as said:
         code = subprocess.run(
-            [*limit, *where.shell, '-c', script],
+            [*limit, *tools.shell, '-c', script],
             cwd=folder / _CHECKOUT,
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
         ).returncode
     took = time.monotonic() - began
-    if code in _OVER and took >= where.seconds:
-        raise AssayError(f'{name} was not built in {where.seconds / 60:.3g} min: see {log}')
+    if code in _OVER and took >= tools.seconds:
+        raise AssayError(f'{name} was not built in {tools.seconds / 60:.3g} min: see {log}')
     if code:
         why = plain(first_error(log) or f'exit code {code}')
         raise AssayError(f'{name} does not build: {why} (see {log})')
@@ -123,4 +123,4 @@ def seconds_of_builds(applications: Iterable[str]) -> list[float]:
 
 
 def _builds(application: str) -> Path:
-    return paths.STATE / 'applications' / application
+    return paths.BUILDS / 'applications' / application
