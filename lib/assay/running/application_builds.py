@@ -25,7 +25,7 @@ from assay.tools import first_error
 #: seconds it took.
 _CHECKOUT, _LOG, _WHOLE = 'checkout', 'log', 'whole'
 
-#: Why a build of this process failed, by its folder: each case that needs it is told the same.
+#: Why a build of this process failed, by its folder: each case that needs it says the same.
 _failed: dict[Path, str] = {}
 
 #: What ``timeout`` ends with where the time was over, or the command had to be killed for it.
@@ -74,7 +74,7 @@ def build(application: str, entry: SiteApplication, commit: str, tools: Toolchai
                 repository.unpack(commit, folder / _CHECKOUT)
                 try:
                     took = _build(
-                        f'{application}: commit {commit[:12]}', entry.build, folder, where
+                        f'{application}: commit {commit[:12]}', entry.build, folder, tools
                     )
                 except AssayError as error:
                     _failed[folder] = str(error)
