@@ -1419,7 +1419,7 @@ def test_a_commit_that_cannot_be_had_is_told_with_the_reason(machine, program):
     (gone,) = why('c' * 40, commits[5])
     assert 'is no commit of' in gone
     (other,) = why(*both, spec=('make -k', 'make'))
-    assert other == 'applications.yaml has one `build`: both commits are built as after'
+    assert other == 'applications.yaml has one `build`, that of now'
     known['spec'] = 'make -k'
     assert why(*both) == ['applications.yaml builds heat by other commands now than after']
     figure = replace(FIGURE, case='SiteApplication %application=cold')

@@ -546,7 +546,7 @@ class _Maker:
         if self.known['by'] == 'binary':
             return f'a program built elsewhere: a `repository` in {FILE} would tell its commit'
         if name == 'spec':
-            return f'{FILE} has one `build`: both commits are built as after'
+            return f'{FILE} has one `build`, that of now'
         return 'the same commit made another program: compilers are not switched'
 
     def _nodes(self, fact: Fact) -> Factor:
