@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,3 +54,12 @@ def printed_by(
         return ask(command, seconds, given, **options).stdout
     except NoAnswerError:
         return ''
+
+
+def first_error(log: Path) -> str | None:
+    """The first line with the word error of what a build said; None if none has it."""
+    with log.open(errors='replace') as lines:
+        for line in lines:
+            if re.search(r'\berror\b', line, re.IGNORECASE):
+                return line.strip()
+    return None

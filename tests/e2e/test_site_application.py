@@ -1,4 +1,5 @@
-"""A site's own application all the way: two fabrics, a wrong answer, its file, comparison."""
+"""A site's own application all the way: of two commits, on two fabrics, a wrong answer, its file,
+comparison."""
 
 import re
 import subprocess
@@ -35,7 +36,9 @@ int main(int argc, char **argv)
 APPLICATIONS = """\
 applications:
   right: &right
-    command: [./sums]
+    repository: ../sums
+    build: mpicc sums.c -o sums
+    command: [sums]
     mpi: mpich
     ranks: [2]
     answer: [{find: 'sum = (.+)', value: 2}]
@@ -43,17 +46,25 @@ applications:
       sums_time: {file: 'sums*.json', find: '"time": ([^}]+)', unit: s, better: lower}
   wrong:
     <<: *right
-    command: [./sums, spoiled]
+    command: [sums, spoiled]
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif('mpich' not in FOUND, reason='needs the mpich wheel')
 def test_the_whole_road(tmp_path):
-    source, systems = tmp_path / 'sums.c', tmp_path / 'systems'
+    sources, systems = tmp_path / 'sums', tmp_path / 'systems'
     systems.mkdir()
-    source.write_text(PROGRAM)
-    subprocess.run([FOUND['mpich'].cc, source, '-o', systems / 'sums'], check=True)
+    subprocess.run(['git', 'init', '-q', sources], check=True)
+
+    def commit(program):
+        (sources / 'sums.c').write_text(program)
+        git = ['git', '-C', sources, '-c', 'user.name=one', '-c', 'user.email=one@example.org']
+        for words in (['add', '.'], ['commit', '-q', '-m', 'sums'], ['rev-parse', 'HEAD']):
+            done = subprocess.run([*git, *words], check=True, capture_output=True, text=True)
+        return done.stdout.strip()
+
+    one = commit(PROGRAM)
     (systems / 'applications.yaml').write_text(APPLICATIONS)
     env = {paths.SYSTEMS_VARIABLE: str(systems), paths.RESULTS_VARIABLE: str(tmp_path / 'results')}
 
@@ -68,9 +79,11 @@ def test_the_whole_road(tmp_path):
     assert all('wrong: its answer is 4 ' in one and 'has to be 2' in one for one in told)
     assert '2 passed, 2 failed' in ended.stdout.splitlines()[-1]
 
+    two = commit(PROGRAM.replace('1000', '2000'))
     ended = run('run', '-n', '^SiteApplication%fabric=shm.*%application=right', *quick)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     # Its run is in the history, and is compared with the one before.
     ended = run('compare-runs', 'before', 'last', '--all')
     assert ended.returncode in (0, 3), ended.stdout + ended.stderr
     assert 'sums_time' in ended.stdout, ended.stdout
+    assert f'commit: {one} -> {two}' in ended.stdout, ended.stdout

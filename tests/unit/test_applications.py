@@ -297,6 +297,9 @@ def test_bounds_are_a_reference_that_can_fail(read, tmp_path):
         (HELD, "forbid: 'E'", 9, 'find or forbid, and not both'),
         ("find: 'Total wall time'", 'take: last', 8, 'find or forbid, and not both'),
         ('applications:', 'applications: []\nothers:', 3, 'others: '),
+        ('    mpi', '    build: make\n    mpi', 3, 'build: needs a repository'),
+        ('    mpi', '    repository: .\n    mpi', 3, "'/usr/bin/lmp' is no file of a checkout"),
+        ('    mpi', "    repository: ''\n    mpi", 5, 'repository: '),
     ],
 )
 def test_a_wrong_entry_is_told_with_its_place(read, old, new, line, told):

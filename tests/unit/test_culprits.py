@@ -36,7 +36,9 @@ from assay.comparing.factors import (
     steps_of,
     unpack,
 )
+from assay.comparing.interleaved import StoppedError
 from assay.machine.mca import default_of
+from assay.machine.repository import Repository
 from assay.report.culprit import (
     culprit_conclusion,
     culprits_json,
@@ -61,10 +63,12 @@ from assay.results.statistics.culprits import (
     SCALES,
     SURE,
     Search,
+    Split,
 )
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
-from assay.running.setting import Setting
+from assay.running.setting import COMMIT, Setting
+from assay.running.site_applications import site_applications
 from assay.running.supervise import Ended
 from assay.witness.settings import binary_size
 from families import FOUND
@@ -872,11 +876,11 @@ def test_a_program_that_others_built_is_a_change_of_its_own():
 def test_sources_of_another_commit_are_taken_from_git(monkeypatch, tmp_path):
     answers = {'sources': 1, 'lib': 0}
 
-    def git(*words):
+    def git(repository, *words):
         code = next((answers[name] for name in answers if name in words), 0)
-        return type('Ended', (), {'returncode': code, 'stderr': ''})
+        return type('Ended', (), {'returncode': code, 'stderr': '', 'stdout': ''})
 
-    monkeypatch.setattr(factors, '_git', git)
+    monkeypatch.setattr(Repository, 'git', git)
     monkeypatch.setattr(factors, 'suite_commit', lambda: 'b' * 40)
     monkeypatch.setattr('assay.paths.STATE', Path('/at'))
 
@@ -1006,7 +1010,7 @@ def test_sources_are_unpacked_when_a_session_needs_them(repository, monkeypatch)
     """Again after an interruption, and none but those that were used last are kept."""
 
     def interrupted(archive, path, **options):
-        (Path(path) / 'sources').mkdir()
+        (path / 'sources').mkdir()
         raise KeyboardInterrupt
 
     (sources,), _ = changes(('suite_commit', repository[0], repository[1]))
@@ -1018,7 +1022,7 @@ def test_sources_are_unpacked_when_a_session_needs_them(repository, monkeypatch)
     assert [unpacked(one) for one in (old, new)] == ['0', '1']
     kept = paths.STATE / 'sources'
     assert {one.name for one in kept.iterdir()} == {*repository[:2]}
-    monkeypatch.setattr(factors, 'KEPT', 2)
+    monkeypatch.setattr('assay.machine.repository.KEPT', 2)
     for number, commit in enumerate(repository[:2]):
         os.utime(kept / commit, (number, number))
     unpack(old)
@@ -1084,6 +1088,9 @@ class Switched(Machine):
         if sources := exports.get('ASSAY_OTHER_SOURCES'):
             self.kernel = kernel(sources)
             self.variables['kernel'] = 'new' if self.kernel in self.bad else 'old'
+        for one in options:
+            if one.startswith('SiteApplication.commit='):
+                self.commit = one.partition('=')[2]
         self.options = options
         named = [two.strip('^$') for one, two in pairwise(options) if one == '-p']
         self.mpi = named[-1].replace('\\', '') if named else 'openmpi'
@@ -1298,6 +1305,132 @@ def test_two_commits_are_each_compared_with_the_one_before(machine, repository):
     assert all({change.name} in apart for change in found.changes)
 
 
+@pytest.fixture
+def program(machine, repository, may_fail, tmp_path, monkeypatch):
+    """Commits of an application, which is slow from the fifth on; and those whose jobs fail."""
+    monkeypatch.setattr('assay.paths.SYSTEMS', tmp_path / 'systems')
+    (tmp_path / 'systems').mkdir()
+    (tmp_path / 'systems/applications.yaml').write_text(f"""
+applications:
+  heat:
+    repository: {paths.ROOT}
+    build: make
+    command: [heat]
+    mpi: openmpi
+    answer: [{{find: 'heat'}}]
+    figures: {{latency: {{find: '(.)', unit: us, better: lower}}}}
+""")
+    monkeypatch.setattr('assay.paths.ROOT', tmp_path)  # it is no checkout of the suite
+    site_applications.cache_clear()
+    monkeypatch.setattr(culprit, 'BUILD', 0.0)
+    failing, machine.spec = {}, 'make'
+
+    def change(name, number, case, values):
+        if case['fabric'] != 'shm':
+            return False
+        case |= {'built_by': 'repository', 'built_spec': machine.spec}
+        case |= {'display_name': 'SiteApplication %fabric=shm %scale=1_node %application=heat'}
+        case |= {'built_commit': machine.commit, 'built_hash': machine.commit[::-1]}
+        values['latency'] *= 1.2 if machine.commit in repository[4:] else 1.0
+        if failing.get(machine.commit):
+            failing[machine.commit] -= 1
+            fails(case, values)
+            case['fail_reason'] = 'it does not build'
+
+    machine.change = change
+    yield repository, failing
+    site_applications.cache_clear()
+
+
+def program_asked(machine, before, after):
+    sides = []
+    for machine.commit in (before, after):
+        sides.append({machine.state({}) for _ in range(3)})
+    history = load(machine.database)
+    both = [[run for run in history.runs if run.uuid in some] for some in sides]
+    return difference(history, *both), question(history, *both, Site())
+
+
+@pytest.mark.parametrize('times', [1, 9])
+def test_the_commit_of_an_application_is_found(machine, program, capsys, times):
+    """One that fails by chance keeps its step; of one that fails again the next has it."""
+    commits, failing = program
+    told, one = program_asked(machine, commits[0], commits[5])
+    show_diff(told)
+    assert f'commit: {commits[0]} -> {commits[5]}' in capsys.readouterr().out
+    assert [change.name for change in one.factors] == ['commit'] and not one.untried
+    failing[commits[3]] = times
+    found = search(machine, one).run()
+    assert found.is_answered and not found.strange
+    (change,) = found.steps.changes
+    assert change.after == commits[4][:12]
+    show_culprits(found)
+    text = capsys.readouterr().out
+    left_out = f'commit {commits[3][:12]} (change 3)'
+    if times == 1:
+        assert change.before == commits[3][:12] and 'left out' not in text
+    else:
+        assert change.before == commits[2][:12]
+        assert f'(or {left_out} before it, left out) did it' in text.splitlines()[0]
+        assert f'not tried: {left_out}: ' in text and '(it does not build)' in text
+    assert f'with it: ./assay run --system toy:node -S SiteApplication.commit={commits[4]} ' in text
+    assert f'to live without it: build commit {change.before} of heat' in text
+    for pair in found.steps.pairs:
+        assert pair.figures
+    again = search(machine, one).run()
+    assert [str(step) for step in again.steps.changes] == [str(change)]
+
+
+def test_where_the_first_or_last_commit_fails_nothing_stands_for_it(machine, program):
+    commits, failing = program
+    _, one = program_asked(machine, commits[0], commits[5])
+    whole = search(machine, one)
+    whole._measure(whole._next())
+    failing[commits[5]] = 9
+    (factor,) = one.factors
+    stopped = whole._among_steps(factor)
+    with pytest.raises(StoppedError, match='sessions of the state after fail: it does not build'):
+        stopped._measure(Split(np.ones(5, bool), np.zeros(5, bool), 0.0))
+
+
+def test_what_was_built_otherwise_is_no_session_of_a_search(machine, program):
+    """As where the file was changed while it goes on."""
+    commits, _ = program
+    _, one = program_asked(machine, commits[0], commits[5])
+    machine.spec = 'make CFLAGS=-O1'
+    found = search(machine, one).run()
+    assert found.stopped == 'a job built its program by make CFLAGS=-O1, not make'
+    assert not found.pairs
+
+
+def test_a_commit_that_cannot_be_had_is_told_with_the_reason(machine, program):
+    commits, _ = program
+    known = {'by': 'repository', 'spec': 'make'}
+    figure = replace(FIGURE, case='SiteApplication %application=heat')
+
+    def why(*sides, **more):
+        found = [
+            Fact(name, *both, frozenset([0])) for name, both in {**more, COMMIT: sides}.items()
+        ]
+        return [one.why for one in factors_of(found, {0: figure}, Site(), known)[1]]
+
+    both = commits[0], commits[5]
+    assert why(*both) == []
+    assert why('-', commits[5]) == ['applications.yaml had no repository for it on both sides']
+    (gone,) = why('c' * 40, commits[5])
+    assert 'is no commit of' in gone
+    (other,) = why(*both, spec=('make -k', 'make'))
+    assert other == 'applications.yaml has one `build`, that of now'
+    known['spec'] = 'make -k'
+    assert why(*both) == ['applications.yaml builds heat by other commands now than after']
+    figure = replace(FIGURE, case='SiteApplication %application=cold')
+    assert why(*both) == ['applications.yaml has no repository for cold']
+    found = factors_of([Fact('hash', 'a', 'b', frozenset([0]))], {0: figure}, Site(), known)
+    assert [one.why for one in found[1]] == [
+        'the same commit made another program: compilers are not switched'
+    ]
+
+
 def test_what_no_change_brings_back_is_none_of_these(machine, capsys):
     one = asked(machine)
     machine.guilty = set()
@@ -1361,10 +1494,11 @@ def test_what_a_search_found_is_told_where_its_runs_are_shown(machine, capsys):
     paths.CULPRITS.mkdir(exist_ok=True)
     (paths.CULPRITS / 'torn.jsonl').write_text('{"concluded": {"before"')
     begun.journal.conclude(one, 'UNDECIDED', './assay culprit a b')
-    begun.journal.conclude(one, 'FOUND: <it>', './assay culprit a b')
+    commands = ['./assay run', './assay run -S it']
+    begun.journal.conclude(one, 'FOUND: <it>', './assay culprit a b', commands)
     assert Journal(one.name).pairs == begun.pairs
     kept = begun.journal.path.read_text()
-    Journal(one.name).conclude(one, 'FOUND: <it>', './assay culprit a b')
+    Journal(one.name).conclude(one, 'FOUND: <it>', './assay culprit a b', commands)
     assert begun.journal.path.read_text() == kept
     history = load(machine.database)
     before, after = (
@@ -1381,6 +1515,8 @@ def test_what_a_search_found_is_told_where_its_runs_are_shown(machine, capsys):
         told = [part for one in parts if one.anchor == 'searched' for part in one.told]
         is_of_it = stored.uuid in (*one.before, *one.after)
         assert [part.reason for part in told] == ['FOUND: <it>'] * is_of_it
+        shown = './assay culprit a b; to reproduce, without it: {}; with it: {}'.format(*commands)
+        assert [part.files for part in told] == [shown] * is_of_it
 
 
 def test_the_command_that_is_told_asks_the_same_and_the_answer_is_shown_first(
@@ -1560,7 +1696,19 @@ def fails(case, values):
     case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'no'}
 
 
-def test_changes_that_break_jobs_together_are_kept_apart(machine, monkeypatch):
+@pytest.fixture
+def may_fail(monkeypatch):
+    """Sessions with a case that failed have failed."""
+
+    def judged(own, end, given):
+        run = read_report(own.report)
+        failed = ('a case failed',) * any(case.result == 'fail' for case in run.last_cases)
+        return Concluded(run, [], Verdict(failed, 0, failed))
+
+    monkeypatch.setattr(runner, 'judge_session', judged)
+
+
+def test_changes_that_break_jobs_together_are_kept_apart(machine, may_fail):
     """As where one is an option of what another one chooses."""
     one = asked(machine)
 
@@ -1569,12 +1717,6 @@ def test_changes_that_break_jobs_together_are_kept_apart(machine, monkeypatch):
         if 'OMPI_MCA_e' in machine.variables and 'OMPI_MCA_f' not in machine.variables:
             fails(case, values)
 
-    def judged(own, end, given):
-        run = read_report(own.report)
-        failed = ('a case failed',) * any(case.result == 'fail' for case in run.last_cases)
-        return Concluded(run, [], Verdict(failed, 0, failed))
-
-    monkeypatch.setattr(runner, 'judge_session', judged)
     machine.change = broken
     found = search(machine, one).run()
     assert [change.name for change in found.changes] == ['OMPI_MCA_c'] and found.is_sure

@@ -256,6 +256,7 @@ class Attributed(RegressionTestPlugin):
     built_mpi: str = variable(str, value='', loggable=True)
     built_blas: str = variable(str, value='', loggable=True)
     built_target: str = variable(str, value='', loggable=True)
+    built_commit: str = variable(str, value='', loggable=True)
     ran_mpi: str = variable(str, value='', loggable=True)
     ran_modules: str = variable(str, value='', loggable=True)
     ran_variables: str = variable(str, value='', loggable=True)

@@ -8,13 +8,16 @@ import re
 import shlex
 import shutil
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+import reframe.core.runtime as rt
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
+from assay import AssayError
 from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
 from assay.checks.launching import is_script
@@ -23,7 +26,9 @@ from assay.job.output import MOST
 from assay.machine.provenance import Provenance, of_binary
 from assay.programs.figure import Figure
 from assay.running import site_applications as applications
+from assay.running.application_builds import Toolchain, build, repository_of
 from assay.running.site_applications import site_applications
+from assay.text import as_field
 from assay.witness import HOSTS
 
 #: How names of files begin that ReFrame and the witness write.
@@ -49,8 +54,11 @@ class SiteApplicationCheck(
     scale: str = parameter(scales(), type=str, loggable=True)
     #: Whose figures these are: without bounds in its entry they are only recorded.
     implementation: str = variable(str, value='', loggable=True)
+    #: Of the repository of an application that has one, by any name; what is checked out without.
+    commit: str = variable(str, value='HEAD', loggable=True)
     #: Its command is one, so rank 0 runs another program; where outputs are read again it is gone.
     runs_script: bool = variable(typ.Bool, value=False, loggable=True)
+    build_time_limit = '30m'
     least_ranks = 1
     measures = applications.measured_by(site_applications())
 
@@ -104,6 +112,38 @@ class SiteApplicationCheck(
             raise ReframeError(clash)
         self.env_vars = {**self.entry.variables, **self.env_vars}
 
+    @run_after('setup')
+    def assert_it_has_commits(self) -> None:
+        if self.commit != 'HEAD' and self.entry.repository is None:
+            raise ReframeError(
+                f'{self.application}: its entry has no repository that {self.commit} could be of'
+            )
+
+    @cached_property
+    def checked_out(self) -> tuple[str, Path]:
+        """The commit that is run, and the folder in which it was built.
+
+        :raises ReframeError: if there is no such commit, or it does not build.
+        """
+        where = self.current_partition
+        commands = rt.emit_loadenv_commands(where.local_env, self.current_environ)
+        asks_login = rt.runtime().get_option('general/0/use_login_shell')
+        made_with = self.build.provenance
+        repository = repository_of(self.entry)
+        try:
+            commit = repository.commit_of(self.commit)
+            if self.commit == 'HEAD' and repository.has_changes():
+                self.remark(f'{repository.path} has changes that are not committed, nor measured')
+            tools = Toolchain(
+                ['bash', *(['-l'] if asks_login else [])],
+                [*where.prepare_cmds, *commands],
+                [self.current_environ.name, made_with.compiler, made_with.mpi],
+                float(self.build_time_limit),
+            )
+            return commit, build(self.application, self.entry, commit, tools)
+        except AssayError as error:
+            raise ReframeError(str(error)) from None
+
     @property
     def program(self) -> Path:
         """The executable.
@@ -111,11 +151,19 @@ class SiteApplicationCheck(
         :raises ReframeError: if it does not exist.
         """
         name = self.entry.command[0]
-        if '/' in name:  # beside the file, as the inputs
+        if self.entry.repository is not None:
+            if self.is_dry_run():
+                return Path(name)
+            commit, folder = self.checked_out
+            name = str(folder / name)
+        elif '/' in name:  # beside the file, as the inputs
             name = str(applications.file().parent / name)
         if found := shutil.which(name):
             return Path(found).absolute()
-        raise ReframeError(f'{self.application}: there is no program {self.entry.command[0]}')
+        of_commit = f' of commit {commit[:12]}' if self.entry.repository is not None else ''
+        raise ReframeError(
+            f'{self.application}: there is no program {self.entry.command[0]}{of_commit}'
+        )
 
     @property
     def program_name(self) -> str:
@@ -144,7 +192,11 @@ class SiteApplicationCheck(
 
     @property
     def provenance(self) -> Provenance:
-        return of_binary(self.program)
+        found = of_binary(self.program)
+        if self.entry.repository is None:
+            return found
+        commit, _ = self.checked_out
+        return replace(found, by='repository', spec=as_field(self.entry.build), commit=commit)
 
     def written(self, one: applications.SitePattern) -> str:
         """What the program wrote there.

@@ -59,8 +59,9 @@ def compare_settings(
 
     A setting is env=NAME; a parameter of the checks, as fabric=tcp or layout=spread; flags=-O1,
     which builds add to their own; sources=PATH, another checkout of the suite whose programs are
-    built; nodes=n[1-4], of Slurm; or a variable of the jobs, which begins with a capital. --before
-    and --after take several, each with an option of its own. A side without any is as it is.
+    built; commit=NAME, of the repository of an application; nodes=n[1-4], of Slurm; or a variable
+    of the jobs, which begins with a capital. --before and --after take several, each with an option
+    of its own. A side without any is as it is.
 
     Figures that look changed are measured again, alone, in pairs A B B A, until they are decided or
     12 pairs are spent. The exit code is 1 if a figure is worse, or a case fails only or far more

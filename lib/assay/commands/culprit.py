@@ -40,10 +40,11 @@ def culprit(
 
     BEFORE and AFTER are chosen as in `assay compare-runs`. Their differences are taken apart:
     variables of the jobs, lines of an MPI's files, soft limits, flags, the MPI, the suite's
-    sources, nodes. Pairs of sessions with some
+    sources, an application's commit, nodes. Pairs of sessions with some
     of the changes and with the others are measured, each chosen to tell most, until a cause has a
     probability of 95%: one change, two or three, several small ones, or none of these. Where the
-    suite's sources did it, the commit is searched likewise, and where the MPI did, the version.
+    suite's sources or an application's commit did it, the commit is searched likewise, and where
+    the MPI did, the version.
 
     The same command continues a stopped search. The exit code is 0 if there is an answer, and 3 if
     the time ended first, or none of the commits or versions brings back what all of them do.
@@ -59,6 +60,7 @@ def culprit(
     from assay.report.culprit import (
         culprits_json,
         kept_conclusion,
+        kept_reproducer,
         show_culprits,
     )
     from assay.results.history import load
@@ -101,7 +103,8 @@ def culprit(
     options = [word for option in chosen if option[1] for word in option]
     command = shlex.join(['./assay', 'culprit', *sides, *options])
     try:
-        search.journal.conclude(asked, kept_conclusion(found), command)
+        told = kept_conclusion(found)
+        search.journal.conclude(asked, told, command, kept_reproducer(found))
     except AssayError as error:
         say(str(error))
     if found.signal:

@@ -38,6 +38,7 @@ from assay.files import append_line, whole_lines
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.sides import some
+from assay.results.failures import failures
 from assay.results.figure_series import FigureKey, Measured, measured
 from assay.results.history import History, StoredRun, load
 from assay.results.run_selectors import choose_figures
@@ -45,7 +46,8 @@ from assay.results.runner import Runner
 from assay.results.searches import CONCLUDED
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
-from assay.running.setting import ENVIRONMENT, SOURCES
+from assay.running.application_builds import seconds_of_builds
+from assay.running.setting import COMMIT, ENVIRONMENT, SOURCES, Setting
 from assay.running.supervise import noted
 from assay.text import many, unknown
 
@@ -60,7 +62,7 @@ MOST, NO_VALUES = 60, 3
 UNKNOWN, LEAST_SPREAD = 0.05, 0.01
 #: What is amiss with a pair that has values of disturbed jobs, or why it has none.
 DISTURBED, ONE_DISTURBED = 'others disturbed it each time', 'others disturbed one session alone'
-#: Seconds that a build is taken to need, and a session before the first was measured.
+#: Seconds that a build is taken to need, and a session, before one was measured.
 BUILD, SESSION = 90.0, 30.0
 
 
@@ -104,7 +106,7 @@ class Question:
         """For one of its changes."""
         if not self.in_order:
             return 'change'
-        return 'commit' if SOURCES in self.factors[0].needs[1] else 'version'
+        return 'commit' if self.factors[0].is_of_commits else 'version'
 
     @property
     def spread(self) -> float | None:
@@ -411,12 +413,13 @@ class CulpritSearch:
 
     def _begin(self) -> None:
         """A search among the changes that can be switched, with all pairs so far."""
-        gone = self.journal.untried
-        self.factors = [one for one in self.asked.factors if one.name not in gone]
+        self.factors = self._kept()
         self.names = [one.name for one in self.factors]
         assert_something_to_switch(self.factors, self._question().untried)
         weights = [one.weight for one in self.factors]
         self.search = Search(weights, self.asked.spread, self.asked.in_order)
+        builds = seconds_of_builds({one.application for one in self.factors if one.application})
+        self.build = statistics.median(builds) if builds else BUILD
         for pair in self.pairs:
             self._learn(pair)
 
@@ -436,11 +439,12 @@ class CulpritSearch:
     def run(self) -> Culprits:
         """Measure until a cause is sure, or the time is over, or somebody stops it.
 
-        Then likewise among the commits, if the sources did it, or the versions, if the MPI did.
+        Then likewise among the commits, if the sources or an application's commit did it, or the
+        versions, if the MPI did.
         """
         found = self._run()
         alone = [[*one.needs[1]] for one in found.changes]
-        is_one = alone in ([[SOURCES]], [[ENVIRONMENT]])
+        is_one = alone in ([[SOURCES]], [[ENVIRONMENT]], [[COMMIT]])
         if found.signal or not found.is_sure or not is_one:
             return found
         try:
@@ -517,8 +521,23 @@ class CulpritSearch:
             for one in asked.factors
             if one.name in gone
         ]
-        kept = tuple(one for one in asked.factors if one.name not in gone)
-        return replace(asked, factors=kept, untried=(*asked.untried, *more))
+        return replace(asked, factors=tuple(self._kept()), untried=(*asked.untried, *more))
+
+    def _kept(self) -> list[Factor]:
+        """The changes that can be switched; of steps each begins where the one before it ends."""
+        kept: list[Factor] = []
+        skipped: list[Factor] = []
+        for one in self.asked.factors:
+            if one.name in self.journal.untried:
+                skipped.append(one)
+                continue
+            if self.asked.in_order and skipped:
+                names = tuple(step.name for step in skipped)
+                needs = skipped[0].needs[0], one.needs[1]
+                one = replace(one, before=skipped[0].before, needs=needs, left_out=names)
+            kept.append(one)
+            skipped.clear()
+        return kept
 
     def _next(self) -> Split | None:
         """What to measure, which is said; None if the answer is known."""
@@ -564,7 +583,7 @@ class CulpritSearch:
         fails = [chance_of_failure(some, failed, sets) for some in (first, second)]
         works = np.prod(1 - np.array(fails), axis=0)
         with np.errstate(divide='ignore'):
-            found: Floats = (session + BUILD * np.array(builds)) / works
+            found: Floats = (session + self.build * np.array(builds)) / works
         return found
 
     def _assert_pairs_are_left(self) -> None:
@@ -608,6 +627,13 @@ class CulpritSearch:
         others_stayed = self.others_stay
         for side in order:
             values[side], whys[side], is_failure = self._session(sides[side], runs)
+            if is_failure and self.asked.in_order:
+                say('a session failed: measured again')
+                self._assert_time_is_left(0.0)
+                values[side], whys[side], is_failure = self._session(sides[side], runs)
+                if is_failure:
+                    self._leave_out(sides[side], whys[side])
+                    return
             if not values[side]:
                 failed = tuple(sides[side]) if is_failure else None
                 break
@@ -626,6 +652,19 @@ class CulpritSearch:
         value = pair.value(self.asked.figures)
         amiss = f'; {why}' if why else ''
         say(f'no value: {why}' if value is None else f'{value:+.0%} of the change{amiss}')
+
+    def _leave_out(self, made: Sequence[str], why: str) -> None:
+        """Have the step after one whose sessions fail begin before it.
+
+        :param made: the steps that are made, of which it is the last.
+        :raises StoppedError: if it is the first or the last state: nothing stands for these.
+        """
+        if len(made) in (0, len(self.names)):
+            side = 'after' if made else 'before'
+            raise StoppedError(f'sessions of the state {side} fail: {why}')
+        say(f'it failed again: {made[-1]} is left out')
+        self.journal.give_up(made[-1], why)
+        self._begin()
 
     def _session(self, switched: list[str], runs: list[str]) -> tuple[dict[str, float], str, bool]:
         """The values of a session with some of the changes; what is amiss; whether a job failed.
@@ -662,12 +701,13 @@ class CulpritSearch:
             table = history.figures([run for run in history.runs if run.uuid == ended.run.uuid])
             undisturbed = table.with_columns(pl.lit(None, pl.String).alias('disturbances'))
             everything = self._figures(undisturbed)
-            self._look_at(everything, switched)
+            self._look_at(everything, switched, asked.setting)
             if values := _middles(self._figures(table)):
                 return values, '', False
             ended.tell_failures()
             if ended.verdict.problems:
-                return {}, '; '.join(ended.verdict.problems), True
+                failed = [one.reason for one in failures(ended.run)]
+                return {}, '; '.join(failed[:1] or ended.verdict.problems), True
             tries.append(_middles(everything))
         self.others_stay = True
         names = {name for one in tries for name in one}
@@ -690,13 +730,19 @@ class CulpritSearch:
         environment = '' if self.asked.has_environments else figure.environment
         return figure.partition, environment, figure.case, figure.figure, figure.unit
 
-    def _look_at(self, figures: Mapping[str, Measured], switched: Iterable[str]) -> None:
+    def _look_at(
+        self, figures: Mapping[str, Measured], switched: Iterable[str], setting: Setting
+    ) -> None:
         """See that jobs had what was asked for; a change that they had not is tried no more.
 
         :raises AssayError: if none is left.
+        :raises NoGoodError: if a program was built otherwise than in the other sessions.
         """
         wrong = {}
+        spec = self.asked.figures[0].after.facts.get('spec')
         for one in figures.values():
+            if COMMIT in setting.values and one.facts.get('spec') != spec:
+                raise NoGoodError(f'a job built its program by {one.facts.get("spec")}, not {spec}')
             for factor in self.factors:
                 is_made = factor.name in switched
                 if (found := differs_from(factor, one.facts, is_made)) is not None:
@@ -759,16 +805,21 @@ class Journal:
         self.untried[name] = why
         append_line(self.path, json.dumps({'untried': {name: why}}))
 
-    def conclude(self, asked: Question, told: str, command: str) -> None:
+    def conclude(
+        self, asked: Question, told: str, command: str, reproduce: Sequence[str] = ()
+    ) -> None:
         """Keep what pages and comparisons of the same runs tell, unless it is kept already.
 
         :param told: the answer, in a line.
         :param command: that was given.
+        :param reproduce: commands that show it.
         :raises AssayError: if it cannot be written.
         """
         case = asked.figures[0].figure.test_case
         sides = {'before': [*asked.before], 'after': [*asked.after]}
         told_to_others = {**sides, 'case': case, 'told': told, 'command': command}
+        if reproduce:
+            told_to_others['reproduce'] = [*reproduce]
         if told_to_others != self.concluded:
             append_line(self.path, json.dumps({CONCLUDED: told_to_others}))
             self.concluded = told_to_others

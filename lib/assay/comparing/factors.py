@@ -8,40 +8,35 @@ nothing is tried.
 from __future__ import annotations
 
 import math
-import os
 import re
-import shutil
-import subprocess
-import tarfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
-from assay import AssayError, paths
+from assay import AssayError, paths, say
 from assay.comparing import libraries
-from assay.files import explained
 from assay.machine.mca import PREFIX, default_of
 from assay.machine.provenance import (
     flag_kind,
-    git,
     read_flags,
     suite_commit,
     write_flags,
 )
+from assay.machine.repository import Repository, forget_old
 from assay.machine.slurm import SCHEDULERS
 from assay.mpis import FAMILIES
 from assay.results.diff.causes import FOLLOWING, Fact
 from assay.results.figure_series import FigureKey
 from assay.results.provenance import OF_SETTINGS, both_tell
-from assay.running import runs
-from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
-from assay.text import from_field, visible
+from assay.running.application_builds import repository_of
+from assay.running.setting import COMMIT, ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
+from assay.running.site_applications import FILE, site_applications
+from assay.text import as_field, from_field
 from assay.witness.settings import OF_LIBRARIES, UNITS, set_in_file
 from assay.witness.variables import OF_THE_START
 
@@ -63,9 +58,6 @@ _TRANSPORTS = {
     f'{OF_LIBRARIES}libfabric': 'ofi',
 }
 
-#: Commits whose sources stay unpacked.
-KEPT = 20
-
 #: Why nothing is tried, by the beginning of a fact's name.
 _NOT_TRIED = {
     f'{OF_SETTINGS}preloaded ': 'no variable preloads it',
@@ -76,6 +68,9 @@ _NOT_TRIED = {
     'blas': 'it is not built with another one',
     'target': 'it is not built for another one',
 }
+
+
+_BUILT = {ENVIRONMENT, FLAGS, SOURCES, COMMIT}
 
 
 @dataclass(frozen=True)
@@ -91,6 +86,9 @@ class Factor:
     :param versions: of an MPI: the changes from each version that the system has to the next one,
         from the value before to that after; empty if there is none between.
     :param libraries: names of the facts of the libraries that it switches.
+    :param application: whose commit it is, of ``applications.yaml``; empty of other changes.
+    :param left_out: of a step the names of those right before it that are part of it, as sessions
+        of them fail.
     """
 
     name: str
@@ -100,9 +98,15 @@ class Factor:
     needs: tuple[Mapping[str, str | None], Mapping[str, str | None]]
     versions: tuple[Factor, ...] = ()
     libraries: tuple[str, ...] = ()
+    application: str = ''
+    left_out: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f'{self.name}: {self.before} -> {self.after}'
+        others = ''
+        if self.left_out:
+            before = self.left_out[0] if len(self.left_out) == 1 else f'one of {len(self.left_out)}'
+            others = f' (or {before} before it, left out)'
+        return f'{self.name}: {self.before} -> {self.after}{others}'
 
     @property
     def variable(self) -> str | None:
@@ -112,7 +116,12 @@ class Factor:
     @property
     def is_built(self) -> bool:
         """Whether another value is another build."""
-        return not {ENVIRONMENT, FLAGS, SOURCES}.isdisjoint({*self.needs[0], *self.needs[1]})
+        return not _BUILT.isdisjoint({*self.needs[0], *self.needs[1]})
+
+    @property
+    def is_of_commits(self) -> bool:
+        """Whether it is made of commits, or is one."""
+        return not {SOURCES, COMMIT}.isdisjoint(self.needs[1])
 
 
 @dataclass(frozen=True)
@@ -245,7 +254,7 @@ def strange_facts(
 
 def _facts_of(one: Factor) -> set[str]:
     """Facts that are other ones with some of the changes than with all or none."""
-    names = {FLAGS: ['flags'], SOURCES: ['suite_commit'], NODES: ['nodes']}
+    names = {name: [name] for name in (FLAGS, NODES, COMMIT)} | {SOURCES: ['suite_commit']}
     names[ENVIRONMENT] = ['mpi', 'ran_mpi']
     if one.name.startswith(_LIMIT_NAME):
         return {f'{OF_SETTINGS}{one.name}'}
@@ -275,7 +284,7 @@ def factors_of(
     switched: list[Factor] = []
     untried: list[Untried] = []
     for name, those in sorted(by_name.items()):
-        if name in FOLLOWING and len(by_name) > 1 and name != made.program:
+        if name in FOLLOWING and len(by_name) > 1 and name not in made.program:
             continue
         if len({(one.before, one.after) for one in those}) > 1 or any(
             ' / ' in text for one in those for text in (one.before, one.after)
@@ -312,8 +321,12 @@ class _Maker:
             str(self.environments.get(one.environment, {}).get('extras', {}).get('family', ''))
             for one in figures.values()
         }
-        #: The fact by which a program that others built is told from another one.
-        self.program = 'hash' if known.get('by') == 'binary' else ''
+        #: The facts by which a program that others built is told from another one.
+        self.program = {'binary': {'hash'}, 'repository': {'hash', 'spec'}}.get(
+            known.get('by', ''), set()
+        )
+        if COMMIT in facts:
+            self.program -= {'hash'}
         self.cases = ' '.join({one.case for one in figures.values()})
 
     def factors(self, fact: Fact) -> Iterator[_Found]:
@@ -338,8 +351,10 @@ class _Maker:
             yield from _sources(fact)
         elif fact.name == 'nodes':
             yield self._nodes(fact)
-        elif fact.name == self.program:
-            raise AssayError('a program built elsewhere: `git bisect run`, docs/culprit.md')
+        elif fact.name == COMMIT:
+            yield self._commit(fact)
+        elif fact.name in self.program:
+            raise AssayError(self._why_not_built(fact.name))
         elif fact.name != 'mpi' and not _follows(fact, self.facts):
             reason = (why for name, why in _NOT_TRIED.items() if fact.name.startswith(name))
             raise AssayError(next(reason, 'there is no way to switch it'))
@@ -511,6 +526,29 @@ class _Maker:
                 needs = {key: sides[0]}, {key: sides[1]}
                 yield Factor(key, told[0], told[1], _MODULE, needs)
 
+    def _commit(self, fact: Fact) -> Factor:
+        """The program of another commit, which is built as it was after."""
+        if '-' in (fact.before, fact.after):
+            raise AssayError(f'{FILE} had no repository for it on both sides')
+        (application,) = {*re.findall(r'%application=(\S+)', self.cases)}
+        entry = site_applications().get(application)
+        if entry is None or entry.repository is None:
+            raise AssayError(f'{FILE} has no repository for {application}')
+        if as_field(entry.build) != self.known.get('spec'):
+            raise AssayError(f'{FILE} builds {application} by other commands now than after')
+        for side in (fact.before, fact.after):
+            repository_of(entry).commit_of(side)
+        before, after = ({COMMIT: side} for side in (fact.before, fact.after))
+        sides = before, after
+        return Factor(COMMIT, fact.before, fact.after, _SOURCES, sides, application=application)
+
+    def _why_not_built(self, name: str) -> str:
+        if self.known['by'] == 'binary':
+            return f'a program built elsewhere: a `repository` in {FILE} would tell its commit'
+        if name == 'spec':
+            return f'{FILE} has one `build`, that of now'
+        return 'the same commit made another program: compilers are not switched'
+
     def _nodes(self, fact: Fact) -> Factor:
         schedulers = {one['scheduler'] for one in self.site.get('systems/0/partitions')}
         if not schedulers <= {*SCHEDULERS}:
@@ -656,11 +694,15 @@ def _negated(flag: str) -> str:
     raise AssayError(f'no flag undoes {flag}')
 
 
-# Sources ------------------------------------------------------------------------------------------
+# Commits ------------------------------------------------------------------------------------------
 
 
 #: What of the suite measures, beside its programs.
 _MEASURES = ('assay', 'checks', 'config', 'lib', 'requirements.lock')
+
+
+def _suite() -> Repository:
+    return Repository(paths.ROOT, 'assay culprit')
 
 
 def _sources(fact: Fact) -> Iterator[_Found]:
@@ -671,10 +713,11 @@ def _sources(fact: Fact) -> Iterator[_Found]:
         # What is checked out may be measured as it is, and others as they were committed.
         if one != here and one.endswith('-dirty'):
             raise AssayError(f'files were changed since {one.removesuffix("-dirty")[:12]}')
-    if _differ(sides, here, _MEASURES):
+    others = [one for one in sides if one != here]
+    if _suite().differ(others, _MEASURES):
         yield Untried('suite', *sides, 'how it measures is not switched')
     name = paths.SOURCES.name
-    if _differ(sides, here, [name]):
+    if _suite().differ(others, [name]):
         folders = (paths.SOURCES if one == here else _unpacked() / one / name for one in sides)
         before, after = ({SOURCES: str(one)} for one in folders)
         yield Factor('sources', *sides, _SOURCES, (before, after))
@@ -685,59 +728,41 @@ def steps_of(change: Factor) -> list[Factor]:
 
     :raises AssayError: if it is of no such kind, or they cannot be told.
     """
-    if SOURCES in change.needs[1]:
+    if change.is_of_commits:
         return commits_of(change)
     if not change.versions:
         raise AssayError('this partition has no environment with a version between the two')
     return [*change.versions]
 
 
-def commits_of(sources: Factor) -> list[Factor]:
-    """The commits that changed the sources, oldest first: none is made without those before it.
+def commits_of(change: Factor) -> list[Factor]:
+    """The commits that changed the suite's sources, or all of an application, oldest first.
 
     :raises AssayError: if the one state does not come from the other by commits.
     """
-    sides = sources.before, sources.after
+    sides = change.before, change.after
     if any(one.endswith('-dirty') for one in sides):
         raise AssayError('there are changes that were not committed')
-    if _git('merge-base', '--is-ancestor', *sides).returncode:
-        raise AssayError(f'{sides[1][:12]} does not come from {sides[0][:12]}')
-    row = _git('rev-list', '--first-parent', sides[1]).stdout.split()
-    if not any(one.startswith(sides[0]) for one in row):
-        raise AssayError(
-            f'{sides[0][:12]} is on a branch that was merged into {sides[1][:12]}: not all commits '
-            'between them come from it'
-        )
     name = paths.SOURCES.name
-    which = ['--first-parent', '--reverse', '--format=%H %s', '..'.join(sides), '--', name]
-    # Settings of the user, such as `log.showSignature`, change what `git log` prints.
-    listed = _git('rev-list', *which)
-    if listed.returncode:
-        raise AssayError(f'git rev-list failed: {listed.stderr.strip()}')
-    old, found = sources.needs[0], []
-    before = sides[0]
-    for line in listed.stdout.split('\n'):
-        commit, _, subject = line.partition(' ')
-        if commit in ('commit', ''):  # a line before each; the end
-            continue
-        new = {SOURCES: str(_unpacked() / commit / name)}
-        told = f'commit {commit[:12]} ({visible(subject)})'
-        found.append(Factor(told, before[:12], commit[:12], 1.0, (old, new)))
+    if change.application:
+        repository = repository_of(site_applications()[change.application])
+        if repository.has_changes():
+            say(f'{repository.path} has changes that are not committed: they are not searched')
+        found = repository.between(*sides)
+    else:
+        found = _suite().between(*sides, name)
+    steps = []
+    old, before = change.needs[0], sides[0]
+    for commit, subject in found:
+        new = (
+            {COMMIT: commit} if change.application else {SOURCES: str(_unpacked() / commit / name)}
+        )
+        told = f'commit {commit[:12]} ({subject})'
+        steps.append(
+            Factor(told, before[:12], commit[:12], 1.0, (old, new), application=change.application)
+        )
         before, old = commit, new
-    return found
-
-
-def _differ(commits: Collection[str], here: str, names: Sequence[str]) -> bool:
-    """Whether files of two commits differ.
-
-    :param here: what is checked out, with what was changed since.
-    """
-    others = [one for one in commits if one != here]
-    ended = _git('diff', '--quiet', *others, '--', *names)
-    if ended.returncode not in (0, 1):
-        told = ' or '.join(one[:12] for one in others)
-        raise AssayError(f'{told} is not in this repository')
-    return ended.returncode == 1
+    return steps
 
 
 def _unpacked() -> Path:
@@ -748,38 +773,11 @@ def _unpacked() -> Path:
 def unpack(setting: Setting) -> None:
     """Unpack the sources of a setting, if they are a commit's and that is not done.
 
-    The :data:`KEPT` that were used last stay, so that what is told of the newest searches can be
-    reproduced.
+    Those that were used last stay, so that what is told of the newest searches can be reproduced.
 
     :raises AssayError: if they cannot be had.
     """
     sources = Path(setting.values.get(SOURCES, ''))
-    folder = sources.parent
-    if folder.parent != _unpacked():
-        return
-    with explained(folder, 'made'):
-        if not sources.is_dir():
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            # Unpacked elsewhere: what was interrupted is never taken for whole.
-            with TemporaryDirectory(dir=folder.parent, prefix='.new-') as new:
-                packed = Path(new, 'packed.tar')
-                ended = _git('archive', '--output', str(packed), folder.name, sources.name)
-                if ended.returncode:
-                    said = ended.stderr.strip()
-                    raise AssayError(f'git archive {folder.name[:12]} failed: {said}')
-                with tarfile.open(packed) as archive:
-                    archive.extractall(new, filter='data')
-                folder.mkdir(exist_ok=True)
-                if not sources.is_dir():  # another command may have been faster
-                    Path(new, sources.name).rename(sources)
-        os.utime(folder)
-        commits = sorted(_unpacked().glob('[0-9a-f]*'), key=runs.changed)
-    for old in commits[:-KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
-
-
-def _git(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Git in this checkout, whoever owns it."""
-    root = str(paths.ROOT)
-    where = ['-C', root, f'--git-dir={root}/.git', f'--work-tree={root}']
-    return git('assay culprit', *where, *arguments)
+    if sources.parent.parent == _unpacked():
+        _suite().unpack(sources.parent.name, sources, sources.name)
+        forget_old(_unpacked().glob('[0-9a-f]*'))

@@ -25,9 +25,10 @@ class Provenance:
     """The facts that distinguish two builds; empty if unknown."""
 
     by: str
-    """``spack``, ``cmake``, or ``binary`` for a program that the user named."""
+    """``spack``, ``cmake``, ``binary`` for a program that the user named, or ``repository`` for one
+    that was built of a commit."""
     spec: str = ''
-    """Spack's spec, or the program's path."""
+    """Spack's spec, the program's path, or the commands that built a commit."""
     hash: str = ''
     """Spack's full hash; otherwise a checksum of all other facts and the sources or program."""
     compiler: str = ''
@@ -37,6 +38,8 @@ class Provenance:
     blas: str = ''
     target: str = ''
     """The processor that it was built for."""
+    commit: str = ''
+    """Of the repository that it was built of."""
 
 
 def _fingerprinted(facts: Provenance, sources: str) -> Provenance:

@@ -13,7 +13,7 @@ from assay.report.console import as_change, as_interval, console, print_line, pr
 from assay.results.diff.compared import Compared
 from assay.results.statistics.culprits import Answer
 from assay.results.statistics.series import ratio
-from assay.running.setting import ENVIRONMENT, FLAGS, NODES, SOURCES
+from assay.running.setting import COMMIT, ENVIRONMENT, FLAGS, NODES, SOURCES
 from assay.text import many, visible
 from assay.witness.settings import OF_LIBRARIES, set_in_file
 
@@ -36,7 +36,7 @@ def show_culprits(found: Culprits) -> None:
         noun = steps.question.noun
         print_line(out, f'{noun}s: {many(len(steps.pairs), "pair")}, {_tells(steps)}')
     elif found.no_steps:
-        noun = 'commit' if SOURCES in found.changes[0].needs[1] else 'version'
+        noun = 'commit' if found.changes[0].is_of_commits else 'version'
         print_line(out, visible(f'no {noun} is searched: {found.no_steps}'))
     asked = found.question
     if found.is_sure and found.answer.kind == 'none':
@@ -55,14 +55,14 @@ def show_culprits(found: Culprits) -> None:
     for name, (was, now) in sorted(found.strange.items()):
         told = f'not as before and after: {name}: {was}, here {now}'
         print_line(out, visible(told))
-    for untried in asked.untried:
+    for untried in (*asked.untried, *(steps.question.untried if steps else ())):
         print_line(out, visible(f'not tried: {untried}'))
     if asked.left:
         more = many(asked.left, 'more figure')
         print_line(out, f'{more} got worse: -n and --figure choose which are explained')
+    for which, command in zip(('without', 'with'), kept_reproducer(found), strict=False):
+        print_line(out, visible(f'to reproduce, {which} it: {command}'))
     if named.changes and named.is_sure:
-        for which, command in zip(('without', 'with'), reproducer(named), strict=True):
-            print_line(out, visible(f'to reproduce, {which} it: {command}'))
         for told in remedies(named.changes):
             print_line(out, visible(f'to live without it: {told}'))
     if found.stopped or found.signal or (steps and steps.stopped):
@@ -89,10 +89,10 @@ def culprit_conclusion(found: Culprits) -> str:
         )
         return f'UNDECIDED among {count}: likeliest is {likely}; {found.stopped}'
     match top.kind:
-        case 'none' if noun == 'commit':
+        case 'none' if SOURCES in found.question.factors[0].needs[1] and noun == 'commit':
             why = f'look for files in {SOURCES}/ that were measured and are not in Git'
             return f'NONE OF THESE: none of {count} brings it back, {sure}; {why}'
-        case 'none' if noun == 'version':
+        case 'none' if found.question.in_order:
             return f'NONE OF THESE: none of {count} brings it back, {sure}'
         case 'none':
             return f'NONE OF THESE: none of {count} that can be switched here did it, {sure}'
@@ -110,6 +110,12 @@ def kept_conclusion(found: Culprits) -> str:
     if steps is None or most_exact(found) is steps:
         return told
     return f'{told}; {steps.question.noun}s: {culprit_conclusion(steps)}'
+
+
+def kept_reproducer(found: Culprits) -> list[str]:
+    """Two commands, without what did it and with it; none without an answer."""
+    named = most_exact(found)
+    return reproducer(named) if named.changes and named.is_sure else []
 
 
 def _whether_still_there(found: Culprits) -> str:
@@ -209,6 +215,8 @@ def remedies(changes: list[Factor]) -> Iterator[str]:
                     yield f'run with {value}, which has {change.before}'
                 case _ if name == SOURCES:
                     yield f'take the sources of {change.before}'
+                case _ if name == COMMIT:
+                    yield f'build commit {change.before} of {change.application}'
                 case _ if name == NODES:
                     yield f'run on {value}; `assay screen` looks at the others'
                 case _ if name.startswith('module '):

@@ -22,6 +22,7 @@ from assay.results.rows import (
 )
 from assay.running import reframe_log
 from assay.text import plain
+from assay.tools import first_error
 from assay.witness.profile import STARTUP
 from assay.witness.variables import OF_THE_MEETING, OF_THE_START
 
@@ -337,10 +338,8 @@ def _first_error(case: Case) -> str | None:
     """The first error in the output of a build, if its stage folder is still there."""
     for name in (case.files.build_stderr, case.files.build_stdout):
         path = Path(case.files.stage, name)
-        if path.is_file():
-            for line in path.read_text(errors='replace').splitlines():
-                if re.search(r'\berror\b', line, re.IGNORECASE):
-                    return line.strip()
+        if path.is_file() and (line := first_error(path)):
+            return line
     return None
 
 

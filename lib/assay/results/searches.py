@@ -22,6 +22,7 @@ class Conclusion:
     :param case: whose figures were to be explained.
     :param told: the answer, in a line.
     :param command: that shows the evidence, and goes on if there is none yet.
+    :param reproduce: two commands, without what did it and with it; empty without an answer.
     """
 
     before: frozenset[str]
@@ -29,6 +30,7 @@ class Conclusion:
     case: str
     told: str
     command: str
+    reproduce: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f'{self.told} ({self.case}): `{self.command}`'
@@ -56,7 +58,8 @@ def _conclusions() -> list[Conclusion]:
                     last = json.loads(line)[CONCLUDED]
             if last:
                 before, after = (frozenset(map(str, last.pop(one))) for one in ('before', 'after'))
-                one = Conclusion(before, after, **last)
+                reproduce = tuple(map(str, last.pop('reproduce', ())))
+                one = Conclusion(before, after, **last, reproduce=reproduce)
                 found.append((path.stat().st_mtime, path.name, one))
         except (AssayError, OSError, ValueError, TypeError, KeyError, AttributeError):
             continue

@@ -30,15 +30,17 @@ _WORD = re.compile(r'[a-z][a-z0-9_]*', re.ASCII)
 _PARAMETER = re.compile(r'%(\w+)=([^\s%]+)')
 
 #: Words that are no parameters of checks.
-ENVIRONMENT, FLAGS, NODES, SOURCES = 'env', 'flags', 'nodes', 'sources'
+ENVIRONMENT, FLAGS, NODES, SOURCES, COMMIT = 'env', 'flags', 'nodes', 'sources', 'commit'
+_WORDS = {ENVIRONMENT, FLAGS, NODES, SOURCES, COMMIT}
 
 
 @dataclass(frozen=True)
 class Setting:
     """One side of a comparison; where it says nothing, the suite is as it is.
 
-    :param values: by the names ``env``, ``flags``, ``nodes``, ``sources``, of parameters of the
-        checks, such as ``fabric``, and of variables of the jobs, which begin with a capital.
+    :param values: by the names ``env``, ``flags``, ``nodes``, ``sources``, ``commit``, of
+        parameters of the checks, such as ``fabric``, and of variables of the jobs, which begin with
+        a capital.
     """
 
     values: Mapping[str, str]
@@ -61,7 +63,7 @@ class Setting:
         return {
             name: value
             for name, value in self.values.items()
-            if name not in (ENVIRONMENT, FLAGS, NODES, SOURCES) and not _VARIABLE.fullmatch(name)
+            if name not in _WORDS and not _VARIABLE.fullmatch(name)
         }
 
     @property
@@ -84,6 +86,8 @@ class Setting:
             found += ['-S', f'env_vars={json.dumps(quoted)}']
         if NODES in self.values:
             found += ['-J', f'nodelist={self.values[NODES]}']
+        if COMMIT in self.values:
+            found += ['-S', f'SiteApplication.commit={self.values[COMMIT]}']
         return found
 
     @property

@@ -73,8 +73,21 @@ def _assert_rule(value: Any) -> Any:
     return value
 
 
+def _is_outside(name: str) -> bool:
+    """Whether a path does not stay in the folder that it is relative to."""
+    return PurePath(name).is_absolute() or '..' in PurePath(name).parts or name in ('', '.')
+
+
+def _assert_of_checkout(program: str) -> None:
+    if _is_outside(program):
+        raise ValueError(
+            f'command: {program!r} is no file of a checkout of the repository; '
+            'a program of another place needs none'
+        )
+
+
 def _assert_within_folder(name: str) -> str:
-    if PurePath(name).is_absolute() or '..' in PurePath(name).parts or name in ('', '.'):
+    if _is_outside(name):
         raise ValueError(f"{name!r} is no file of the job's folder")
     if '[' in name or '**' in name:
         raise ValueError(f'{name!r}: only * and ? stand for something, and * for no folders')
@@ -229,6 +242,9 @@ class SiteApplication(Entry):
     """An application.
 
     :param command: the program and its arguments, without a launcher.
+    :param repository: a Git work tree or bare repository, of whose commits the program is built:
+        its path is relative to a checkout then.
+    :param build: commands of a shell that leave the program in the checkout that they run in.
     :param mpi: the family of the MPI that it is linked with.
     :param environments: an expression for the names of environments that it can run in.
     :param inputs: files that are copied into the folder that it runs in.
@@ -240,6 +256,8 @@ class SiteApplication(Entry):
     """
 
     command: Annotated[list[str], Field(min_length=1)]
+    repository: Annotated[str, Field(min_length=1)] | None = None
+    build: str = ''
     mpi: Annotated[str, _one_of(FAMILIES)]
     environments: Expression = ''
     inputs: list[str] = []
@@ -253,6 +271,10 @@ class SiteApplication(Entry):
 
     @model_validator(mode='after')
     def _can_fail(self) -> SiteApplication:
+        if self.build and self.repository is None:
+            raise ValueError('build: needs a repository, of whose commits it makes the program')
+        if self.repository is not None:
+            _assert_of_checkout(self.command[0])
         if not any(one.find for one in self.answer):
             raise ValueError('answer: needs a find: nothing at all would be right else')
         for name in self.files:

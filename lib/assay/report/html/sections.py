@@ -29,7 +29,7 @@ from assay.results.failures import (
 from assay.results.history import History, StoredRun
 from assay.results.provenance import nodes_of
 from assay.results.rows import Row, is_number, number, of_unit, rows_of
-from assay.results.searches import conclusions_of
+from assay.results.searches import Conclusion, conclusions_of
 from assay.results.store import TriageCause
 from assay.text import plain, visible_lines
 
@@ -41,7 +41,7 @@ MOST, MOST_OUTPUTS = 200, 40
 class Told:
     """A sentence about a case.
 
-    :param files: where those of its job are.
+    :param files: where those of its job are; of a search its commands.
     :param cause: what somebody found to be behind it, in words; empty for nothing.
     :param outputs: the ends of its outputs, by the names of their files.
     """
@@ -103,7 +103,7 @@ def sections(
             'searched',
             'Searched: which change made it worse',
             'odd',
-            (Told(one.case, one.told, one.command) for one in conclusions_of(run.uuid)),
+            map(_searched, conclusions_of(run.uuid)),
         ),
         _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped(run, lines))),
         _section('late', 'Passed, but not at once', 'odd', late),
@@ -115,6 +115,12 @@ def sections(
 def _section(anchor: str, name: str, kind: str, told: Iterable[Told]) -> Section:
     every = [*told]
     return Section(anchor, name, kind, every[:MOST], len(every[MOST:]))
+
+
+def _searched(one: Conclusion) -> Told:
+    names = 'to reproduce, without it', 'with it'
+    commands = (f'{name}: {command}' for name, command in zip(names, one.reproduce, strict=False))
+    return Told(one.case, one.told, '; '.join([one.command, *commands]))
 
 
 def _with_outputs(failed: Sequence[Failure], causes: Sequence[TriageCause]) -> list[Told]:
@@ -181,6 +187,7 @@ NAMES = {
     'mpi': 'MPI, built with',
     'flags': 'compiler flags',
     'target': 'built for',
+    'commit': 'commit of the program',
     'suite_commit': 'commit of the suite',
     'ran_mpi': 'MPI, as it ran',
 }
