@@ -80,7 +80,7 @@ def test_old_content_before_the_last_message_is_found(run, fault):
     zeros = {'ZERO_RANK': '0', 'ZERO_MESSAGE': '5'}
     sizes = ('--min', '4K', '--max', '4K', '--budget', '0.01')
     done = run('pt2pt', '--pattern', 'ping-pong', *sizes, preload=fault('zero_message'), env=zeros)
-    assert done.code == 3
+    assert done.code != 0
     assert re.search('pt2pt: rank 1: .* 4096 bytes arrived w(rong|ith old content)', done.err)
 
 

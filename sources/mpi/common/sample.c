@@ -201,7 +201,7 @@ bool sample_twins_are_due(const struct sample_twins *twins, long turn)
 
 void sample_twins_add(MPI_Comm comm, struct sample_twins *twins, double first, double second)
 {
-    static const double MARGIN = 0.1, READING = 1e-6; /* what reading the clocks takes */
+    static const double MARGIN = 0.2, READING = 1e-6; /* what reading the clocks takes */
     double own[] = { first, second }, slowest[2];
     sample_slowest(comm, own, slowest, 2);
     twins->pairs++;
@@ -210,7 +210,7 @@ void sample_twins_add(MPI_Comm comm, struct sample_twins *twins, double first, d
 
 void sample_twins_require(const struct sample_twins *twins, const char *work)
 {
-    /* Were it a matter of chance, half of them would be longer at most, and fewer by a tenth: so many once
+    /* Were it a matter of chance, half of them would be longer at most, and fewer by a fifth: so many once
      * in a thousand jobs at the very most. Of less than ten pairs not even all are enough. */
     double half = (double)twins->pairs / 2, deviation = sqrt((double)twins->pairs) / 2;
     if ((double)twins->longer > half + 3 * deviation)

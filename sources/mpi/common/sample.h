@@ -101,7 +101,7 @@ bool sample_twins_are_due(const struct sample_twins *twins, long turn);
 /* Collective: seconds of the work and of its twin, of which those of the slowest rank count. */
 void sample_twins_add(MPI_Comm comm, struct sample_twins *twins, double first, double second);
 
-/* Aborts the job where more of the times were longer than their twins by a tenth than chance makes. */
+/* Aborts the job where more of the times were longer than their twins by a fifth than chance makes. */
 void sample_twins_require(const struct sample_twins *twins, const char *work);
 
 /* Collective: the greatest of the ranks' seconds, of each of `count` things. Aborts the job where
