@@ -94,7 +94,7 @@ def sampled(seconds, parts=1):
     whole = 100 * parts * seconds
     return {
         'time': time | {'best_place': [0, 10], 'median_place': [0, 10]},
-        **{'samples': 10, 'iterations_per_sample': 10, 'kept': 100 * seconds},
+        **{'samples': 10, 'set_aside': 2, 'iterations_per_sample': 10, 'kept': 100 * seconds},
         'clocks': {'own': 100 * seconds, 'slowest': 100 * seconds, 'least': whole, 'most': whole},
     }
 
@@ -459,6 +459,7 @@ def test_one_sided_operations_that_do_not_follow(change, sentence):
     [
         ({'bandwidth': 128e6}, 'the bandwidth of face of 64 bytes by pack is 128000000'),
         ({'kept': 1.0}, 'the mean of the samples'),
+        ({'set_aside': 1}, 'of 11 batches 10 are samples, and 1 were set aside'),
     ],
 )
 def test_datatypes_that_do_not_follow(change, sentence):
