@@ -463,7 +463,8 @@ def test_one_sided_operations_that_do_not_follow(change, sentence):
     ],
 )
 def test_datatypes_that_do_not_follow(change, sentence):
-    face = {'layout': 'face', 'method': 'pack', 'size': 64, 'bandwidth': 64e6, **sampled(1e-6, 2)}
+    face = {'layout': 'face', 'method': 'pack', 'size': 64, 'bandwidth': 64e6, 'set_aside': 2}
+    face |= sampled(1e-6, 2)
     check_datatypes({'results': [face]})
     with pytest.raises(WrongAnswerError, match=sentence):
         check_datatypes({'results': [face | change]})
@@ -473,11 +474,11 @@ def test_datatypes_that_do_not_follow(change, sentence):
     ('change', 'sentence'),
     [
         ({'bandwidth': 16e6}, 'the bandwidth of 64 bytes by partitioned in 4 partitions is'),
-        ({'kept': 1.0}, 'the mean of the samples'),
+        ({'set_aside': 1}, 'of 11 batches 10 are samples, and 1 were set aside'),
     ],
 )
 def test_partitioned_messages_that_do_not_follow(change, sentence):
-    parts = {'way': 'partitioned', 'partitions': 4, 'size': 64, 'bandwidth': 64e6}
+    parts = {'way': 'partitioned', 'partitions': 4, 'size': 64, 'bandwidth': 64e6, 'set_aside': 2}
     parts |= sampled(1e-6, 2)
     check_partitioned({'results': [parts]})
     with pytest.raises(WrongAnswerError, match=sentence):
