@@ -255,8 +255,9 @@ class Trial:
             printed = self._assay(search, True, (0, 3))
         except AssayError as error:  # no figure looks worse
             return self._row(cost, verdict='not asked', conclusion=str(error)[-300:])
-        # Where this checkout is tells nobody anything.
-        return self._row(cost, json.loads(printed.replace(f'{paths.ROOT}/', '')))
+        for folder in (paths.ROOT, self.mpis):  # where these are tells nobody anything
+            printed = printed.replace(f'{folder}/', '')
+        return self._row(cost, json.loads(printed))
 
     def _make(self, is_after: bool) -> None:
         """Bring about a state: Open MPI's file, the file that a library looks for, the system."""
