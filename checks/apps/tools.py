@@ -33,7 +33,7 @@ class MpiP(UnderToolCheck):
 
 @rfm.simple_test
 class Must(UnderToolCheck):
-    """Under MUST: an error that it finds fails the case, a warning is told."""
+    """Under MUST: an error that it finds fails the case, a warning is reported."""
 
     package = 'must'
     #: What a start may take: where ranks are in a deadlock MUST reports that, and does not end.
