@@ -344,7 +344,7 @@ def test_runs_that_used_the_budget_leave_no_time_for_rounds(machine, monkeypatch
     machine.change = slower(1.3)
     after = machine.runs(3, 'after')
     looks_worse(machine, monkeypatch)
-    found = held(machine, after, -8.0)
+    found = held(machine, after, 0.0)
     assert (found.rounds, found.stopped) == (0, 'the time for measuring again is over')
     assert conclusion_against(found, 'PASSED').endswith('is over: give it more by --budget')
     only_compared = held(machine, after, None)
