@@ -81,3 +81,9 @@ def test_a_build_that_hangs_is_ended(entry):
     entry = entry.model_copy(update={'build': 'sleep 60 & sleep 60'})
     with pytest.raises(AssayError, match='was not built in 0'):
         build('it', entry, commit(entry), replace(TOOLS, seconds=0.2))
+
+
+def test_a_build_finds_no_git_repository_around_it(entry, tmp_path):
+    subprocess.run(['git', 'init', '-q', tmp_path], check=True)
+    entry = entry.model_copy(update={'build': '! git rev-parse --git-dir'})
+    build('it', entry, commit(entry), TOOLS)

@@ -70,7 +70,8 @@ def build(application: str, entry: SiteApplication, commit: str, tools: Toolchai
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locks.held(lock_of(folder)):
             if not (folder / _WHOLE).exists():
-                shutil.rmtree(folder, ignore_errors=True)
+                if folder.exists():
+                    shutil.rmtree(folder)
                 repository.unpack(commit, folder / _CHECKOUT)
                 try:
                     took = _build(
@@ -99,6 +100,8 @@ def _build(name: str, command: str, folder: Path, tools: Toolchain) -> float:
         code = subprocess.run(
             [*limit, *tools.shell, '-c', script],
             cwd=folder / _CHECKOUT,
+            # A build that asks Git for its commit is not to be told that of the suite around it.
+            env={**os.environ, 'GIT_CEILING_DIRECTORIES': str(folder)},
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
