@@ -50,13 +50,18 @@ def test_it_is_built_once_however_many_ask(entry, tmp_path):
     assert seconds >= 0
 
 
-def test_another_compiler_or_command_makes_another_build(entry):
+def test_another_compiler_or_command_or_flag_makes_another_build(entry, monkeypatch):
+    monkeypatch.delenv('CFLAGS', raising=False)
     others = [
         build('it', entry, commit(entry), TOOLS),
         build('it', entry, commit(entry), replace(TOOLS, made_with=['gcc@13'])),
         build('it', entry.model_copy(update={'build': 'true'}), commit(entry), TOOLS),
     ]
-    assert len({*others}) == 3
+    monkeypatch.setenv('CFLAGS', '-O0')
+    others.append(build('it', entry, commit(entry), TOOLS))
+    assert len({*others}) == 4
+    monkeypatch.setenv('LINES', '24')
+    assert build('it', entry, commit(entry), TOOLS) == others[-1]
 
 
 @pytest.mark.parametrize(
