@@ -79,7 +79,7 @@ def test_the_whole_road(tmp_path):
     assert all('wrong: its answer is 4 ' in one and 'has to be 2' in one for one in told)
     assert '2 passed, 2 failed' in ended.stdout.splitlines()[-1]
 
-    two = commit(PROGRAM.replace('1000', '2000'))
+    two = commit(f'{PROGRAM}/* again */\n')
     ended = run('run', '-n', '^SiteApplication%fabric=shm.*%application=right', *quick)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     # Its run is in the history, and is compared with the one before.

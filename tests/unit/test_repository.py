@@ -48,6 +48,8 @@ def test_a_commit_has_many_names(tree):
     assert found.between(one, two) == [(two, 'Say "don\'t"; $(touch x)')]
     with pytest.raises(AssayError, match='neither a Git work tree nor a bare repository'):
         Repository(tree.parent, 'a test').commit_of('HEAD')
+    with pytest.raises(AssayError, match='cannot be read: File name too long'):  # or not allowed
+        Repository(tree / ('a' * 300), 'a test').commit_of('HEAD')
 
 
 def test_work_trees_of_all_kinds_and_bare_ones(tree, tmp_path):

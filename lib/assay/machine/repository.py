@@ -55,9 +55,11 @@ class Repository:
     def commit_of(self, name: str) -> str:
         """The commit that a name stands for.
 
-        :raises AssayError: if there is none.
+        :raises AssayError: if there is none, or the repository cannot be read.
         """
-        if not (self.folder / 'HEAD').is_file() and not self.folder.is_file():
+        with explained(self.path, 'read'):
+            is_there = (self.folder / 'HEAD').is_file() or self.folder.is_file()
+        if not is_there:
             raise AssayError(f'{self.path} is neither a Git work tree nor a bare repository')
         # No option ends in `^{commit}`; Git before 2.30 does not know `--end-of-options` here.
         asked = self.git('rev-parse', '--verify', '--quiet', f'{name}^{{commit}}')
