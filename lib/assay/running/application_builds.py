@@ -29,7 +29,7 @@ _CHECKOUT, _LOG, _WHOLE = 'checkout', 'log', 'whole'
 #: Why a build of this process failed, by its folder: each case that needs it says the same.
 _failed: dict[Path, str] = {}
 
-#: Variables that builds take from whoever calls, as those of the suite (checks/share_build.sh).
+#: Variables of the shell that a build takes, as one of the suite does (checks/share_build.sh).
 _TAKEN = re.compile(
     r'CC|CXX|FC|(C|CXX|CPP|F|FC|LD)FLAGS|CMAKE_\w+|\w+_?ROOT'
     '|CPATH|(C|CPLUS)_INCLUDE_PATH|LIBRARY_PATH'
@@ -108,7 +108,7 @@ def _build(name: str, command: str, folder: Path, tools: Toolchain) -> float:
         code = subprocess.run(
             [*limit, *tools.shell, '-c', script],
             cwd=folder / _CHECKOUT,
-            # A build that asks Git for its commit is not to be told that of the suite around it.
+            # Git would give a build that asks for its commit that of the suite around it.
             env={**os.environ, 'GIT_CEILING_DIRECTORIES': str(folder)},
             stdin=subprocess.DEVNULL,
             stdout=said,
