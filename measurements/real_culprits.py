@@ -49,7 +49,7 @@ from real_changes import configuration
 from assay import AssayError, paths
 from assay.config.environments import TUNED
 from assay.machine.provenance import flag_kind
-from assay.results.statistics.culprits import SURE, Flags
+from assay.results.statistics.culprits import Flags
 from assay.running import turn
 
 DATA = Path(__file__).with_name('data') / 'real_culprits.jsonl'
@@ -565,7 +565,7 @@ def show(rows: Sequence[Mapping[str, Any]], bayesect: str | None) -> None:
     for name, those in (groups | {'all': searched}).items():
         if not those:
             continue
-        sure = [row for row in those if row['answers'][0][2] >= SURE]
+        sure = [row for row in those if row['verdict'] != 'undecided']
         tests = [Row(Machine(row), 1.0) for row in those if len(_with_values(row)) >= LEAST_VALUES]
         bisect = sum(git_bisect(one) for one in tests)
         by_bayesect = [git_bayesect(one, bayesect) for one in tests if bayesect]

@@ -16,7 +16,7 @@ NOW = datetime.now(timezone.utc).replace(microsecond=0)
 @cache
 def _runtime():
     """A runtime of ReFrame's. To check its configuration takes longer than to store a run."""
-    with rt.temp_runtime(str(paths.SYSTEMS / 'example-slurm.py')) as runtime:
+    with rt.temp_runtime(str(paths.CONFIG / 'systems' / 'example-slurm.py')) as runtime:
         runtime.site_config.add_sticky_option('storage/enable', True)
         return runtime
 

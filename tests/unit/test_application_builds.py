@@ -50,13 +50,18 @@ def test_it_is_built_once_however_many_ask(entry, tmp_path):
     assert seconds >= 0
 
 
-def test_another_compiler_or_command_makes_another_build(entry):
+def test_another_compiler_or_command_or_flag_makes_another_build(entry, monkeypatch):
+    monkeypatch.delenv('CFLAGS', raising=False)
     others = [
         build('it', entry, commit(entry), TOOLS),
         build('it', entry, commit(entry), replace(TOOLS, made_with=['gcc@13'])),
         build('it', entry.model_copy(update={'build': 'true'}), commit(entry), TOOLS),
     ]
-    assert len({*others}) == 3
+    monkeypatch.setenv('CFLAGS', '-O0')
+    others.append(build('it', entry, commit(entry), TOOLS))
+    assert len({*others}) == 4
+    monkeypatch.setenv('LINES', '24')
+    assert build('it', entry, commit(entry), TOOLS) == others[-1]
 
 
 @pytest.mark.parametrize(
@@ -81,3 +86,9 @@ def test_a_build_that_hangs_is_ended(entry):
     entry = entry.model_copy(update={'build': 'sleep 60 & sleep 60'})
     with pytest.raises(AssayError, match='was not built in 0'):
         build('it', entry, commit(entry), replace(TOOLS, seconds=0.2))
+
+
+def test_a_build_finds_no_git_repository_around_it(entry, tmp_path):
+    subprocess.run(['git', 'init', '-q', tmp_path], check=True)
+    entry = entry.model_copy(update={'build': '! git rev-parse --git-dir'})
+    build('it', entry, commit(entry), TOOLS)

@@ -1440,6 +1440,10 @@ def test_what_no_change_brings_back_is_none_of_these(machine, capsys):
     conclusion, where, *_ = capsys.readouterr().out.splitlines()
     assert conclusion.startswith('NONE OF THESE: none of 8 changes that can be')
     assert where.startswith('it is gone: sessions here have ')
+    assert where.endswith('. It was undone meanwhile, or it comes and goes')
+    show_culprits(replace(found, question=replace(found.question, others_stay=True)))
+    where = capsys.readouterr().out.splitlines()[1]
+    assert where.endswith(', or others made it, who disturbed all jobs that show it')
     assert abs(found.share_here) < 0.2
     slow = [
         replace(pair, figures={name: (1.2 * a, 1.2 * b) for name, (a, b) in pair.figures.items()})
@@ -1449,6 +1453,26 @@ def test_what_no_change_brings_back_is_none_of_these(machine, capsys):
     show_culprits(found)
     assert capsys.readouterr().out.splitlines()[1].startswith('it is still there: ')
     assert json.loads(culprits_json(found))['share_here'] == pytest.approx(1, abs=0.2)
+
+
+def test_where_all_changes_make_it_better_here_none_of_these_is_no_answer(machine, capsys):
+    """As where others disturbed the runs after, and have left."""
+    one = asked(machine)
+    machine.guilty = set()
+
+    def better(name, number, case, values):
+        machine._change(name, number, case, values)
+        if 'OMPI_MCA_c' in machine.variables:
+            values['latency'] /= 1.2
+
+    machine.change = better
+    found = search(machine, one).run()
+    assert found.answer.kind == 'none' and not found.is_answered and not found.stopped
+    show_culprits(found)
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.startswith('UNDECIDED among 8 changes: all of them together make it better here')
+    assert second.startswith('measured: ')
+    assert json.loads(culprits_json(found))['verdict'] == 'undecided'
 
 
 def test_two_that_are_needed_both(machine):

@@ -48,6 +48,8 @@ def test_a_commit_has_many_names(tree):
     assert found.between(one, two) == [(two, 'Say "don\'t"; $(touch x)')]
     with pytest.raises(AssayError, match='neither a Git work tree nor a bare repository'):
         Repository(tree.parent, 'a test').commit_of('HEAD')
+    with pytest.raises(AssayError, match='cannot be read: File name too long'):  # or not allowed
+        Repository(tree / ('a' * 300), 'a test').commit_of('HEAD')
 
 
 def test_work_trees_of_all_kinds_and_bare_ones(tree, tmp_path):
@@ -98,6 +100,28 @@ def test_submodules_that_were_fetched_are_unpacked_as_well(tree, tmp_path):
     git(tmp_path, 'clone', '-q', tree, 'clone')
     Repository(tmp_path / 'clone', 'a test').unpack(one, tmp_path / 'empty' / 'checkout')
     assert not [*(tmp_path / 'empty/checkout/inner/one').iterdir()]
+
+
+def test_a_work_tree_beside_others_has_submodules_of_its_own(tree, tmp_path):
+    """And where a submodule lacks the commit, its folder is empty and nothing lies beside it."""
+    library = tmp_path / 'library'
+    library.mkdir()
+    git(library, 'init', '-q')
+    commit(library, 'old', b='old')
+    git(tree, 'submodule', '--quiet', 'add', library, 'inner/one')
+    one = commit(tree, 'with the old one', a='1')
+    git(tmp_path, 'clone', '-q', tree, 'clone')
+    git(tmp_path / 'clone', 'worktree', 'add', '-q', tmp_path / 'beside', 'HEAD')
+    git(tmp_path / 'beside', 'submodule', '--quiet', 'update', '--init')
+    found = Repository(tmp_path / 'beside', 'a test')
+    found.unpack(one, tmp_path / 'old' / 'checkout')
+    assert (tmp_path / 'old/checkout/inner/one/b').read_text() == 'old'
+    commit(library, 'new', b='new')
+    git(tree / 'inner' / 'one', 'pull', '-q')
+    two = commit(tree, 'with the new one')
+    git(tmp_path / 'beside', 'fetch', '-q', '--no-recurse-submodules', 'origin')
+    found.unpack(two, tmp_path / 'new' / 'checkout')
+    assert [path.name for path in (tmp_path / 'new/checkout/inner').rglob('*')] == ['one']
 
 
 def test_links_may_lead_out_of_a_checkout(tree, tmp_path):

@@ -125,8 +125,8 @@ class SiteApplicationCheck(
 
         :raises ReframeError: if there is no such commit, or it does not build.
         """
-        where = self.current_partition
-        commands = rt.emit_loadenv_commands(where.local_env, self.current_environ)
+        where, environment = self.current_partition, self.current_environ
+        commands = rt.emit_loadenv_commands(where.local_env, environment)
         asks_login = rt.runtime().get_option('general/0/use_login_shell')
         made_with = self.build.provenance
         repository = repository_of(self.entry)
@@ -137,7 +137,7 @@ class SiteApplicationCheck(
             tools = Toolchain(
                 ['bash', *(['-l'] if asks_login else [])],
                 [*where.prepare_cmds, *commands],
-                [self.current_environ.name, made_with.compiler, made_with.mpi],
+                [environment.name, made_with.compiler, made_with.mpi, made_with.target],
                 float(self.build_time_limit),
             )
             return commit, build(self.application, self.entry, commit, tools)

@@ -47,7 +47,7 @@ def culprit(
     the MPI did, the version.
 
     The same command continues a stopped search. The exit code is 0 if there is an answer, and 3 if
-    the time ended first, or none of the commits or versions brings back what all of them do.
+    there is none yet, or none of the commits or versions brings back what all of them do.
 
     Examples:
 

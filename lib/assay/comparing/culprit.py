@@ -62,6 +62,8 @@ MOST, NO_VALUES = 60, 3
 UNKNOWN, LEAST_SPREAD = 0.05, 0.01
 #: What is amiss with a pair that has values of disturbed jobs, or why it has none.
 DISTURBED, ONE_DISTURBED = 'others disturbed it each time', 'others disturbed one session alone'
+#: What all changes have of the change that was seen where they do the opposite of it.
+OPPOSITE = -0.5
 #: Seconds that a build is taken to need, and a session, before one was measured.
 BUILD, SESSION = 90.0, 30.0
 
@@ -351,7 +353,24 @@ class Culprits:
 
     @property
     def is_sure(self) -> bool:
-        return self.answer.probability >= SURE
+        return self.answer.probability >= SURE and not self.is_opposite
+
+    @property
+    def is_opposite(self) -> bool:
+        """Whether none of the changes would be sure, and all of them make each pair better.
+
+        Sessions here are not as the runs were then, and tell nothing of these.
+        """
+        if self.answer.kind != 'none' or self.answer.probability < SURE:
+            return False
+        every = {one.name for one in self.question.factors}
+        values = [
+            value
+            for pair in self.pairs
+            if every <= {*pair.first} and not pair.second
+            if (value := pair.value(self.question.figures)) is not None
+        ]
+        return max(values, default=0.0) < OPPOSITE
 
     @property
     def is_answered(self) -> bool:

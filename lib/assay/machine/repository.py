@@ -35,7 +35,7 @@ class Repository:
 
     @property
     def folder(self) -> Path:
-        """Where Git keeps it: named, as of one that it finds itself Git refuses another owner."""
+        """Where Git keeps it. It is named to Git, which refuses another owner's if it finds it."""
         own = self.path / '.git'
         return own if own.exists() else self.path
 
@@ -55,13 +55,14 @@ class Repository:
     def commit_of(self, name: str) -> str:
         """The commit that a name stands for.
 
-        :raises AssayError: if there is none.
+        :raises AssayError: if there is none, or the repository cannot be read.
         """
-        if not (self.folder / 'HEAD').is_file() and not self.folder.is_file():
+        with explained(self.path, 'read'):
+            is_there = (self.folder / 'HEAD').is_file() or self.folder.is_file()
+        if not is_there:
             raise AssayError(f'{self.path} is neither a Git work tree nor a bare repository')
-        asked = self.git(
-            'rev-parse', '--verify', '--quiet', '--end-of-options', f'{name}^{{commit}}'
-        )
+        # No option ends in `^{commit}`; Git before 2.30 does not know `--end-of-options` here.
+        asked = self.git('rev-parse', '--verify', '--quiet', f'{name}^{{commit}}')
         if asked.returncode:
             raise AssayError(f'{visible(name)} is no commit of {self.path}{self._cut_short()}')
         return asked.stdout.strip()
@@ -121,15 +122,14 @@ class Repository:
                 # Unpacked elsewhere: what was interrupted is never taken for whole.
                 with TemporaryDirectory(dir=above, prefix='.new-') as new:
                     whole = Path(new, 'whole')
-                    self._unpack(commit, whole, name)
+                    self._unpack(commit, whole, Path(new, 'packed.tar'), name)
                     into.parent.mkdir(exist_ok=True)
                     if not into.exists():  # another command may have been faster
                         (whole / name).rename(into)
             os.utime(into.parent)
 
-    def _unpack(self, commit: str, folder: Path, name: str = '') -> None:
+    def _unpack(self, commit: str, folder: Path, packed: Path, name: str = '') -> None:
         folder.mkdir(exist_ok=True)
-        packed = folder.with_name('packed.tar')
         which = [commit, *([name] if name else [])]
         ended = self.git('archive', '--output', str(packed), *which)
         if ended.returncode:
@@ -137,11 +137,10 @@ class Repository:
         with tarfile.open(packed) as archive:
             # Its links may lead anywhere, as those of a checkout.
             archive.extractall(folder, filter='tar')
-        packed.unlink()
         for module, its_commit, path in self._submodules(commit):
             if (folder / path).is_dir():
                 with suppress(AssayError):  # it has not been fetched: its folder stays empty
-                    module._unpack(its_commit, folder / path)
+                    module._unpack(its_commit, folder / path, packed)
 
     def _submodules(self, commit: str) -> list[tuple[Repository, str, str]]:
         """Those of a commit that this repository has: with the commit of each, and its folder."""
@@ -152,17 +151,17 @@ class Repository:
             key, _, path = entry.partition('\n')
             name = key.removeprefix('submodule.').removesuffix('.path')
             link = self.git('rev-parse', '--verify', '--quiet', f'{commit}:{path}')
-            module = Repository(self._modules / name, self.needed_by)
-            if not link.returncode and (module.path / 'HEAD').is_file():
+            fetched = [one / name for one in self._modules if (one / name / 'HEAD').is_file()]
+            if not link.returncode and fetched:
+                module = Repository(fetched[0], self.needed_by)
                 found.append((module, link.stdout.strip(), path))
         return found
 
     @property
-    def _modules(self) -> Path:
-        """The folder with what was fetched of submodules."""
-        # Of a work tree beside others it is that of all of them.
-        common = self.git('rev-parse', '--git-common-dir').stdout.strip()
-        return self.path / common / 'modules'
+    def _modules(self) -> list[Path]:
+        """Folders with what was fetched of submodules: for this work tree, and the first one."""
+        asked = self.git('rev-parse', '--git-dir', '--git-common-dir')
+        return [self.path / line / 'modules' for line in asked.stdout.splitlines()]
 
     def _cut_short(self) -> str:
         """What to do if it lacks commits because it has the newest alone."""

@@ -83,6 +83,12 @@ def culprit_conclusion(found: Culprits) -> str:
     count = many(len(found.question.factors), noun)
     if not found.is_sure and not any(pair.figures for pair in found.pairs):
         return f'UNDECIDED among {count}: no pair has a value; {found.stopped}'
+    if found.is_opposite:
+        return (
+            f'UNDECIDED among {count}: all of them together make it better here, so that sessions '
+            'here are not as the runs before and after were, which others may have disturbed: '
+            'measure both again'
+        )
     if not found.is_sure:
         likely = ', '.join(
             f'{answer_in_words(found, one)} ({one.probability:.0%})' for one in found.answers[:3]
@@ -124,7 +130,10 @@ def _whether_still_there(found: Culprits) -> str:
     assert share is not None, 'no pair, no answer'
     told = f'sessions here have {share:.0%} of the change, whichever changes are made'
     if share < _GONE:
-        return f'it is gone: {told}. It was undone meanwhile, or it comes and goes'
+        why = 'it comes and goes'
+        if found.question.others_stay:
+            why = 'others made it, who disturbed all jobs that show it'
+        return f'it is gone: {told}. It was undone meanwhile, or {why}'
     if share < 1 - _GONE:
         return f'{told}: run the case again, which is neither as before nor as after'
     what = 'what is not tried below, and ' if found.question.untried else ''

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -27,6 +28,12 @@ _CHECKOUT, _LOG, _WHOLE = 'checkout', 'log', 'whole'
 
 #: Why a build of this process failed, by its folder: each case that needs it says the same.
 _failed: dict[Path, str] = {}
+
+#: Variables of the shell that a build takes, as one of the suite does (checks/share_build.sh).
+_TAKEN = re.compile(
+    r'CC|CXX|FC|(C|CXX|CPP|F|FC|LD)FLAGS|CMAKE_\w+|\w+_?ROOT'
+    '|CPATH|(C|CPLUS)_INCLUDE_PATH|LIBRARY_PATH'
+)
 
 #: What ``timeout`` ends with where the time was over, or the command had to be killed for it.
 _OVER = {124, 137, -9}
@@ -62,6 +69,7 @@ def build(application: str, entry: SiteApplication, commit: str, tools: Toolchai
     """
     repository = repository_of(entry)
     told = [str(repository.path), entry.build, *tools.shell, *tools.commands, *tools.made_with]
+    told += sorted(f'{name}={os.environ[name]}' for name in os.environ if _TAKEN.fullmatch(name))
     key = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
     folder = _builds(application) / f'{commit}-{key}'
     if folder in _failed:
@@ -70,7 +78,8 @@ def build(application: str, entry: SiteApplication, commit: str, tools: Toolchai
         folder.parent.mkdir(parents=True, exist_ok=True)
         with locks.held(lock_of(folder)):
             if not (folder / _WHOLE).exists():
-                shutil.rmtree(folder, ignore_errors=True)
+                if folder.exists():
+                    shutil.rmtree(folder)
                 repository.unpack(commit, folder / _CHECKOUT)
                 try:
                     took = _build(
@@ -99,6 +108,8 @@ def _build(name: str, command: str, folder: Path, tools: Toolchain) -> float:
         code = subprocess.run(
             [*limit, *tools.shell, '-c', script],
             cwd=folder / _CHECKOUT,
+            # Git would give a build that asks for its commit that of the suite around it.
+            env={**os.environ, 'GIT_CEILING_DIRECTORIES': str(folder)},
             stdin=subprocess.DEVNULL,
             stdout=said,
             stderr=said,
