@@ -778,6 +778,10 @@ def test_a_check_from_outside_has_its_references_in_its_class(job, references, m
     assert held() == {'latency': 2.0, 'bandwidth': 1.0, 'worst_step': 5.0}
     own = {'$index': ['fabric'], 'shm': {'latency': (2.0, None, 1e9, 'us')}}
     assert held() == {'latency': 2.0, 'bandwidth': 1.0}
+    own = {'$index': ['num_tasks'], 2: {'latency': (3.0, None, 1e9, 'us')}}
+    assert held() == {'latency': 3.0, 'bandwidth': 1.0}
+    own = {'$index': ['num_tasks'], 4: {'latency': (3.0, None, 1e9, 'us')}}
+    assert held() == {'latency': 4.0, 'bandwidth': 1.0}
     own = {'*': {'latency': (2.0, 0.5, 1e9, 'us')}}
     with pytest.raises(ReframeError, match=r'\.py: PointToPoint\.reference\.latency: .* above its'):
         held()
