@@ -205,11 +205,10 @@ def trial(
     """
     results = before.with_name(f'{number}-{time.time():.0f}')
     shutil.copytree(before, results, symlinks=True)
-    git = ['git', '-C', str(paths.ROOT), 'rev-parse', '--short', 'HEAD']
     told: dict[str, Any] = {
         'change': change.name,
         'begun': time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime()),
-        'commit': subprocess.run(git, check=True, stdout=subprocess.PIPE, text=True).stdout.strip(),
+        'commit': commit(),
         'is_shared': place.is_shared,
         'loads': [os.getloadavg()[0]],
     }
@@ -290,7 +289,7 @@ def checkout(change: Change) -> Path:
     """The suite's folder for a change: a clone, if its sources or its commit are others."""
     if not change.sources and not change.commit:
         return paths.ROOT
-    folder = WORK / change.name
+    folder = WORK / f'{change.name}-{commit()}'  # or it would differ by what came since, too
     if not folder.exists():
         draft = folder.with_suffix('.draft')
         shutil.rmtree(draft, ignore_errors=True)
@@ -304,6 +303,12 @@ def checkout(change: Change) -> Path:
             (draft / name).write_text(text.replace(before, after))
         draft.replace(folder)
     return folder
+
+
+def commit() -> str:
+    """Of this checkout, in short."""
+    git = ['git', '-C', str(paths.ROOT), 'rev-parse', '--short', 'HEAD']
+    return subprocess.run(git, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def configure(change: Change, name: str) -> None:

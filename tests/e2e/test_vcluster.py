@@ -48,7 +48,7 @@ def traces():
     processes = [
         line
         for path in Path('/proc').glob('[0-9]*/cmdline')
-        if (line := read(path)) and (str(INIT) in line or str(vcluster.STATE) in line)
+        if str(vcluster.STATE) in (line := read(path))  # also of INIT; tests forge others
     ]
     return {
         'processes': processes,

@@ -11,9 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from assay import paths
+from assay import AssayError, paths
+from assay.config.yaml_file import read_yaml
 
 SITES = paths.ROOT / 'tests' / 'sites'
 
@@ -57,6 +56,6 @@ def sites(kind: str = '*') -> list[Site]:
 @cache
 def _read(file: Path) -> Site:
     try:
-        return Site(folder=file.parent, **yaml.load(file.read_text(), yaml.CSafeLoader))
+        return Site(folder=file.parent, **read_yaml(file, AssayError))
     except TypeError as error:
         raise TypeError(f'{file}: {error}') from None

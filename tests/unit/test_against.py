@@ -339,13 +339,14 @@ def test_a_budget_that_is_spent_ends_it(machine, monkeypatch):
     assert held(machine, after, 4.0).rounds == 0
 
 
-def test_runs_that_used_the_budget_leave_no_time_for_rounds(machine, monkeypatch):
+def test_runs_that_used_the_budget_leave_no_time_for_rounds(machine, monkeypatch, capsys):
     machine.runs(3, 'before')
     machine.change = slower(1.3)
     after = machine.runs(3, 'after')
     looks_worse(machine, monkeypatch)
     found = held(machine, after, 0.0)
     assert (found.rounds, found.stopped) == (0, 'the time for measuring again is over')
+    assert 'measured again' not in capsys.readouterr().err
     assert conclusion_against(found, 'PASSED').endswith('is over: give it more by --budget')
     only_compared = held(machine, after, None)
     assert (only_compared.rounds, only_compared.stopped) == (0, '')

@@ -65,6 +65,15 @@ def test_a_build_takes_what_it_compiles_and_not_what_it_waits_for_jobs_of_others
     assert all(known[one['display_name']].seconds == [0.75] for one in builds)
 
 
+def test_a_fixture_with_a_job_takes_the_time_of_its_job(database, golden_report):
+    report = made(golden_report, 0, days=1)
+    (download, *_) = (one for one in cases(report) if one['fixture'])
+    download |= {'time_setup': 0.25, 'time_compile': 0.0, 'time_run': 60.0, 'jobid': '4711'}
+    download |= {'time_sanity': 0.0, 'time_performance': 0.0}
+    put(database, report)
+    assert learned(database)[download['display_name']].seconds == [60.25]
+
+
 def test_what_waited_for_others_tells_nothing_of_how_long_it_takes(database, golden_report):
     waited = made(golden_report, 0, days=2)
     for case in own(waited):

@@ -650,15 +650,17 @@ def test_a_changed_number_of_messages(job, references):
 
 
 @pytest.mark.parametrize(
-    ('check', 'sent'),
+    ('golden', 'sent'),
     [
-        ('MiniFE', {'messages', 'bytes'}),
-        ('HPL', {'messages'}),  # DGEMM's results are shared as often as there is time for
-        ('Halo', set()),  # so are its chunks measured
+        ('MiniFE/openmpi-shm', {'messages', 'bytes'}),
+        # DGEMM's results are shared as often as there is time for.
+        ('HPL/openmpi-shm', {'messages'}),
+        ('MpiP/mpich-ucx-shm', {'messages'}),  # also of HPL
+        ('Halo/openmpi-shm', set()),  # so are its chunks measured
     ],
 )
-def test_what_a_program_sends_is_a_figure_if_it_is_always_as_much(job, check, sent):
-    figures = job(Path(check, 'openmpi-shm')).keys()
+def test_what_a_program_sends_is_a_figure_if_it_is_always_as_much(job, golden, sent):
+    figures = job(Path(golden)).keys()
     assert figures & {'messages', 'bytes'} == sent
     assert 'comm_share' in figures
 
@@ -776,6 +778,10 @@ def test_a_check_from_outside_has_its_references_in_its_class(job, references, m
     assert held() == {'latency': 2.0, 'bandwidth': 1.0, 'worst_step': 5.0}
     own = {'$index': ['fabric'], 'shm': {'latency': (2.0, None, 1e9, 'us')}}
     assert held() == {'latency': 2.0, 'bandwidth': 1.0}
+    own = {'$index': ['num_tasks'], 2: {'latency': (3.0, None, 1e9, 'us')}}
+    assert held() == {'latency': 3.0, 'bandwidth': 1.0}
+    own = {'$index': ['num_tasks'], 4: {'latency': (3.0, None, 1e9, 'us')}}
+    assert held() == {'latency': 4.0, 'bandwidth': 1.0}
     own = {'*': {'latency': (2.0, 0.5, 1e9, 'us')}}
     with pytest.raises(ReframeError, match=r'\.py: PointToPoint\.reference\.latency: .* above its'):
         held()

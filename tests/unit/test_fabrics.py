@@ -1,10 +1,13 @@
 """The catalogue: validation, and the verdict on what each MPI really printed."""
 
+import runpy
 from pathlib import Path
 
 import pytest
 import yaml
 
+from assay import AssayError
+from assay.config import yaml_file
 from assay.config.fabrics import CATALOGUE, CatalogueError, load_catalogue
 from assay.machine.mpi import Mpi
 from assay.mpis import FAMILIES, Recipe
@@ -312,3 +315,19 @@ def test_a_key_that_stands_twice_is_an_error_with_its_line(tmp_path):
     line = text.count('\n') + 1
     with pytest.raises(CatalogueError, match=rf"line {line}: the key 'fabrics' stands twice"):
         load_catalogue(path)
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason='PyYAML itself takes no tab there')
+def test_a_wrong_entry_beside_a_tab_is_named(tmp_path):
+    path = tmp_path / 'fabrics.yaml'
+    path.write_text('fabrics:\n  shm:\tnothing\n')
+    with pytest.raises(CatalogueError, match='line 2: fabrics'):
+        load_catalogue(path)
+
+
+def test_yaml_is_read_where_there_is_no_libyaml(monkeypatch):
+    monkeypatch.delattr('yaml.CSafeLoader', raising=False)
+    parse = runpy.run_path(yaml_file.__file__)['parse_yaml']
+    assert parse('a: [1]', Path('some.yaml'), AssayError) == {'a': [1]}
+    with pytest.raises(AssayError, match="line 2: the key 'a' stands twice"):
+        parse('a: 1\na: 2\n', Path('some.yaml'), AssayError)

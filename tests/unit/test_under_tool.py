@@ -58,6 +58,8 @@ def test_mpip_counts_bytes_to_nobody(compare):
         (r'(Irecv +\d+ +0 +)300\b', r'\g<1>301', 'MPI_Irecv on rank 0: mpiP counted 301 calls'),
         (r'(Isend .*)11512320\.', r'\g<1>11512319.', 'of 11512319 bytes, the witness 320 calls'),
         (r'(Allgather +\d+ +0 +)1\b', r'\g<1>2', 'MPI_Allgather on rank 0'),
+        # A collective that the witness did not see at all.
+        (r'(?m)^Allgather ( +\d+ +0 .*)$', r'\g<0>\nAlltoall \g<1>', 'MPI_Alltoall on rank 0'),
         (r'(?m)^ +1 +\d+\.\d+ +\d+\.\d+ +\d+\.\d+\n', '', 'the report of mpiP is not whole'),
         (r'build/hpl', 'build/minife', 'is of /opt/assay/build/minife, and not of hpl'),
         (r'@ Command', '@', 'is of nothing, and not of hpl'),

@@ -261,10 +261,6 @@ class Against:
         doubtful = many(len(doubted), 'figure')
         lacks_values = found.lacks_values and not found.suspects
         why = f'others disturbed {doubtful}' if lacks_values else f'{doubtful} may be worse'
-        say(
-            f'{why}: measured again with controls, {many(len(cases), "case")} a round, '
-            f'up to round {until}'
-        )
         # Of the first round as much as of the run, case for case.
         took = self.took or self._run_took * len(cases) / max(1, len(self.selected))
         while len(self.rounds) < until:
@@ -273,6 +269,11 @@ class Against:
                 return f'stopped by {self.runner.signals[0].name}', False
             if left < took:
                 return 'the time for measuring again is over', False
+            if len(self.rounds) == self._looked_at:
+                say(
+                    f'{why}: measured again with controls, {many(len(cases), "case")} a round, '
+                    f'up to round {until}'
+                )
             if problem := self._round(cases, environments, left):
                 return problem, not self.runner.signals
             took = self.took

@@ -81,23 +81,27 @@ def _of_class(check: RegressionTest) -> Iterator[Layer]:
     file, own = entry or (_file_outside(check), check.reference)
     if file is None or not own:
         return
+    protocol = None
     if entry:
-        found = own
-    elif getattr(own, 'index', None):
-        try:
-            found = own[check]
-        except KeyError:  # nothing for this variant
-            return
+        rules = {'$index': ['$partition'], '.*': own}
+    elif getattr(own, 'index', None):  # maybe of what the layout sets: merge() looks it up
+        rules, protocol = {'$index': [*own.index], **own.data}, own.protocol
     else:
-        found = own.scope(check.current_partition.fullname)
-    if not found:
-        return
-    rules = {name: [*one] if isinstance(one, tuple) else one for name, one in found.items()}
-    entry = {'$index': ['$partition'], '.*': rules}
-    if wrong := [one.removeprefix('..*') for one in faults(entry, is_generic=False)]:
+        rules = {'$index': ['$partition'], '.*': own.scope(check.current_partition.fullname)}
+        if not rules['.*']:
+            return
+    rules = _with_lists(rules)
+    if wrong := [one.removeprefix('..*') for one in faults(rules, is_generic=False)]:
         name = type(check).__name__
         raise ReferencesError(f'{file}: {"; ".join(f"{name}.reference{one}" for one in wrong)}')
-    yield Layer(file, RegressionTestDict(entry))
+    yield Layer(file, RegressionTestDict(rules, protocol=protocol))
+
+
+def _with_lists(level: Any) -> Any:
+    """A level of references as it stands in a file, where each is a list and no tuple."""
+    if isinstance(level, Mapping):
+        return {key: _with_lists(one) for key, one in level.items()}
+    return [*level] if isinstance(level, tuple) else level
 
 
 def set_too_late(check: RegressionTest, layers: Sequence[Layer]) -> Iterator[str]:

@@ -12,7 +12,8 @@ from assay import AssayError
 from assay.files import explained
 
 
-class _Loader(yaml.CSafeLoader):
+# Without libyaml's headers PyYAML is built without it, where there is no wheel for the processor.
+class _Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[misc]
     """By libyaml, as each start of a run reads the fabrics and the references."""
 
     def get_single_node(self) -> yaml.Node | None:
@@ -74,7 +75,7 @@ def line_of(text: str | bytes, place: Iterable[str | int]) -> int:
     :param text: valid YAML.
     :param place: keys of mappings and numbers in lists, from the top.
     """
-    node = yaml.compose(text, yaml.SafeLoader)
+    node = yaml.compose(text, _Loader)  # libyaml takes more than PyYAML, such as tabs
     line = 1
     for step in place:
         if isinstance(node, yaml.MappingNode):

@@ -96,7 +96,10 @@ def check_counts(
     """
     if len(profile.counts) != len(seen):
         raise WrongAnswerError(f'mpiP saw {len(profile.counts)} ranks, the witness {len(seen)}')
-    sending = {name for rank in seen for name, call in rank.items() if call.bytes}
+    sending = {
+        *(name for rank in seen for name, call in rank.items() if call.bytes),
+        *(name for rank in profile.sent for name, size in rank.items() if size),
+    }
     for rank, calls in enumerate(seen):
         counts, sent = profile.counts[rank], profile.sent[rank]
         names = [

@@ -140,7 +140,8 @@ def _seconds_of_stages(case: Case) -> float:
 
     What only builds starts no job: ReFrame counts its turn to run, which the jobs of others have.
     """
-    seconds = replace(case.seconds, run=None) if case.is_fixture else case.seconds
+    only_builds = case.is_fixture and not case.job.id
+    seconds = replace(case.seconds, run=None) if only_builds else case.seconds
     return sum(one if one >= 0 else math.nan for one in seconds.of_stages if one is not None)
 
 
