@@ -52,7 +52,8 @@ public:
     static int steps_between(const Settings &settings, double atoms)
     {
         const double most = atoms > MOST_ATOMS ? 0 : MOST_ATOM_STEPS_BETWEEN / atoms;
-        return static_cast<int>(std::min(most, 1.0 * settings.neighbour_every));
+        return static_cast<int>(std::min({ most, 1.0 * MOST_STEPS,
+                                           1.0 * settings.neighbour_every }));
     }
 
     // Collective. Copies the atoms as they are now; lists are taken to have been made now.

@@ -445,7 +445,7 @@ static size_t marked_element(const struct point *point, long left)
     return payload_place(point->size / sizeof(double), left);
 }
 
-/* Persistent calls have no marks: Intel MPI 2021.16 had old content on rank 0 in a job with them. */
+/* Persistent calls have no marks: MPI_Gather_init of Intel MPI 2021.16 gives its root old content. */
 static bool has_marks(const struct point *point, long left)
 {
     return left > 0 && point->how != PERSISTENT;

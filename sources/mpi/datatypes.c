@@ -507,7 +507,7 @@ int main(int argc, char **argv)
     struct point *points = list_points(shapes, shape_count, &point_count);
     size_t array = array_bytes(shapes, shape_count);
     bool between = bench.rank > 0 && bench.rank < bench.ranks - 1;
-    memory_require(between ? 0 : 2 * array + 2 * largest, "use a smaller --max");
+    memory_require(between ? 0 : 2 * array + 2 * largest, "use smaller --sizes");
 
     MPI_Comm pair = pair_enter();
     if (pair != MPI_COMM_NULL) {

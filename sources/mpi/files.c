@@ -195,7 +195,9 @@ static double batch(void *context, long iterations)
         lacking += is_again && *place != held;
     }
     double seconds = sample_parts_end(&parts);
-    payload_require_marks(lacking, bytes);
+    if (lacking > 0)
+        bench_abort(EXIT_WRONG_PAYLOAD, "%ld readings by %s of %zu bytes left old content", lacking,
+                    way_names[point->way], bytes);
     if (writes) {
         meet();
         look_at(point->way, rank_behind());
