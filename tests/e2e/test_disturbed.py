@@ -111,6 +111,8 @@ def test_a_case_that_others_disturbed_is_measured_again_when_they_have_gone(chec
 
     def check_passed(ended):
         code, text = ended
+        if 'others did not leave within ' in text:
+            pytest.skip('this machine is too busy: what is left of others is noticed')
         assert code == 0, text
 
     _, text = measured(run, check_passed, attempts=2)  # each measures several times

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from assay import paths
 from assay.running import processes, runs
 from assay.running.processes import Others
 
@@ -122,6 +123,33 @@ def test_what_a_job_starts_is_of_this_run_though_its_environment_is_cleared(star
     assert not named(use, below)
     assert named(use, left)  # but for its session
     assert not named(of_jobs.use(), left)
+
+
+# Looks at others while its parent computes, and says whom it saw.
+LED = """
+import sys
+from assay.running import processes
+processes.WORTH_NAMING, processes.MOST = 0.0, 1000
+look = processes.Others()
+print(flush=True)
+sys.stdin.readline()
+print(look.use().busiest, flush=True)
+"""
+
+
+@pytest.mark.parametrize('is_led', [True, False])
+def test_who_started_it_for_the_run_is_of_this_run(tmp_path, is_led):
+    """The run's own `assay`, unlike a shell in which somebody types."""
+    variables = {runs.VARIABLE: str(tmp_path)} if is_led else {}
+    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
+    environment = {**os.environ, 'PYTHONPATH': str(paths.ROOT / 'lib'), **variables}
+    with subprocess.Popen([sys.executable, '-c', LED], env=environment, **pipes) as process:
+        process.stdout.readline()
+        end = time.process_time() + 0.2
+        while time.process_time() < end:
+            pass
+        said = process.communicate('\n')[0]
+    assert (f'(process {os.getpid()})' in said) is not is_led
 
 
 def test_others_on_other_cpus_do_not_count(start):

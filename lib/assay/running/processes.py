@@ -88,7 +88,8 @@ class Others:
     """Looks at the processes of this machine, and later at what they have used since.
 
     A process is of this run if its environment says so, as each that a job starts inherits it. Not
-    all keep it: descendants of this process and members of a job's session are of the run too.
+    all keep it: descendants of this process and members of a job's session are of the run too, and
+    so is the `assay` that started this process for it.
     Processes that cannot be seen, as in another container, do not count as others'.
 
     :param sessions: of the jobs that this process has started; more may follow.
@@ -143,6 +144,8 @@ def _processes() -> dict[tuple[int, int], ProcessStat]:
     own = os.fsencode(f'{runs.VARIABLE}={os.environ.get(runs.VARIABLE, "")}')
     above = {1, *_ancestors()}
     found, parents, ours = {}, {}, {os.getpid()}
+    if own in Path('/proc/self/environ').read_bytes().split(b'\0'):
+        ours.add(os.getppid())
     for pid in pids():
         try:
             one = look_at(pid)
