@@ -8,20 +8,7 @@ from functools import partial
 from assay.config.defects import load_defects
 from assay.job.launch import WITNESS
 from assay.programs.application import WrongAnswerError
-from assay.programs.benchmarks import (
-    check_collectives,
-    check_datatypes,
-    check_files,
-    check_halo,
-    check_matching,
-    check_onesided,
-    check_overlap,
-    check_pairs,
-    check_partitioned,
-    check_pt2pt,
-    check_ring,
-    check_threads,
-)
+from assay.programs.benchmarks import REPORT_CHECKS, check_halo, check_threads
 from assay.programs.calls import check_calls, check_reproducer
 from assay.witness import read_witness
 from wrong_kernels import Built, read_mutants
@@ -50,19 +37,10 @@ _MORE = {
     )
 }
 _CHECKS = {
-    'pt2pt': check_pt2pt,
-    'ring': check_ring,
-    'collectives': check_collectives,
-    'pairs': check_pairs,
-    'overlap': check_overlap,
-    'matching': check_matching,
-    'onesided': check_onesided,
-    'datatypes': check_datatypes,
-    'partitioned': check_partitioned,
-    'files': check_files,
+    **REPORT_CHECKS,
+    'halo': partial(check_halo, mesh=_MESH, steps=_STEPS),
     'threads': partial(check_threads, threads=_THREADS),
 }
-
 
 #: Of two known defects, neither of which ends a job.
 _DEFECTS = ('sub-grid', 'group-of-grid')
@@ -95,9 +73,7 @@ def complaint(built: Built, program: str) -> str:
             return f'exit code {code}'
         report = json.loads((built.scratch / 'result.json').read_text())
         try:
-            if program == 'halo':
-                check_halo(report, _MESH, _STEPS)
-            elif program in _CHECKS:
+            if program in _CHECKS:
                 _CHECKS[program](report)
             if built.witness:
                 seen = read_witness(built.scratch / WITNESS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from assay.programs.application import WrongAnswerError
-from assay.programs.benchmarks import check_clock, check_dgemm, check_nodes, check_stream
+from assay.programs.benchmarks import REPORT_CHECKS, check_dgemm
 from wrong_kernels import Built, read_mutants
 
 _ORDER = 120
@@ -27,14 +27,10 @@ def complaint(built: Built, program: str) -> str:
         try:
             if program == 'dgemm':
                 check_dgemm(report, _ORDER)
-            elif program == 'clock':
-                check_clock(report)
-            elif program == 'nodes':
-                check_nodes(report)
-                if wrong := [node['wrong'] for node in report['results'] if 'wrong' in node]:
-                    return f'wrong: {wrong}'
             else:
-                check_stream(report)
+                REPORT_CHECKS[program](report)
+            if wrong := [one['wrong'] for one in report['results'] if 'wrong' in one]:
+                return f'wrong: {wrong}'
         except WrongAnswerError as error:
             return str(error)
     return ''
