@@ -43,14 +43,6 @@ _SHARING = {
 }
 
 
-def kinds() -> list[ModuleType]:
-    """The files of wrong kernels that there are."""
-    there = [
-        kind for kind in KINDS if (paths.ROOT / f'measurements/wrong_kernels/{kind}.py').exists()
-    ]
-    return [importlib.import_module(f'wrong_kernels.{kind}') for kind in there]
-
-
 class Workshop:
     """A copy of the sources and a build of them."""
 
@@ -128,7 +120,7 @@ def main() -> None:
     totals: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:
         workshop = Workshop(Path(name), mpi)
-        for kind in kinds():
+        for kind in (importlib.import_module(f'wrong_kernels.{name}') for name in KINDS):
             chosen = [
                 mutant
                 for mutant in kind.MUTANTS

@@ -3,9 +3,8 @@
 import reframe as rfm
 from reframe.core.builtins import parameter
 
-from assay.checks.benchmark import MpiBenchmark, refusing
+from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import scales
-from assay.programs.benchmarks import check_datatypes
 from assay.programs.figure import Quantity
 
 SMALL, LARGE = 1 << 10, 4 << 20
@@ -34,11 +33,6 @@ class Datatypes(MpiBenchmark):
             for which in ('small', 'large', 'worst', 'worst_pack')
         },
     }
-
-    def verify_answers(self):
-        super().verify_answers()
-        with refusing(self.program):
-            check_datatypes(self.report)
 
     def figures(self):
         times = {

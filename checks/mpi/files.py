@@ -3,9 +3,8 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import MpiBenchmark, refusing
+from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import scales
-from assay.programs.benchmarks import check_files
 from assay.programs.figure import Quantity
 
 
@@ -44,11 +43,6 @@ class Files(MpiBenchmark):
         # Of four blocks a rank; all together are at most 64 MiB, up to 4,096 ranks.
         block = max(4 << 10, min(64 << 10, (16 << 20) // self.num_tasks // 8 * 8))
         self.arguments = [f'--budget 0.2 --block {block}']
-
-    def verify_answers(self):
-        super().verify_answers()
-        with refusing(self.program):
-            check_files(self.report)
 
     def figures(self):
         rates = {

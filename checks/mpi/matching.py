@@ -3,11 +3,10 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 
-from assay.checks.benchmark import MpiBenchmark, refusing
+from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import scales
 from assay.config.defects import load_defects
 from assay.mpis import FAMILIES
-from assay.programs.benchmarks import check_matching
 from assay.programs.figure import Quantity
 
 SMALL, LARGE = 8, 256 << 10
@@ -65,11 +64,6 @@ class Matching(MpiBenchmark):
         if not known or self.fabric not in defect.fabrics:
             return False
         return not self.version or known.state(self.version) == 'known'
-
-    def verify_answers(self):
-        super().verify_answers()
-        with refusing(self.program):
-            check_matching(self.report)
 
     def best(self, **wanted):
         """Seconds of a message."""

@@ -6,11 +6,10 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after
 from reframe.core.exceptions import SanityError
 
-from assay.checks.benchmark import MpiBenchmark, refusing
+from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import scales
 from assay.job.output import found
 from assay.mpis import FAMILIES
-from assay.programs.benchmarks import check_overlap
 from assay.programs.figure import Quantity
 
 LARGEST = 16 << 20
@@ -58,8 +57,6 @@ class Overlap(MpiBenchmark):
 
     def verify_answers(self):
         super().verify_answers()
-        with refusing(self.program):
-            check_overlap(self.report)
         if self.progress == 'async':
             mpi = FAMILIES[self.family]
             if not found(mpi.async_progress.expect, self.launch.output):
@@ -103,11 +100,6 @@ class CollectivesOverlap(MpiBenchmark):
             *(f'--operation {self.operation}', f'--min {self.size} --max {self.size}'),
             *('--ratios 1', '--progress test', '--budget 0.2'),
         ]
-
-    def verify_answers(self):
-        super().verify_answers()
-        with refusing(self.program):
-            check_overlap(self.report)
 
     measures = {
         'overlap': Quantity('1', 'higher', headline=True),

@@ -2,12 +2,10 @@
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
-from reframe.core.exceptions import SanityError
 
-from assay.checks.benchmark import MpiBenchmark, refusing
+from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import scales
 from assay.config.scales import is_at_most
-from assay.programs.benchmarks import check_pairs
 from assay.programs.figure import Quantity
 
 
@@ -27,17 +25,6 @@ class Pairs(MpiBenchmark):
         self.arguments = ['--budget 0.05']
         if is_at_most(self.scale, 1):
             self.arguments += ['--group 1']
-
-    def verify_answers(self):
-        super().verify_answers()
-        with refusing(self.program):
-            check_pairs(self.report)
-        rounds = self.report['rounds']
-        if rounds['measured'] < rounds['planned']:
-            raise SanityError(
-                f'only {rounds["measured"]} of {rounds["planned"]} rounds were measured: they took '
-                f'more than ten times as long as planned'
-            )
 
     measures = {
         'message_rate': Quantity('Mmessages/s', 'higher', headline=True),

@@ -8,14 +8,12 @@ from reframe.core.builtins import parameter, run_after, run_before
 from assay.checks.benchmark import (
     MpiBenchmark,
     limit_measures,
-    refusing,
     whole_of_best,
     worst_step,
 )
 from assay.checks.cases import scales
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.programs.application import WHOLE_OF_BEST
-from assay.programs.benchmarks import check_pt2pt
 from assay.programs.figure import Quantity
 
 #: MEDIUM is below every limit up to which an MPI sends a message at once (eagerly), over a network.
@@ -47,11 +45,6 @@ class PointToPoint(MpiBenchmark):
         'worst_step': Quantity('1', 'lower'),
         'latency_whole_of_best': WHOLE_OF_BEST,
     } | limit_measures('')
-
-    def verify_answers(self):
-        super().verify_answers()
-        with refusing(self.program):
-            check_pt2pt(self.report)
 
     def figures(self):
         small = self.select(pattern='ping-pong', size=SMALL)
@@ -112,15 +105,6 @@ class AsUsersGetIt(MpiBenchmark):
     def verify(self):
         super().verify()
         self.forced = self.report_beside(FORCED, self.placed, FORCED_LAYOUT)
-        self.verify_messages(self.forced)
-
-    def verify_answers(self):
-        super().verify_answers()
-        self.verify_messages(self.report)
-
-    def verify_messages(self, report):
-        with refusing(self.program):
-            check_pt2pt(report)
 
     def figures(self):
         small, large = (self.best_times(size) for size in (SMALL, LARGE))

@@ -3,7 +3,7 @@
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 
-from assay.checks.benchmark import MpiBenchmark, refusing
+from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import scales
 from assay.mpis import FAMILIES
 from assay.programs.benchmarks import check_threads
@@ -70,12 +70,12 @@ class Threads(MpiBenchmark):
             )
         super().verify()
 
+    def check_report(self, report, placement):
+        check_threads(report, placement.threads)
+
     def verify_answers(self):
         super().verify_answers()
         self.beside = self.report_beside(PROCESSES, self.processes, PACKED)
-        with refusing(self.program):
-            check_threads(self.report, self.threads)
-            check_threads(self.beside, 1)
 
     def figures(self):
         rates = {entry['measure']: entry['rate'] for entry in self.report['results']}

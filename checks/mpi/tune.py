@@ -7,11 +7,10 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import RESULT, MpiBenchmark, largest_block, read_report, refusing
+from assay.checks.benchmark import RESULT, MpiBenchmark, largest_block, read_report
 from assay.checks.cases import scales
 from assay.job.launch import EXIT_CODE, LaunchError, apart
 from assay.mpis import FAMILIES
-from assay.programs.benchmarks import check_collectives
 from assay.programs.figure import Quantity
 from assay.tuning.starts import (
     ANSWERS,
@@ -115,11 +114,6 @@ class Tune(MpiBenchmark):
             ),
         )
 
-    def verify_answers(self):
-        super().verify_answers()
-        with refusing(self.program):
-            check_collectives(self.report)
-
     def outcome(self, start):
         """What came of a start."""
         program = ORDER if start.is_of_order else self.program
@@ -142,11 +136,10 @@ class Tune(MpiBenchmark):
         try:
             launch.assert_as_asked()
             report = read_report(launch.folder / RESULT, program, lambda: launch.reason)
-            self.hold_calls(report, launch)
             if start.is_of_order:
+                self.hold_calls(report, launch)
                 return Outcome(start.name, 'good')
-            with refusing(self.program):
-                check_collectives(report)
+            self.hold(report, launch, self.placement)
         except (LaunchError, SanityError) as error:
             return Outcome(start.name, 'did not run as asked', str(error))
         seconds = int((folder / ENDED).read_text())

@@ -2,8 +2,7 @@
 
 import reframe as rfm
 
-from assay.checks.benchmark import OF_DISTURBANCE, NodeBenchmark, refusing
-from assay.programs.benchmarks import check_clock
+from assay.checks.benchmark import OF_DISTURBANCE, NodeBenchmark
 from assay.programs.figure import Quantity
 
 
@@ -24,11 +23,6 @@ class Clock(NodeBenchmark):
         'cycles_kept': Quantity('1', 'higher'),
         'longest_interruption': Quantity('us', 'lower'),
     } | OF_DISTURBANCE
-
-    def verify_answers(self):
-        super().verify_answers()
-        with refusing(self.program):
-            check_clock(self.report)
 
     def figures(self):
         loads = {load: self.select(load=load) for load in ('scalar', 'vector')}

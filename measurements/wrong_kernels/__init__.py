@@ -9,25 +9,13 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from assay.job.launch import WITNESS
 from assay.programs.application import Application, Problem, WrongAnswerError
 
 #: Of the checks of benchmarks, without the table.
 _SECTIONS = 'placement,fabric,silent'
-
-#: A change of ``common/blas.c``: what stands there, and what makes products in single precision.
-SINGLE_PRECISION_PRODUCTS = (
-    'NAME(dgemm_)("N", "N", &m, &n, &k, &(double){ -1 }, a, &lda, b, &ldb, &(double){ 1 }, c,\n'
-    '                     &ldc);\n',
-    'for (int j = 0; j < n; j++)\n'
-    '            for (int i = 0; i < m; i++) {\n'
-    '                float sum = 0;\n'
-    '                for (int l = 0; l < k; l++)\n'
-    '                    sum += (float)a[i + (long)l * lda] * (float)b[l + (long)j * ldb];\n'
-    '                c[i + (long)j * ldc] -= sum;\n'
-    '            }\n',
-)
 
 
 @dataclass(frozen=True)
@@ -52,6 +40,33 @@ class Mutant:
     why: str = ''
     equivalent: str = ''
     hard: bool = False
+
+
+def read_mutants(kind: str) -> list[Mutant]:
+    """Those of a file beside this one.
+
+    ``# PROGRAM PATH`` holds for those below it, and ``@ NAME`` begins one: lines that start with a
+    blank, - or + are the change as in a diff, though a line may be a part of one of the source;
+    ``! hard`` and ``! KEY: TEXT`` are its other fields.
+    """
+    found: list[dict[str, Any]] = []
+    program = path = ''
+    for line in Path(__file__).with_name(f'{kind}.diff').read_text().splitlines():
+        mark, text = line[:1], line[1:]
+        if mark == '#':
+            program, path = text.split()
+        elif mark == '@':
+            of = {'program': program, 'name': text.strip(), 'path': path}
+            found.append({**of, 'before': [], 'after': []})
+        elif mark == '!':
+            key, _, value = text.strip().partition(': ')
+            found[-1][key] = value or True
+        else:
+            for side in {'-': ('before',), '+': ('after',)}.get(mark, ('before', 'after')):
+                found[-1][side].append(text)
+    for one in found:
+        one |= {side: '\n'.join(one[side]) for side in ('before', 'after')}
+    return [Mutant(**one) for one in found]
 
 
 def hardest(mutants: Sequence[Mutant]) -> list[Mutant]:

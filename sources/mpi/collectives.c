@@ -78,11 +78,7 @@ static const struct option_spec options[] = {
       .choices = op_names, .help = "what to measure" },
     { .name = "call", .kind = OPTION_CHOICES, .value = &chosen_hows, .argument = "LIST",
       .choices = how_names, .help = "how to call it" },
-    { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 8,
-      .high = (size_t)1 << 30, .help = "smallest size, a multiple of 8; the sizes are the "
-                                       "smallest, the largest, and the powers of two between" },
-    { .name = "max", .kind = OPTION_SIZE, .value = &largest, .argument = "BYTES", .low = 8,
-      .high = (size_t)1 << 30, .help = "largest size, a multiple of 8" },
+    SIZES_OPTIONS(smallest, largest, 8, "size, a multiple of 8"),
     SAMPLE_OPTIONS(plan),
     SAMPLE_FOCUS_OPTION(focus),
     { .name = "limits", .kind = OPTION_FLAG, .value = &with_limits,
@@ -577,8 +573,8 @@ static void report(const struct point *point, const struct sample_result *result
     const struct stats *time = &result->time;
     printf("%-18s %10zu %12.3f %12.3f %12.3f %8.2f %8d %10ld  %-6s  %s\n", op_names[point->op],
            point->size, time->best * 1e6, time->median * 1e6, time->p95 * 1e6,
-           (time->ci_high - time->ci_low) / 2 / time->median * 100, result->samples,
-           result->iterations, result->stopped_by, how_names[point->how]);
+           stats_uncertainty(time) * 100, result->samples, result->iterations, result->stopped_by,
+           how_names[point->how]);
 
     json_object(bench.json, NULL);
     json_string(bench.json, "op", op_names[point->op]);
@@ -591,9 +587,7 @@ static void report(const struct point *point, const struct sample_result *result
 /* Of all operations, in the order of their report; free() it. */
 static struct point *list_points(int *count)
 {
-    int sizes = 1;
-    for (size_t size = smallest; size < largest; size = sizes_next(size, largest))
-        sizes++;
+    int sizes = sizes_count(smallest, largest);
     struct point *points = memory_allocate((size_t)(sizes * OPS * HOWS) * sizeof *points);
     *count = 0;
     for (int i = 0; i < OPS * HOWS; i++) {
@@ -755,11 +749,7 @@ int main(int argc, char **argv)
 {
     bench_start(&argc, &argv, &about, options);
     memory_keep_freed();
-    if (smallest > largest)
-        bench_refuse("--min %zu is greater than --max %zu", smallest, largest);
-    if (smallest % 8 || largest % 8)
-        bench_refuse("--min %zu and --max %zu must be multiples of 8, the bytes of a double",
-                     smallest, largest);
+    sizes_require(smallest, largest, true);
     unsigned with_v = 1u << ALLGATHERV | 1u << ALLTOALLV | 1u << SCATTERV | 1u << GATHERV;
     if (chosen_ops & with_v && largest * (size_t)bench.ranks > INT_MAX)
         bench_refuse("--max %zu is too large for a v between %d ranks: their blocks have more than "

@@ -466,14 +466,10 @@ static void report(const struct point *point, double by_hand)
 {
     const struct shape *shape = point->shape;
     const struct sample_result *result = &point->result;
-    const struct stats *time = &result->time;
     size_t size = bytes_of(shape);
-    double bandwidth = (double)size / time->best;
-    printf("%-8s %-9s %10zu %12.3f %12.3f %12.2f %8.2f %8.2f %8d  %s\n",
-           layout_names[shape->layout], method_names[point->method], size, time->best * 1e6,
-           time->median * 1e6, bandwidth * 1e-6, by_hand / time->best,
-           (time->ci_high - time->ci_low) / 2 / time->median * 100, result->samples,
-           result->stopped_by);
+    double bandwidth = (double)size / result->time.best;
+    printf("%-8s %-9s %10zu", layout_names[shape->layout], method_names[point->method], size);
+    sample_print(result, "%12.2f %8.2f", bandwidth * 1e-6, by_hand / result->time.best);
     json_object(bench.json, NULL);
     json_string(bench.json, "layout", layout_names[shape->layout]);
     json_string(bench.json, "method", method_names[point->method]);
@@ -506,8 +502,7 @@ int main(int argc, char **argv)
     struct shape *shapes = list_shapes(&shape_count);
     struct point *points = list_points(shapes, shape_count, &point_count);
     size_t array = array_bytes(shapes, shape_count);
-    bool between = bench.rank > 0 && bench.rank < bench.ranks - 1;
-    memory_require(between ? 0 : 2 * array + 2 * largest, "use smaller --sizes");
+    memory_require(pair_has_me() ? 2 * array + 2 * largest : 0, "use smaller --sizes");
 
     MPI_Comm pair = pair_enter();
     if (pair != MPI_COMM_NULL) {

@@ -212,13 +212,10 @@ static void report(const struct point *point)
     struct sample_result result = sample_end(point->sample);
     if (bench.rank != 0)
         return;
-    const struct stats *time = &result.time;
     size_t size = bytes * (size_t)bench.ranks;
-    double bandwidth = (double)size / time->best;
-    printf("%-12s %-6s %12zu %12.3f %12.3f %12.2f %8.2f %8d  %s\n", way_names[point->way],
-           direction_names[point->direction], size, time->best * 1e6, time->median * 1e6,
-           bandwidth * 1e-6, (time->ci_high - time->ci_low) / 2 / time->median * 100,
-           result.samples, result.stopped_by);
+    double bandwidth = (double)size / result.time.best;
+    printf("%-12s %-6s %12zu", way_names[point->way], direction_names[point->direction], size);
+    sample_print(&result, "%12.2f", bandwidth * 1e-6);
     json_object(bench.json, NULL);
     json_string(bench.json, "way", way_names[point->way]);
     json_string(bench.json, "direction", direction_names[point->direction]);

@@ -410,8 +410,7 @@ static void report(const char *measure, const char *how, size_t size, int count,
 {
     const struct stats *time = &result->time;
     printf("%-11s %-6s %8d %10zu %12.3f %12.3f %8.2f %8d  %s\n", measure, how, count, size,
-           time->best * 1e6, time->median * 1e6,
-           (time->ci_high - time->ci_low) / 2 / time->median * 100, result->samples,
+           time->best * 1e6, time->median * 1e6, stats_uncertainty(time) * 100, result->samples,
            result->stopped_by);
 }
 

@@ -31,11 +31,7 @@ static size_t smallest = 8, largest = (size_t)1 << 20;
 static const struct option_spec options[] = {
     { .name = "op", .kind = OPTION_CHOICES, .value = &chosen_ops, .argument = "LIST",
       .choices = op_names, .help = "what to check" },
-    { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 8,
-      .high = (size_t)1 << 30, .help = "smallest size, a multiple of 8; the sizes are the "
-                                       "smallest, the largest, and the powers of two between" },
-    { .name = "max", .kind = OPTION_SIZE, .value = &largest, .argument = "BYTES", .low = 8,
-      .high = (size_t)1 << 30, .help = "largest size, a multiple of 8" },
+    SIZES_OPTIONS(smallest, largest, 8, "size, a multiple of 8"),
     { .name = NULL },
 };
 /* clang-format on */

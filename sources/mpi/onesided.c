@@ -59,11 +59,7 @@ static const struct option_spec options[] = {
       .choices = op_names, .help = "what to measure" },
     { .name = "sync", .kind = OPTION_CHOICES, .value = &chosen_syncs, .argument = "LIST",
       .choices = sync_names, .help = "how operations are completed" },
-    { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 8,
-      .high = (size_t)1 << 30, .help = "smallest size, a multiple of 8; the sizes are the "
-                                       "smallest, the largest, and the powers of two between" },
-    { .name = "max", .kind = OPTION_SIZE, .value = &largest, .argument = "BYTES", .low = 8,
-      .high = (size_t)1 << 30, .help = "largest size, a multiple of 8" },
+    SIZES_OPTIONS(smallest, largest, 8, "size, a multiple of 8"),
     PATIENCE_OPTION(patience),
     SAMPLE_OPTIONS(plan),
     SAMPLE_FOCUS_OPTION(focus),
@@ -323,9 +319,7 @@ static bool is_measured(enum op op, enum sync sync)
 /* In the order of their report; free() it. */
 static struct point *list_points(int *count)
 {
-    int sizes = 1;
-    for (size_t size = smallest; size < largest; size = sizes_next(size, largest))
-        sizes++;
+    int sizes = sizes_count(smallest, largest);
     struct point *points = memory_allocate((size_t)(sizes * OPS * SYNCS) * sizeof *points);
     *count = 0;
     for (int op = 0; op < OPS; op++)
@@ -355,12 +349,9 @@ static void report(const struct point *point)
     struct sample_result result = sample_end(point->sample);
     if (bench.rank != 0)
         return;
-    const struct stats *time = &result.time;
-    double bandwidth = (double)point->size / time->best;
-    printf("%-11s %-9s %10zu %12.3f %12.3f %12.2f %8.2f %8d  %s\n", op_names[point->op],
-           sync_of(point), point->size, time->best * 1e6, time->median * 1e6, bandwidth * 1e-6,
-           (time->ci_high - time->ci_low) / 2 / time->median * 100, result.samples,
-           result.stopped_by);
+    double bandwidth = (double)point->size / result.time.best;
+    printf("%-11s %-9s %10zu", op_names[point->op], sync_of(point), point->size);
+    sample_print(&result, "%12.2f", bandwidth * 1e-6);
     json_object(bench.json, NULL);
     json_string(bench.json, "op", op_names[point->op]);
     json_string(bench.json, "sync", sync_of(point));
@@ -419,13 +410,8 @@ static void measure_all(MPI_Comm pair, const struct point *points, int count)
 int main(int argc, char **argv)
 {
     bench_start(&argc, &argv, &about, options);
-    if (smallest > largest)
-        bench_refuse("--min %zu is greater than --max %zu", smallest, largest);
-    if (smallest % 8 || largest % 8)
-        bench_refuse("--min %zu and --max %zu must be multiples of 8, the bytes of a double",
-                     smallest, largest);
-    bool between = bench.rank > 0 && bench.rank < bench.ranks - 1;
-    memory_require(between ? 0 : 3 * largest, "use a smaller --max");
+    sizes_require(smallest, largest, true);
+    memory_require(pair_has_me() ? 3 * largest : 0, "use a smaller --max");
 
     int count;
     struct point *points = list_points(&count);

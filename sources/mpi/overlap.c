@@ -75,11 +75,7 @@ static struct sample_plan plan = { .ci = 0.02, .budget = 0.3 };
 static const struct option_spec options[] = {
     { .name = "operation", .kind = OPTION_CHOICE, .value = &operation, .argument = "WHAT",
       .choices = operation_names, .help = "what is to hide behind the computation" },
-    { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 1,
-      .high = (size_t)1 << 30, .help = "smallest message; the sizes are the smallest, the "
-                                       "largest, and the powers of two between" },
-    { .name = "max", .kind = OPTION_SIZE, .value = &largest, .argument = "BYTES", .low = 1,
-      .high = (size_t)1 << 30, .help = "largest message" },
+    SIZES_OPTIONS(smallest, largest, 1, "message"),
     { .name = "ratios", .kind = OPTION_NUMBERS, .value = &ratios, .argument = "LIST",
       .low = 0.01, .high = 100, .help = "lengths of the computation, relative to Tcomm" },
     { .name = "progress", .kind = OPTION_CHOICE, .value = &progress, .argument = "HOW",
@@ -447,17 +443,8 @@ static void measure_all(MPI_Comm comm)
 int main(int argc, char **argv)
 {
     bench_start(&argc, &argv, &about, options);
-    if (smallest > largest)
-        bench_refuse("--min %zu is greater than --max %zu", smallest, largest);
-    int level;
-    MPI_Query_thread(&level);
-    if (thread_multiple && level != MPI_THREAD_MULTIPLE)
-        bench_refuse("this MPI does not give MPI_THREAD_MULTIPLE; leave --thread-multiple out, or "
-                     "use an MPI built with it");
-    if (operation == ALLREDUCE && (smallest % 8 || largest % 8))
-        bench_refuse("--min %zu and --max %zu must be multiples of 8, the bytes of a double",
-                     smallest, largest);
-    bool is_idle = operation == EXCHANGE && bench.rank > 0 && bench.rank < bench.ranks - 1;
+    sizes_require(smallest, largest, operation == ALLREDUCE);
+    bool is_idle = operation == EXCHANGE && !pair_has_me();
     memory_require(is_idle ? 0 : 2 * (size_t)blocks() * largest, "use a smaller --max");
 
     json_array(bench.json, "results");

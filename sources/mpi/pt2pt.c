@@ -70,11 +70,7 @@ static struct option_numbers focus;
 static const struct option_spec options[] = {
     { .name = "pattern", .kind = OPTION_CHOICES, .value = &chosen_patterns, .argument = "LIST",
       .choices = pattern_names, .help = "what to measure" },
-    { .name = "min", .kind = OPTION_SIZE, .value = &smallest, .argument = "BYTES", .low = 0,
-      .high = (size_t)1 << 30, .help = "smallest message; the sizes are the smallest, the "
-                                       "largest, and the powers of two between" },
-    { .name = "max", .kind = OPTION_SIZE, .value = &largest, .argument = "BYTES", .low = 0,
-      .high = (size_t)1 << 30, .help = "largest message" },
+    SIZES_OPTIONS(smallest, largest, 0, "message"),
     { .name = "cache", .kind = OPTION_CHOICE, .value = &cache, .argument = "STATE",
       .choices = cache_names, .help = "whether message buffers may stay in the caches" },
     SAMPLE_OPTIONS(plan),
@@ -279,8 +275,7 @@ static size_t receive_bytes(enum pattern pattern)
 
 static bool takes_part(enum pattern pattern)
 {
-    bool outermost = bench.rank == 0 || bench.rank == bench.ranks - 1;
-    return chosen_patterns & 1u << pattern && (outermost || is_chain(pattern));
+    return chosen_patterns & 1u << pattern && (pair_has_me() || is_chain(pattern));
 }
 
 /* Of this rank; 0 if it takes part in nothing. */
@@ -325,8 +320,7 @@ static void report(const struct point *point, const struct sample_result *result
     double bandwidth = messages_counted(point->pattern) * point->size / time->best;
 
     printf("%10d %12.3f %12.3f %12.3f %8.2f %12.2f %8d %10ld  %s\n", point->size, time->best * 1e6,
-           time->median * 1e6, time->p95 * 1e6,
-           (time->ci_high - time->ci_low) / 2 / time->median * 100, bandwidth * 1e-6,
+           time->median * 1e6, time->p95 * 1e6, stats_uncertainty(time) * 100, bandwidth * 1e-6,
            result->samples, result->iterations, result->stopped_by);
 
     json_object(bench.json, NULL);
@@ -343,9 +337,7 @@ static void report(const struct point *point, const struct sample_result *result
 /* Of all patterns, in the order of their report; free() it. */
 static struct point *list_points(int *count)
 {
-    int sizes = 1;
-    for (size_t size = smallest; size < largest; size = sizes_next(size, largest))
-        sizes++;
+    int sizes = sizes_count(smallest, largest);
     struct point *points = memory_allocate((size_t)(sizes * PATTERNS) * sizeof *points);
     /* To fill a pool that is larger than the caches takes longer than a bout. */
     int bouts = cache == CACHE_ON ? SAMPLE_ROUNDS : 1;
@@ -420,8 +412,7 @@ static void report_all(struct point *points, int count)
 int main(int argc, char **argv)
 {
     bench_start(&argc, &argv, &about, options);
-    if (smallest > largest)
-        bench_refuse("--min %zu is greater than --max %zu", smallest, largest);
+    sizes_require(smallest, largest, false);
     size_t received = most_received(), sent = received ? send_bytes() : 0;
     memory_require(sent + received, "use a smaller --max or fewer ranks per host");
     sending = memory_pool_make(sent, cache == CACHE_ON);

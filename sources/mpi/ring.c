@@ -112,11 +112,8 @@ static int list_points(struct point *points)
 static void report(long words, const struct sample_result *result)
 {
     double bandwidth = (double)(words * WORD) / result->time.best;
-    printf("%10ld %12ld %12.3f %12.3f %14.2f %8.2f %8d  %s\n", words, words * WORD,
-           result->time.best * 1e6, result->time.median * 1e6, bandwidth * 1e-6,
-           (result->time.ci_high - result->time.ci_low) / 2 / result->time.median * 100,
-           result->samples, result->stopped_by);
-
+    printf("%10ld %12ld", words, words * WORD);
+    sample_print(result, "%14.2f", bandwidth * 1e-6);
     json_object(bench.json, NULL);
     json_integer(bench.json, "words", words);
     json_integer(bench.json, "size", words * WORD);

@@ -151,7 +151,7 @@ static struct bandwidths bandwidths_of(const struct crew *crew)
         double bytes = element_bytes[operation] * crew->elements;
         found.best[operation] = bytes / time.best;
         found.median[operation] = bytes / time.median;
-        found.interval[operation] = (time.ci_high - time.ci_low) / 2 / time.median;
+        found.interval[operation] = stats_uncertainty(&time);
     }
     return found;
 }

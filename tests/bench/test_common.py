@@ -104,7 +104,8 @@ def test_help_and_version(run, program):
     assert done.code == 0, done.err
     assert f'{program}: ' in done.out
     assert '--json FILE' in done.out
-    assert 'Examples:' in done.out
+    assert re.search(rf'Examples:\n  mpirun -n \d+ .*\b{program}\b', done.out)
+    assert ('MPIR_CVAR_ASYNC_PROGRESS=1' in done.out) == (program == 'overlap')
     done = run(program, '--version', ranks=1)
     assert done.code == 0, done.err
     assert re.fullmatch(rf'{program} \(Assay\) \d+\.\d+\.\d+\n', done.out)
@@ -139,7 +140,7 @@ def test_wrong_options(run, arguments, sentence):
     assert not list(done.files.iterdir())
 
 
-@dealt('program', ['pt2pt', 'ring', 'collectives', 'limits'])
+@dealt('program', ['pt2pt', 'ring', 'collectives', 'limits', 'overlap'])
 def test_one_rank_is_refused(run, program):
     done = run(program, ranks=1)
     assert done.code == 2

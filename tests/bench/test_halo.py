@@ -148,11 +148,3 @@ def test_wrong_use(run, arguments, sentence):
     assert sentence in done.err
     assert done.err.count('halo: ') == 1
     assert not list(done.files.glob('report.json*'))
-
-
-@on_one_mpi
-def test_help_and_version(run):
-    done = run('halo', '--help')
-    assert done.code == 0
-    assert 'mpirun -n 2 halo' in done.out
-    assert run('halo', '--version').out.startswith('halo (Assay) ')

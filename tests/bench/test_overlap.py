@@ -158,18 +158,3 @@ def test_wrong_use(run, arguments, sentence):
     assert sentence in done.err
     assert done.err.count('overlap: ') == 1
     assert not list(done.files.glob('report.json*'))
-
-
-@on_one_mpi
-def test_one_rank_is_too_few(run):
-    done = run('overlap', ranks=1)
-    assert done.code == 2
-    assert 'needs at least 2 ranks' in done.err
-
-
-@on_one_mpi
-def test_help_and_version(run):
-    done = run('overlap', '--help')
-    assert done.code == 0
-    assert 'MPIR_CVAR_ASYNC_PROGRESS=1' in done.out
-    assert run('overlap', '--version').out.startswith('overlap (Assay) ')

@@ -22,6 +22,11 @@ ROOM = 4 * 64  # bytes that most receives post
 
 
 @pytest.fixture
+def expected() -> Expected:
+    return Expected()
+
+
+@pytest.fixture
 def counted(witnessed: Callable[..., Run], compiled: Callable[..., Any]) -> Callable[..., Any]:
     """Runs a part of a program, and compares it with what is expected of it; returns the report.
 
@@ -79,8 +84,7 @@ def test_all_calls_that_communicate_are_counted(mpi: Mpi) -> None:
 # Point-to-point
 
 
-def test_blocking_sends(counted):
-    expected = Expected()
+def test_blocking_sends(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Send', after(rank), 4 * 16)
         expected.send(rank, 'MPI_Ssend', after(rank), 4 * 10)
@@ -93,8 +97,7 @@ def test_blocking_sends(counted):
     counted('messages', 'blocking', expected)
 
 
-def test_nonblocking_sends(counted):
-    expected = Expected()
+def test_nonblocking_sends(counted, expected):
     for rank in RANKS:
         for other in set(RANKS) - {rank}:
             for kind, name in enumerate(('Isend', 'Ibsend', 'Issend', 'Irsend')):
@@ -105,8 +108,7 @@ def test_nonblocking_sends(counted):
     counted('messages', 'nonblocking', expected)
 
 
-def test_ways_to_complete(counted):
-    expected = Expected()
+def test_ways_to_complete(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Isend', after(rank), 4 * 5, times=8)
     expected.call(RANKS, 'MPI_Irecv', 4 * 5, times=8)
@@ -116,8 +118,7 @@ def test_ways_to_complete(counted):
     counted('messages', 'complete', expected)
 
 
-def test_wildcards(counted):
-    expected = Expected()
+def test_wildcards(counted, expected):
     for rank in (1, 2, 3):
         expected.send(rank, 'MPI_Send', 0, 4, times=2 * 40)
     expected.call(0, 'MPI_Recv', 4 * 2, times=3 * 40)
@@ -127,8 +128,7 @@ def test_wildcards(counted):
     counted('messages', 'wildcards', expected)
 
 
-def test_exchanges(counted):
-    expected = Expected()
+def test_exchanges(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Sendrecv', after(rank), 4 * 7)
         expected.send(rank, 'MPI_Sendrecv', after(rank), 4 * 2, times=2)
@@ -140,8 +140,7 @@ def test_exchanges(counted):
     counted('messages', 'exchange', expected)
 
 
-def test_probes(counted):
-    expected = Expected()
+def test_probes(counted, expected):
     others = (1, 2, 3)
     for other in others:
         for tag in range(6):
@@ -157,8 +156,7 @@ def test_probes(counted):
     counted('messages', 'probes', expected)
 
 
-def test_persistent_requests(counted):
-    expected = Expected()
+def test_persistent_requests(counted, expected):
     for rank in RANKS:
         for bytes in (4, 8, 16):
             expected.put(rank, 'MPI_Startall', after(rank), bytes, times=5)
@@ -173,8 +171,7 @@ def test_persistent_requests(counted):
     counted('messages', 'persistent', expected)
 
 
-def test_messages_to_nobody_to_itself_and_of_nothing(counted):
-    expected = Expected()
+def test_messages_to_nobody_to_itself_and_of_nothing(counted, expected):
     for name in ('Send', 'Recv', 'Isend', 'Irecv', 'Probe', 'Mprobe', 'Improbe', 'Mrecv', 'Imrecv'):
         expected.call(RANKS, f'MPI_{name}')
     for rank in RANKS:
@@ -189,16 +186,14 @@ def test_messages_to_nobody_to_itself_and_of_nothing(counted):
     counted('messages', 'special', expected)
 
 
-def test_datatypes(counted):
-    expected = Expected()
+def test_datatypes(counted, expected):
     for rank in RANKS:
         for bytes in (2 * 24, 9, *(2 * 4 * length for length in range(1, 21))):
             expected.send(rank, 'MPI_Sendrecv', after(rank), bytes)
     counted('messages', 'datatypes', expected)
 
 
-def test_large_counts_of_messages(counted):
-    expected = Expected()
+def test_large_counts_of_messages(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Isend', after(rank), 4 * 8)
         expected.send(rank, 'MPI_Send', after(rank), 4 * 7)
@@ -217,8 +212,7 @@ def test_large_counts_of_messages(counted):
     counted('messages', 'large', expected, standard=4)
 
 
-def test_requests_out_of_order_freed_and_cancelled(counted):
-    expected = Expected()
+def test_requests_out_of_order_freed_and_cancelled(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Isend', after(rank), 4, times=2 * 50)
     expected.call(RANKS, 'MPI_Irecv', 4, times=2 * 50 + 1)
@@ -227,8 +221,7 @@ def test_requests_out_of_order_freed_and_cancelled(counted):
     counted('messages', 'requests', expected)
 
 
-def test_requests_outlive_their_communicator(counted):
-    expected = Expected()
+def test_requests_outlive_their_communicator(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Isend', after(rank), 4 * 4, times=3)
         expected.put(rank, 'MPI_Startall', after(rank), 4 * 2, times=2 * 3)
@@ -244,8 +237,7 @@ def test_requests_outlive_their_communicator(counted):
 # MPI 4, and MPI-IO
 
 
-def test_exchanges_that_are_requests(counted):
-    expected = Expected()
+def test_exchanges_that_are_requests(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Isendrecv', after(rank), 4 * 4, times=2)
         expected.send(rank, 'MPI_Isendrecv_replace', after(rank), 4)
@@ -253,8 +245,7 @@ def test_exchanges_that_are_requests(counted):
     counted('later', 'exchange', expected, standard=4)
 
 
-def test_partitioned_messages(counted):
-    expected = Expected()
+def test_partitioned_messages(counted, expected):
     for rank in RANKS:
         expected.put(rank, 'MPI_Startall', after(rank), 4 * 8, times=3)
     for name in ('MPI_Startall', 'MPI_Pready', 'MPI_Pready_range', 'MPI_Waitall'):
@@ -262,8 +253,7 @@ def test_partitioned_messages(counted):
     counted('later', 'partitioned', expected, standard=4)
 
 
-def test_persistent_collectives(counted):
-    expected = Expected()
+def test_persistent_collectives(counted, expected):
     expected.call(RANKS, 'MPI_Startall', 4 * 8, times=2)
     expected.call(RANKS, 'MPI_Waitall', times=2)
     report = counted('later', 'persistent', expected, standard=4)
@@ -274,8 +264,7 @@ def test_persistent_collectives(counted):
     ]
 
 
-def test_persistent_collectives_of_neighbours(counted):
-    expected = Expected()
+def test_persistent_collectives_of_neighbours(counted, expected):
     for name in ('MPI_Cart_create', 'MPI_Comm_free'):
         expected.call(RANKS, name)
     for name in ('MPI_Start', 'MPI_Wait'):
@@ -286,8 +275,7 @@ def test_persistent_collectives_of_neighbours(counted):
     counted('later', 'neighbours', expected, standard=4)
 
 
-def test_files(counted):
-    expected = Expected()
+def test_files(counted, expected):
     for name in ('open', 'sync', 'seek', 'read_all_end', 'close'):
         expected.call(RANKS, f'MPI_File_{name}')
     for name in ('write_at_all', 'iread_at', 'read_all_begin'):
@@ -305,8 +293,7 @@ def around(expected: Expected, order: list[int], count: int) -> None:
         expected.send(rank, 'MPI_Sendrecv', to, 4 * count)
 
 
-def test_communicators_split_and_duplicated(counted):
-    expected = Expected()
+def test_communicators_split_and_duplicated(counted, expected):
     around(expected, [3, 2, 1, 0], 1)
     around(expected, [0, 2], 2)
     around(expected, [1, 3], 2)
@@ -324,8 +311,7 @@ def test_communicators_split_and_duplicated(counted):
     counted('communicators', 'split', expected)
 
 
-def test_communicators_from_groups(counted, mpi):
-    expected = Expected()
+def test_communicators_from_groups(counted, expected, mpi):
     members = [3, 0, 1]
     around(expected, members, 9)
     expected.call(RANKS, 'MPI_Comm_create')
@@ -337,8 +323,7 @@ def test_communicators_from_groups(counted, mpi):
     counted('communicators', 'groups', expected)
 
 
-def test_intercommunicators(counted):
-    expected = Expected()
+def test_intercommunicators(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Sendrecv', 3 - rank, 4 * 4)
         expected.send(rank, 'MPI_Sendrecv', (rank + 2) % 4, 4 * 5)
@@ -362,9 +347,8 @@ def test_intercommunicators(counted):
     counted('communicators', 'inter', expected)
 
 
-def test_grids(counted, mpi):
+def test_grids(counted, expected, mpi):
     """Ranks 0 1 over 2 3: rows are rings, columns are lines."""
-    expected = Expected()
     for rank in RANKS:
         across, down = rank ^ 1, rank ^ 2
         for name, far, near in (
@@ -391,8 +375,7 @@ def test_grids(counted, mpi):
     counted('communicators', 'grid', expected)
 
 
-def test_graphs(counted):
-    expected = Expected()
+def test_graphs(counted, expected):
     for rank, others in enumerate(((1, 2, 3), (0, 2), (0, 1, 3), (0, 2))):
         for other in others:
             expected.put(rank, 'MPI_Neighbor_allgather', other, 4 * 3)
@@ -402,9 +385,8 @@ def test_graphs(counted):
     counted('communicators', 'graph', expected)
 
 
-def test_distributed_graphs(counted):
+def test_distributed_graphs(counted, expected):
     """The first of reversed ranks sends to all of them; rank 3 of the world."""
-    expected = Expected()
     for to in RANKS:
         for name in ('Neighbor_allgather', 'Neighbor_allgatherv', 'Ineighbor_allgatherv'):
             expected.put(3, f'MPI_{name}', to, 4 * 2)
@@ -438,8 +420,7 @@ def test_communicators_made_and_freed_again_and_again(counted):
     counted('communicators', 'many', made_and_freed(300), ranks=2)
 
 
-def test_communicators_that_are_used_while_they_are_freed(counted):
-    expected = Expected()
+def test_communicators_that_are_used_while_they_are_freed(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Sendrecv', after(rank), 4 * 3, times=3)
         expected.send(rank, 'MPI_Sendrecv', rank, 4, times=3)
@@ -465,9 +446,8 @@ def test_freed_communicators_take_no_memory(witnessed, compiled):
 # Collectives
 
 
-def test_collectives_with_a_root(counted):
+def test_collectives_with_a_root(counted, expected):
     """Rank 2 is the root; blocks are of 1, 2, 3 and 4 integers where they differ."""
-    expected = Expected()
     others = (0, 1, 3)
     own = {rank: 4 * (rank + 1) for rank in RANKS}
     of_others = sum(own[rank] for rank in others)
@@ -500,9 +480,8 @@ def test_collectives_with_a_root(counted):
     counted('collectives', 'rooted', expected)
 
 
-def test_collectives_without_a_root(counted):
+def test_collectives_without_a_root(counted, expected):
     """To rank i go blocks of i + 1 elements where they differ."""
-    expected = Expected()
     width = (4, 1, 2, 4)  # bytes of an element of MPI_Alltoallw for each rank
     for rank in RANKS:
         others = set(RANKS) - {rank}
@@ -530,8 +509,7 @@ def test_collectives_without_a_root(counted):
     counted('collectives', 'unrooted', expected)
 
 
-def test_nonblocking_collectives(counted):
-    expected = Expected()
+def test_nonblocking_collectives(counted, expected):
     for rank in RANKS:
         blocks = 4 * sum(other + 1 for other in RANKS if other != rank)
         for name, bytes in (
@@ -553,16 +531,14 @@ def test_nonblocking_collectives(counted):
     counted('collectives', 'nonblocking', expected)
 
 
-def test_collectives_of_one_rank_send_nothing(counted):
-    expected = Expected()
+def test_collectives_of_one_rank_send_nothing(counted, expected):
     for name in ('Bcast', 'Allreduce', 'Gather', 'Alltoall', 'Barrier'):
         expected.call(RANKS, f'MPI_{name}')
     counted('collectives', 'alone', expected)
 
 
-def test_collectives_in_pairs(counted):
+def test_collectives_in_pairs(counted, expected):
     """Of 3 0 and of 2 1: the first is the root of the broadcast, the second that of the scatter."""
-    expected = Expected()
     expected.call(RANKS, 'MPI_Allreduce', 4 * 8)
     expected.call((2, 3), 'MPI_Bcast', 4 * 8)
     expected.call((0, 1), 'MPI_Bcast')
@@ -573,8 +549,7 @@ def test_collectives_in_pairs(counted):
     counted('collectives', 'pairs', expected)
 
 
-def test_large_counts_of_collectives(counted):
-    expected = Expected()
+def test_large_counts_of_collectives(counted, expected):
     for rank in RANKS:
         blocks = 4 * sum(other + 1 for other in RANKS if other != rank)
         for name, bytes in (
@@ -599,8 +574,7 @@ def windows(expected: Expected, calls: str) -> None:
         expected.call(RANKS, f'MPI_Win_{name}')
 
 
-def test_one_sided_with_fences(counted):
-    expected = Expected()
+def test_one_sided_with_fences(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Put', after(rank), 4 * 5)
         expected.call(rank, 'MPI_Put')  # to nobody
@@ -613,8 +587,7 @@ def test_one_sided_with_fences(counted):
     counted('one_sided', 'fence', expected)
 
 
-def test_one_sided_with_locks(counted):
-    expected = Expected()
+def test_one_sided_with_locks(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Rput', after(rank), 4 * 6)
         expected.send(rank, 'MPI_Get_accumulate', after(rank), 4 * 2)
@@ -633,8 +606,7 @@ def test_one_sided_with_locks(counted):
     counted('one_sided', 'lock', expected)
 
 
-def test_one_sided_with_posts(counted):
-    expected = Expected()
+def test_one_sided_with_posts(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Put', after(rank), 4 * 7)
         expected.send(rank, 'MPI_Put', after(rank), 4 * 8)
@@ -642,10 +614,9 @@ def test_one_sided_with_posts(counted):
     counted('one_sided', 'post', expected)
 
 
-def test_windows_outlive_their_communicator(counted, mpi):
+def test_windows_outlive_their_communicator(counted, expected, mpi):
     if mpi.family == 'intelmpi':
         pytest.skip('Intel MPI itself crashes when a communicator is freed before its window')
-    expected = Expected()
     for rank in RANKS:
         expected.send(rank, 'MPI_Put', after(rank), 4 * 3, times=3)
         expected.send(rank, 'MPI_Put', before(rank), 4, times=3)
@@ -655,8 +626,7 @@ def test_windows_outlive_their_communicator(counted, mpi):
     counted('one_sided', 'orphan', expected)
 
 
-def test_other_windows(counted):
-    expected = Expected()
+def test_other_windows(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Put', after(rank), 4 * 8)
         expected.send(rank, 'MPI_Put', after(rank), 4 * 9)

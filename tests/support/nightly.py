@@ -12,6 +12,7 @@ from assay.results import store
 from assay.results.history import load
 from assay.running import reframe_options, runs
 from assay.running.supervise import Ended
+from changing import changing
 from reports import LOG
 from sessions import Machine
 from stored import put
@@ -86,31 +87,24 @@ def remembered():
     return Folder('toy', 'smoke').read()
 
 
-def slower(fabric='tcp', factor=1.3):
-    def change(name, number, case, values):
-        if case['fabric'] == fabric:
-            values['latency'] *= factor
-
-    return change
+@changing
+def slower(name, number, case, values, fabric='tcp', factor=1.3):
+    if case['fabric'] == fabric:
+        values['latency'] *= factor
 
 
-def failing(fabric='tcp', reason='no answer'):
-    def change(name, number, case, values):
-        if case['fabric'] == fabric:
-            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': reason}
-
-    return change
+@changing
+def failing(name, number, case, values, fabric='tcp', reason='no answer'):
+    if case['fabric'] == fabric:
+        case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': reason}
 
 
-def late(fabric='tcp'):
+@changing
+def late(name, number, case, values, fabric='tcp'):
     """Of a case that the job for all had no time left for."""
-
-    def change(name, number, case, values):
-        if case['fabric'] == fabric:
-            case |= {'result': 'skip', 'jobid': '7+2', 'time_run': 700.0, 'time_sanity': None}
-            values.clear()
-
-    return change
+    if case['fabric'] == fabric:
+        case |= {'result': 'skip', 'jobid': '7+2', 'time_run': 700.0, 'time_sanity': None}
+        values.clear()
 
 
 def nothing(*about):

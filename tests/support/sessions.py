@@ -42,6 +42,11 @@ class Machine:
         self.layouts = ['packed']
         self.cases = []
 
+    def changes(self, change):
+        """Decorates what is to be the change from now on."""
+        self.change = change
+        return change
+
     def report(self, name, excluded=(), days=0.0, text=None):
         self.number += 1
         report = self.golden_report('Passed')

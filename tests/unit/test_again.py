@@ -20,6 +20,7 @@ from assay.results.reframe_report import case_of
 from assay.running import runs
 from assay.running.processes import Use
 from assay.witness.disturbance import MOVED
+from changing import changing
 from checks import check_on
 from golden_jobs import slow
 from witnessed import disturbance
@@ -139,25 +140,21 @@ def measure(tmp_path, monkeypatch):
     return run
 
 
-def edit(name, change):
-    def do(folder):
-        report = json.loads((folder / name).read_text())
-        change(report)
-        (folder / name).write_text(json.dumps(report))
-
-    return do
+@changing
+def edit(folder, name, change):
+    report = json.loads((folder / name).read_text())
+    change(report)
+    (folder / name).write_text(json.dumps(report))
 
 
 def witnessed(seen):
     return edit('witness.json', lambda report: report['hosts'][0].update(disturbance=seen))
 
 
-def both(*changes):
-    def do(folder):
-        for change in changes:
-            change(folder)
-
-    return do
+@changing
+def both(folder, *changes):
+    for change in changes:
+        change(folder)
 
 
 GOOD = witnessed(QUIET)

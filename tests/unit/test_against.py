@@ -35,6 +35,7 @@ from assay.running import reframe_options, runs
 from assay.running.reframe_options import read
 from assay.running.selection import Listed
 from assay.running.supervise import Ended
+from changing import changing
 from reports import cases
 from stored import NOW, put
 
@@ -154,13 +155,11 @@ def held(machine, after, budget=600.0, options=()):
     return one.decide(budget)
 
 
-def slower(factor, fabric='tcp', check='Ring', rounds=range(1000)):
-    def change(case, values, number):
-        if case['display_name'].startswith(f'{check} %fabric={fabric} ') and number in rounds:
-            values['latency'] *= factor
-            values['bandwidth'] /= factor
-
-    return change
+@changing
+def slower(case, values, number, factor, fabric='tcp', check='Ring', rounds=range(1000)):
+    if case['display_name'].startswith(f'{check} %fabric={fabric} ') and number in rounds:
+        values['latency'] *= factor
+        values['bandwidth'] /= factor
 
 
 def looks_worse(machine, monkeypatch):
@@ -172,6 +171,20 @@ def looks_worse(machine, monkeypatch):
         return Suspecting(found, machine)
 
     monkeypatch.setattr(against, 'difference', suspecting)
+
+
+@pytest.fixture
+def upgrade(machine, monkeypatch):
+    """Three runs before and some after, which look worse; the identifiers of these."""
+
+    def upgrade(change=None, runs=3):
+        machine.runs(3, 'before')
+        machine.change = change or slower(1.3)
+        after = machine.runs(runs, 'after')
+        looks_worse(machine, monkeypatch)
+        return after
+
+    return upgrade
 
 
 class Suspecting:
@@ -201,11 +214,8 @@ class Suspecting:
 # What is measured again ---------------------------------------------------------------------------
 
 
-def test_suspects_are_measured_again_with_controls_and_nothing_else(machine, monkeypatch):
-    machine.runs(3, 'before')
-    machine.change = slower(1.3)
-    after = machine.runs(3, 'after')
-    looks_worse(machine, monkeypatch)
+def test_suspects_are_measured_again_with_controls_and_nothing_else(machine, upgrade):
+    after = upgrade()
     found = held(machine, after)
     assert found.difference.is_worse
     assert (found.rounds, found.stopped) == (FIRST_LOOK, '')
@@ -223,20 +233,14 @@ def test_suspects_are_measured_again_with_controls_and_nothing_else(machine, mon
     assert machine.rates == [rate_of(0), rate_of(1)]
 
 
-def test_the_environments_that_somebody_chose_stay(machine, monkeypatch):
-    machine.runs(3, 'before')
-    machine.change = slower(1.3)
-    after = machine.runs(1, 'after')
-    looks_worse(machine, monkeypatch)
+def test_the_environments_that_somebody_chose_stay(machine, upgrade):
+    after = upgrade(runs=1)
     held(machine, after, options=['-p', 'mp'])
     assert machine.asked[0][:2] == ['-p', 'mp'] and '^(mpich)$' not in machine.asked[0]
 
 
-def test_what_looked_worse_by_chance_is_not_worse(machine, monkeypatch):
-    machine.runs(3, 'before')
-    machine.change = slower(1.3, rounds=[0])
-    after = machine.runs(3, 'after')
-    looks_worse(machine, monkeypatch)
+def test_what_looked_worse_by_chance_is_not_worse(machine, upgrade):
+    after = upgrade(slower(1.3, rounds=[0]))
     found = held(machine, after)
     assert (found.difference.is_worse, found.difference.suspects) == (False, ())
     assert (found.rounds, found.stopped) == (FIRST_LOOK, '')
@@ -291,29 +295,24 @@ def test_what_others_disturbed_is_measured_again(machine, monkeypatch):
             case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
 
     machine.change = disturb
+
     found = held(machine, machine.runs(3, 'after'))
     assert found.rounds == FIRST_LOOK
     assert (found.difference.verdict, found.stopped) == ('not worse', '')
     assert all(one.verdict for one in found.difference.figures)
 
 
-def test_the_rate_of_the_suite_is_spent_once(machine, monkeypatch):
+def test_the_rate_of_the_suite_is_spent_once(machine, upgrade):
     machine.enough = 4 * FIRST_LOOK
-    machine.runs(3, 'before')
-    machine.change = slower(1.3)
-    after = machine.runs(3, 'after')
-    looks_worse(machine, monkeypatch)
+    after = upgrade()
     found = held(machine, after)
     assert found.rounds == 4 * FIRST_LOOK
     assert len(machine.rates) == 4 and sum(machine.rates) < SUITE_RATE
     assert sum(map(rate_of, range(1000))) == pytest.approx(SUITE_RATE)
 
 
-def test_rounds_have_the_label_of_the_runs_and_teach_nothing(machine, monkeypatch):
-    machine.runs(3, 'before')
-    machine.change = slower(1.3)
-    after = machine.runs(3, 'after')
-    looks_worse(machine, monkeypatch)
+def test_rounds_have_the_label_of_the_runs_and_teach_nothing(machine, upgrade):
+    after = upgrade()
     held(machine, after)
     stored = load(machine.database)
     again = [run for run in choose(stored, 'after') if run.summary.purpose]
@@ -324,12 +323,9 @@ def test_rounds_have_the_label_of_the_runs_and_teach_nothing(machine, monkeypatc
 # How it ends --------------------------------------------------------------------------------------
 
 
-def test_a_budget_that_is_spent_ends_it(machine, monkeypatch):
+def test_a_budget_that_is_spent_ends_it(machine, upgrade, monkeypatch):
     machine.enough = 1000
-    machine.runs(3, 'before')
-    machine.change = slower(1.3)
-    after = machine.runs(3, 'after')
-    looks_worse(machine, monkeypatch)
+    after = upgrade()
     clock = iter(range(0, 100_000, 20))
     monkeypatch.setattr(against.time, 'monotonic', lambda: next(clock))
     found = held(machine, after, 120.0)
@@ -339,11 +335,8 @@ def test_a_budget_that_is_spent_ends_it(machine, monkeypatch):
     assert held(machine, after, 4.0).rounds == 0
 
 
-def test_runs_that_used_the_budget_leave_no_time_for_rounds(machine, monkeypatch, capsys):
-    machine.runs(3, 'before')
-    machine.change = slower(1.3)
-    after = machine.runs(3, 'after')
-    looks_worse(machine, monkeypatch)
+def test_runs_that_used_the_budget_leave_no_time_for_rounds(machine, upgrade, capsys):
+    after = upgrade()
     found = held(machine, after, 0.0)
     assert (found.rounds, found.stopped) == (0, 'the time for measuring again is over')
     assert 'measured again' not in capsys.readouterr().err
@@ -352,11 +345,8 @@ def test_runs_that_used_the_budget_leave_no_time_for_rounds(machine, monkeypatch
     assert (only_compared.rounds, only_compared.stopped) == (0, '')
 
 
-def test_a_signal_ends_it_with_what_is_known(machine, monkeypatch):
-    machine.runs(3, 'before')
-    machine.change = slower(1.3)
-    after = machine.runs(3, 'after')
-    looks_worse(machine, monkeypatch)
+def test_a_signal_ends_it_with_what_is_known(machine, upgrade):
+    after = upgrade()
     machine.ends[2] = Ended(stopped=signal.SIGINT)
     found = held(machine, after)
     assert (found.rounds, found.signal) == (1, signal.SIGINT)
@@ -365,11 +355,8 @@ def test_a_signal_ends_it_with_what_is_known(machine, monkeypatch):
     assert last.startswith('STOPPED: ') and last.count('SIGINT') == 1
 
 
-def test_a_round_that_is_no_good_ends_it(machine, monkeypatch):
-    machine.runs(3, 'before')
-    machine.change = slower(1.3)
-    after = machine.runs(3, 'after')
-    looks_worse(machine, monkeypatch)
+def test_a_round_that_is_no_good_ends_it(machine, upgrade):
+    after = upgrade()
     machine.ends[1] = Ended(problems=['ReFrame was killed'])
     found = held(machine, after)
     assert (found.rounds, found.is_broken) == (0, True)

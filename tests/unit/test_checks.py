@@ -44,6 +44,7 @@ from assay.running import allocation
 from assay.tuning.starts import Start
 from assay.witness.profile import STARTUP
 from assay.witness.report import Machine
+from changing import changing
 from checks import check_on, job_script
 from golden_jobs import FILES, GOLDEN, JOBS, chosen, slow
 
@@ -231,14 +232,12 @@ def test_variables_cannot_end_a_field_of_the_perflog(job):
     assert seen[0].ran_variables == r"UCX_TLS='self\x7c\x1b[2K\x0asm'"
 
 
-def edit_report(change, name='result.json'):
-    def edit(folder):
-        path = folder / name
-        report = json.loads(path.read_text())
-        change(report)
-        path.write_text(json.dumps(report))
-
-    return edit
+@changing
+def edit_report(folder, change, name='result.json'):
+    path = folder / name
+    report = json.loads(path.read_text())
+    change(report)
+    path.write_text(json.dumps(report))
 
 
 def in_folder(name, edit):
@@ -268,26 +267,21 @@ def by_sockets(report):
         )
 
 
-def rewrite(name, change):
-    def edit(folder):
-        path = folder / name
-        path.write_text(change(path.read_text()))
-
-    return edit
+@changing
+def rewrite(folder, name, change):
+    path = folder / name
+    path.write_text(change(path.read_text()))
 
 
 def overwrite(name, data):
     return lambda folder: (folder / name).write_bytes(data)
 
 
-def say(text):
+@changing
+def say(folder, text):
     """The job printed nothing but this."""
-
-    def edit(folder):
-        (folder / 'rfm_job.out').write_text(text)
-        (folder / 'rfm_job.err').write_text('')
-
-    return edit
+    (folder / 'rfm_job.out').write_text(text)
+    (folder / 'rfm_job.err').write_text('')
 
 
 ONE = Path('PointToPoint/openmpi-shm')
@@ -1409,16 +1403,14 @@ def test_asynchronous_progress_has_to_hide_something(tmp_path, progress, is_held
 
 
 def test_how_long_a_start_took_is_held_of_every_check(job):
-    def starts(init):
-        def edit(folder):
-            path = folder / 'witness.json'
-            report = json.loads(path.read_text())
-            for process in report['processes']:
-                process['startup'] = {'main': 0.25, 'init': init}
-            path.write_text(json.dumps(report))
-            path.with_name('witness.json.finalized').write_text('{"rank": 0, "finalize": 0.5}\n')
-
-        return edit
+    @changing
+    def starts(folder, init):
+        path = folder / 'witness.json'
+        report = json.loads(path.read_text())
+        for process in report['processes']:
+            process['startup'] = {'main': 0.25, 'init': init}
+        path.write_text(json.dumps(report))
+        path.with_name('witness.json.finalized').write_text('{"rank": 0, "finalize": 0.5}\n')
 
     figures = job(Path('Ring/mpich-shm'), edit=starts(0.125))
     assert [figures[name][0] for name in STARTUP] == [0.25, 0.125, 0.5]
@@ -1448,15 +1440,12 @@ def test_what_a_check_lacks_is_told_when_it_is_loaded(tmp_path, monkeypatch, lac
 HUNG = Path('KnownDefect/mpich-ucx-tcp')
 
 
-def replacing(file, old, new):
+@changing
+def replacing(folder, file, old, new):
     """An edit of a job's folder: a text in a file."""
-
-    def edit(folder):
-        text = (folder / file).read_text()
-        assert old in text
-        (folder / file).write_text(text.replace(old, new))
-
-    return edit
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new))
 
 
 def without(words):
@@ -1622,13 +1611,11 @@ def test_what_goes_wrong_after_the_word_is_not_the_defect(job):
         job(HUNG, in_output('any-source does not show'), exitcode=3)
 
 
-def in_output(words):
-    def edit(folder):
-        path = folder / 'rfm_job.out'
-        hung = 'defects: hangs\n'
-        path.write_text(path.read_text().replace(hung, f'defects: {words}\n', 1).replace(hung, ''))
-
-    return edit
+@changing
+def in_output(folder, words):
+    path = folder / 'rfm_job.out'
+    hung = 'defects: hangs\n'
+    path.write_text(path.read_text().replace(hung, f'defects: {words}\n', 1).replace(hung, ''))
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ from assay.running.setting import (
     why_nothing_in_common,
 )
 from assay.running.supervise import Ended
+from changing import changing
 from sessions import BOTH, FIGURES, Machine
 from stored import NOW
 
@@ -67,13 +68,16 @@ def compared(machine, seconds=None, margin=0.05, settings=ENVIRONMENTS):
     return InterleavedMeasurement(machine, settings, given, [], [], margin, seconds).run()
 
 
-def worse_over(fabric, factor=1.2):
-    def change(name, number, case, values):
-        if name == 'mpich' and case['fabric'] == fabric:
-            values['latency'] *= factor
-            values['bandwidth'] /= factor
+def fail(case, values):
+    case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
+    values.clear()
 
-    return change
+
+@changing
+def worse_over(name, number, case, values, fabric, factor=1.2):
+    if name == 'mpich' and case['fabric'] == fabric:
+        values['latency'] *= factor
+        values['bandwidth'] /= factor
 
 
 # What is said -------------------------------------------------------------------------------------
@@ -169,12 +173,12 @@ def test_a_short_history_leaves_it_to_pairs(machine):
     """With it what is not the same is hardly ever a suspect: eight sessions count as two."""
     machine.history(3)
 
+    @machine.changes
     def change(name, number, case, values):
         values['latency'] *= 2.1 if name == 'mpich' else 1
         for one in values:
             values[one] *= math.exp(machine.random.normal(0, 0.1))
 
-    machine.change = change
     found, _ = compared(machine)
     assert found.suspects == 6
     words = {(one.figure.figure, one.word) for one in found.difference.figures}
@@ -185,10 +189,10 @@ def test_a_short_history_leaves_it_to_pairs(machine):
 def test_what_only_one_has_is_no_failure(machine):
     machine.history(30)
 
+    @machine.changes
     def change(name, number, case, values):
         return case['fabric'] != 'ofi-tcp' or name == 'mpich'
 
-    machine.change = change
     found, _ = compared(machine)
     assert not found.is_worse
     assert [one.environment for one in found.difference.only_after] == ['mpich', 'mpich']
@@ -209,11 +213,11 @@ def test_what_looked_changed_by_chance_is_cleared_by_pairs(machine):
     machine.history(30)
     number = machine.number
 
+    @machine.changes
     def change(name, now, case, values):
         if name == 'mpich' and case['fabric'] == 'shm' and now <= number + 8:
             values['latency'] *= 1.1
 
-    machine.change = change
     found, _ = compared(machine)
     assert not found.is_worse
     words = {one.word for one in found.difference.figures if 'shm' in one.figure.case}
@@ -225,6 +229,7 @@ def test_values_of_disturbed_jobs_do_not_count_in_pairs(machine):
     machine.history(30)
     change, number = worse_over('tcp'), machine.number
 
+    @machine.changes
     def disturbed(name, now, case, values):
         change(name, now, case, values)
         # The first session of pairs, whenever it is measured; one of the second four at first.
@@ -232,7 +237,6 @@ def test_values_of_disturbed_jobs_do_not_count_in_pairs(machine):
             case['taken_by_others'] = ['other processes took 60% of the time']
             values['latency'] *= 0.5
 
-    machine.change = disturbed
     found, _ = compared(machine)
     assert found.is_worse
     assert found.pairs == 6
@@ -246,12 +250,12 @@ def test_what_others_disturbed_at_first_is_measured_again(machine):
     machine.history(30)
     change, number = worse_over('tcp'), machine.number
 
+    @machine.changes
     def disturbed(name, now, case, values):
         change(name, now, case, values)
         if now <= number + 16 and name == 'mpich':
             case['taken_by_others'] = ['other processes took 60% of the time']
 
-    machine.change = disturbed
     found, _ = compared(machine)
     words = {(one.figure.case.split()[1], one.word) for one in found.difference.figures}
     assert words == {('%fabric=shm', 'same'), ('%fabric=tcp', 'worse'), ('%fabric=ofi-tcp', 'same')}
@@ -261,11 +265,11 @@ def test_a_disturbed_case_is_measured_again_at_once_and_alone(machine):
     machine.history(30)
     number = machine.number
 
+    @machine.changes
     def disturbed(name, now, case, values):
         if now == number + 2 and case['fabric'] == 'shm':
             case['taken_by_others'] = ['other processes took 60% of the time']
 
-    machine.change = disturbed
     found, _ = compared(machine, seconds=0)
     assert machine.ran == [(BOTH[0], 0), (BOTH[1], 0), (BOTH[1], 2), (BOTH[1], 0), (BOTH[0], 0)]
     assert {one.verdict.comparison.sizes for one in found.difference.figures} == {(2, 2)}
@@ -276,6 +280,7 @@ def test_a_case_disturbed_on_one_partition_is_measured_again_on_both(machine):
     machine.partitions = ['cpu', 'gpu']
     number = machine.number
 
+    @machine.changes
     def disturbed(name, now, case, values):
         # At first on the one, and at once again on the other, which has its value by then.
         if case['fabric'] == 'shm' and (now, case['partition']) in (
@@ -284,7 +289,6 @@ def test_a_case_disturbed_on_one_partition_is_measured_again_on_both(machine):
         ):
             case['taken_by_others'] = ['other processes took 60% of the time']
 
-    machine.change = disturbed
     found, _ = compared(machine, seconds=0)
     assert machine.ran == [(BOTH[0], 0), (BOTH[1], 0), (BOTH[1], 2), (BOTH[1], 0), (BOTH[0], 0)]
     assert {one.verdict.comparison.sizes for one in found.difference.figures} == {(2, 2)}
@@ -308,12 +312,11 @@ def test_what_others_always_disturb_cannot_be_told(machine):
 def test_a_case_that_fails_with_one_of_them_is_told(machine, capsys, failing):
     machine.history(30)
 
+    @machine.changes
     def change(name, number, case, values):
         if name == failing and case['fabric'] == 'tcp':
-            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
-            values.clear()
+            fail(case, values)
 
-    machine.change = change
     found, _ = compared(machine)
     assert found.is_worse
     assert [one.case for one in found.uneven] == [
@@ -327,13 +330,12 @@ def test_a_case_that_fails_with_one_of_them_is_told(machine, capsys, failing):
 
 @pytest.mark.parametrize('failing', BOTH)
 def test_the_only_case_may_fail_with_one_of_them(machine, capsys, failing):
+    @machine.changes
     def change(name, number, case, values):
         if name == failing:
-            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
-            values.clear()
+            fail(case, values)
         return case['fabric'] == 'tcp'
 
-    machine.change = change
     found, code = compared(machine)
     assert (code, len(found.uneven), found.difference.figures) == (1, 1, ())
     show_interleaved(found)
@@ -357,12 +359,11 @@ def test_a_case_that_fails_once_with_one_of_them_is_told(machine):
     machine.history(30)
     number = machine.number
 
+    @machine.changes
     def change(name, now, case, values):
         if now == number + 4 and case['fabric'] == 'tcp':
-            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
-            values.clear()
+            fail(case, values)
 
-    machine.change = change
     found, _ = compared(machine)
     assert found.is_worse
     (one,) = found.uneven
@@ -372,12 +373,11 @@ def test_a_case_that_fails_once_with_one_of_them_is_told(machine):
 def test_a_case_that_fails_with_both_is_no_difference(machine, capsys):
     machine.history(30)
 
+    @machine.changes
     def change(name, number, case, values):
         if case['fabric'] == 'tcp':
-            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
-            values.clear()
+            fail(case, values)
 
-    machine.change = change
     found, _ = compared(machine)
     assert not found.is_worse
     show_interleaved(found)
@@ -413,12 +413,11 @@ def test_a_case_that_fails_more_often_with_one_of_them_is_no_difference(machine,
     machine.history(30)
     number = machine.number
 
+    @machine.changes
     def change(name, now, case, values):
         if case['fabric'] == 'tcp' and now != number + works:
-            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
-            values.clear()
+            fail(case, values)
 
-    machine.change = change
     found, _ = compared(machine, seconds=0)
     assert found.uneven == ()
     (one,) = found.failed
@@ -457,11 +456,11 @@ def test_a_parameter_pairs_cases_that_differ_in_it_alone(machine, capsys):
     machine.layouts = ['packed', 'spread']
     machine.history(30)
 
+    @machine.changes
     def change(name, number, case, values):
         if 'fabric=tcp' in case['display_name'] and 'spread' in case['display_name']:
             values['latency'] *= 1.3
 
-    machine.change = change
     found, code = compared(machine, settings=read(['fabric=shm'], ['fabric=tcp']))
     assert code == 1
     words = {(one.figure.case, one.figure.figure): one.word for one in found.difference.figures}
@@ -483,12 +482,11 @@ def test_a_parameter_pairs_cases_that_differ_in_it_alone(machine, capsys):
 
 
 def test_a_case_that_fails_with_one_value_of_a_parameter_has_a_name_of_both(machine):
+    @machine.changes
     def change(name, number, case, values):
         if case['fabric'] == 'tcp':
-            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'another fabric'}
-            values.clear()
+            fail(case, values)
 
-    machine.change = change
     found, _ = compared(machine, seconds=0, settings=read(['fabric=shm'], ['fabric=tcp']))
     (one,) = found.uneven
     assert one.case == 'Ring %fabric=* %layout=packed %scale=1_node @toy:node+openmpi'
@@ -578,11 +576,11 @@ def test_stopped_before_both_were_measured_there_is_nothing_to_say(machine, caps
 
 
 def test_its_sessions_leave_the_folders_of_other_runs(machine):
+    @machine.changes
     def change(name, number, case, values):
         for one in values:
             values[one] *= math.exp(machine.random.normal(0, 0.3))
 
-    machine.change = change
     compared(machine)
     assert len(machine.ran) == 8 + 2 * BUDGET
     assert len([*(machine.own.folder.parent).glob('[0-9]*')]) == 4  # the last of each stage

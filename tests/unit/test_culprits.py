@@ -36,7 +36,6 @@ from assay.comparing.factors import (
     steps_of,
     unpack,
 )
-from assay.comparing.interleaved import StoppedError
 from assay.machine.mca import default_of
 from assay.machine.repository import Repository
 from assay.report.culprit import (
@@ -54,7 +53,7 @@ from assay.results.diff.difference import difference
 from assay.results.figure_series import FigureKey
 from assay.results.history import load
 from assay.results.reframe_report import read_report
-from assay.results.runner import Concluded
+from assay.results.runner import Concluded, StoppedError
 from assay.results.searches import conclusions_of
 from assay.results.statistics.culprits import (
     EFFECTS,
@@ -1117,13 +1116,13 @@ def machine(tmp_path, golden_report, monkeypatch):
 def test_runs_that_differ_in_nothing_that_jobs_tell(machine):
     slower = iter([False] * 3 + [True] * 3)
 
+    @machine.changes
     def change(name, number, case, values):
         case['ran_variables'] = ''
         if case['fabric'] == 'shm':
             machine.is_slower = next(slower)
         values['latency'] *= 1.2 if machine.is_slower else 1.0
 
-    machine.change = change
     with pytest.raises(AssayError, match='switched here: jobs before and after tell no difference'):
         asked(machine)
 
@@ -1219,13 +1218,13 @@ def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, capsys)
     one = replace(one, factors=(*one.factors, mpi))
     machine.guilty, machine.slow = set(), ('openmpi', 'openmpi-b')
 
+    @machine.changes
     def slow(name, number, case, values):
         machine._change(name, number, case, values)
         case['ran_mpi'] = f'Open MPI ({machine.mpi})'
         if machine.mpi in machine.slow:
             values['latency'] *= 1.2
 
-    machine.change = slow
     monkeypatch.setattr(culprit, 'BUILD', 0.0)
     found = search(machine, one).run()
     assert [change.name for change in found.changes] == ['MPI'] and found.is_sure
@@ -1287,11 +1286,11 @@ def test_two_commits_are_each_compared_with_the_one_before(machine, repository):
     machine.guilty = set()
     share = {'0': 0, '1': 0.5, '3': 0.5, '4': 1, '5': 1}
 
+    @machine.changes
     def halves(name, number, case, values):
         machine._change(name, number, case, values)
         values['latency'] *= 1.2 ** share[machine.kernel]
 
-    machine.change = halves
     found = search(machine, one).run().steps
     assert found.is_sure
     assert [change.after for change in found.changes] == [
@@ -1325,6 +1324,7 @@ applications:
     monkeypatch.setattr(culprit, 'BUILD', 0.0)
     failing, machine.spec = {}, 'make'
 
+    @machine.changes
     def change(name, number, case, values):
         if case['fabric'] != 'shm':
             return False
@@ -1337,7 +1337,6 @@ applications:
             fails(case, values)
             case['fail_reason'] = 'it does not build'
 
-    machine.change = change
     yield repository, failing
     site_applications.cache_clear()
 
@@ -1460,12 +1459,12 @@ def test_where_all_changes_make_it_better_here_none_of_these_is_no_answer(machin
     one = asked(machine)
     machine.guilty = set()
 
+    @machine.changes
     def better(name, number, case, values):
         machine._change(name, number, case, values)
         if 'OMPI_MCA_c' in machine.variables:
             values['latency'] /= 1.2
 
-    machine.change = better
     found = search(machine, one).run()
     assert found.answer.kind == 'none' and not found.is_answered and not found.stopped
     show_culprits(found)
@@ -1549,7 +1548,7 @@ def test_the_command_that_is_told_asks_the_same_and_the_answer_is_shown_first(
     for label, variables in (('last-good', {}), ('upgraded', dict.fromkeys(NAMES, 'new'))):
         machine.variables = variables
         put(machine.database, *(machine.report('openmpi', text=label) for _ in range(3)))
-    machine.on_head, machine.load = lambda: None, Site
+    machine.go_to_head, machine.load = lambda: None, Site
     for where, what in {
         'history.load': lambda: load(machine.database),
         'runner.make_ready': lambda *about: [],
@@ -1594,11 +1593,11 @@ def test_a_change_that_jobs_do_not_get_is_tried_no_more(machine):
     assert (gone.name, gone.why) == ('OMPI_MCA_a', 'jobs had other in place of new')
     whole = machine.change
 
+    @machine.changes
     def disturbed(name, number, case, values):
         whole(name, number, case, values)
         case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
 
-    machine.change = disturbed
     again = search(machine, replace(one, before=('beside others',))).run()
     assert [gone.name for gone in again.question.untried] == ['OMPI_MCA_a']
     machine.stuck = dict.fromkeys(NAMES, 'other')
@@ -1647,6 +1646,7 @@ def test_sessions_without_values_end_it(machine):
 def test_where_others_disturbed_all_jobs_after_these_are_asked_what_is_worse(
     machine, capsys, factor
 ):
+    @machine.changes
     def disturbed(name, number, case, values):
         calm = values['latency']
         machine._change(name, number, case, values)
@@ -1654,7 +1654,6 @@ def test_where_others_disturbed_all_jobs_after_these_are_asked_what_is_worse(
             values['latency'] = calm * factor
             case['taken_by_others'] = ["other processes took 30% of the time of the job's CPUs"]
 
-    machine.change = disturbed
     if factor == 1.0:
         with pytest.raises(culprit.NothingWorseError):
             asked(machine)
@@ -1671,12 +1670,12 @@ def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):
     """After three tries of the first session, and from then on at once."""
     one = asked(machine)
 
+    @machine.changes
     def disturbed(name, number, case, values):
         machine._change(name, number, case, values)
         case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
         values['latency'] *= (1.0, 1.01, 0.99)[number % 3]
 
-    machine.change = disturbed
     found = search(machine, one).run()
     assert [change.name for change in found.changes] == ['OMPI_MCA_c'] and found.is_sure
     first, *others = found.pairs
@@ -1694,12 +1693,12 @@ def test_where_others_stay_a_pair_counts_of_which_they_disturb_one_session_alone
     """The first one does not: others may have been there by chance."""
     one = asked(machine)
 
+    @machine.changes
     def disturbed(name, number, case, values):
         machine._change(name, number, case, values)
         if machine.variables:
             case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
 
-    machine.change = disturbed
     begun = search(machine, one)
     for _ in range(2):
         split = begun._next()
@@ -1736,12 +1735,12 @@ def test_changes_that_break_jobs_together_are_kept_apart(machine, may_fail):
     """As where one is an option of what another one chooses."""
     one = asked(machine)
 
+    @machine.changes
     def broken(name, number, case, values):
         machine._change(name, number, case, values)
         if 'OMPI_MCA_e' in machine.variables and 'OMPI_MCA_f' not in machine.variables:
             fails(case, values)
 
-    machine.change = broken
     found = search(machine, one).run()
     assert [change.name for change in found.changes] == ['OMPI_MCA_c'] and found.is_sure
     failed = [{*pair.failed} for pair in found.pairs if pair.failed is not None]

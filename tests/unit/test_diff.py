@@ -22,6 +22,7 @@ from assay.running.runs import RunFolder
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import figures
 from assay.witness.reading import read_witness
+from changing import changing
 from command import call
 from reports import cases
 from stored import put
@@ -125,13 +126,11 @@ def told(site, monkeypatch):
     return run
 
 
-def slower(factor, of=lambda case: True):
-    def change(case, values):
-        if of(case):
-            values['latency'] *= factor
-            values['bandwidth'] /= factor
-
-    return change
+@changing
+def slower(case, values, factor, of=lambda case: True):
+    if of(case):
+        values['latency'] *= factor
+        values['bandwidth'] /= factor
 
 
 def is_tcp_of_libfabric(case):
@@ -184,14 +183,12 @@ def test_a_node_that_is_slow_is_named_with_what_changed_there_alone(site, told, 
 
 
 def test_counts_that_cannot_change_are_no_exceptions_of_a_group(site, told):
-    def counted(change=None):
-        def both(case, values):
-            if change:
-                change(case, values)
-            values['messages'], case['units'] = 7, {'messages': '1'}
-            case['directions'] = case['directions'] | {'messages': 'exact'}
-
-        return both
+    @changing
+    def counted(case, values, change=None):
+        if change:
+            change(case, values)
+        values['messages'], case['units'] = 7, {'messages': '1'}
+        case['directions'] = case['directions'] | {'messages': 'exact'}
 
     site.runs(10, counted())
     site.runs(1, counted(upgraded))
@@ -199,15 +196,13 @@ def test_counts_that_cannot_change_are_no_exceptions_of_a_group(site, told):
 
 
 def test_a_machine_that_moved_is_told_and_software_is_not_blamed(site, told, wording):
-    def with_a_socket(factor):
-        def change(case, values):
-            if case['scale'] == '2_nodes':
-                site.add_socket_latency(case, values, factor)
-                slower(factor)(case, values)
-            elif factor > 1:
-                values['latency'] *= 1.1  # which stays within a node
-
-        return change
+    @changing
+    def with_a_socket(case, values, factor):
+        if case['scale'] == '2_nodes':
+            site.add_socket_latency(case, values, factor)
+            slower(factor)(case, values)
+        elif factor > 1:
+            values['latency'] *= 1.1  # which stays within a node
 
     site.runs(10, with_a_socket(1))
     site.runs(1, with_a_socket(1.3))
@@ -223,13 +218,11 @@ def test_a_machine_that_moved_is_told_and_software_is_not_blamed(site, told, wor
 
 
 def test_a_machine_that_moved_manyfold_is_told_in_words(site, told, wording):
-    def with_a_socket(factor):
-        def change(case, values):
-            if case['scale'] == '2_nodes':
-                site.add_socket_latency(case, values, factor)
-                slower(factor)(case, values)
-
-        return change
+    @changing
+    def with_a_socket(case, values, factor):
+        if case['scale'] == '2_nodes':
+            site.add_socket_latency(case, values, factor)
+            slower(factor)(case, values)
 
     site.runs(10, with_a_socket(1))
     site.runs(1, with_a_socket(40))
@@ -251,13 +244,11 @@ def test_what_changed_beyond_tenfold_is_a_multiple(times, words):
 
 
 def test_what_got_worse_although_the_machine_got_better_is_blamed(site, told):
-    def with_a_socket(socket, mpi):
-        def change(case, values):
-            if case['scale'] == '2_nodes':
-                site.add_socket_latency(case, values, socket)
-                slower(mpi)(case, values)
-
-        return change
+    @changing
+    def with_a_socket(case, values, socket, mpi):
+        if case['scale'] == '2_nodes':
+            site.add_socket_latency(case, values, socket)
+            slower(mpi)(case, values)
 
     site.runs(10, with_a_socket(1, 1))
     site.runs(1, with_a_socket(0.8, 1.15))
@@ -268,14 +259,12 @@ def test_what_got_worse_although_the_machine_got_better_is_blamed(site, told):
     assert worse == {'latency', 'bandwidth'}
 
 
-def of_job(folder, change=None):
-    def left(case, values):
-        if case['display_name'].startswith('Ring'):
-            case['outputdir'] = str(folder)
-        if change:
-            change(case, values)
-
-    return left
+@changing
+def of_job(case, values, folder, change=None):
+    if case['display_name'].startswith('Ring'):
+        case['outputdir'] = str(folder)
+    if change:
+        change(case, values)
 
 
 def test_where_the_time_went_is_told_of_jobs_that_are_still_there(site, told, tmp_path, wording):
@@ -312,15 +301,13 @@ def test_where_the_time_went_is_the_median_of_all_jobs_that_still_tell(
 
 
 def test_where_the_time_went_is_told_of_what_followed_the_machine(site, told, wording):
-    def on_a_network(factor, job):
-        def change(case, values):
-            values['latency'] *= factor if case['scale'] == '2_nodes' else 1
-            if case['display_name'].startswith('Ring') and case['scale'] == '2_nodes':
-                site.add_socket_latency(case, values, factor)
-            elif case['fabric'] == 'tcp':
-                case['outputdir'] = str(HALO / job)
-
-        return change
+    @changing
+    def on_a_network(case, values, factor, job):
+        values['latency'] *= factor if case['scale'] == '2_nodes' else 1
+        if case['display_name'].startswith('Ring') and case['scale'] == '2_nodes':
+            site.add_socket_latency(case, values, factor)
+        elif case['fabric'] == 'tcp':
+            case['outputdir'] = str(HALO / job)
 
     site.runs(10, on_a_network(1, 'openmpi-shm'))
     site.runs(1, on_a_network(1.3, 'mpich-ucx-shm'))
@@ -331,15 +318,13 @@ def test_where_the_time_went_is_told_of_what_followed_the_machine(site, told, wo
     ('flags', 'is_of'), [(('-O2', '-O2'), 'node'), (('-O2', '-O1'), ''), ((None, None), '')]
 )
 def test_what_a_compiler_can_change_is_of_the_machine_only_if_built_alike(site, flags, is_of):
-    def stream(flag):
-        def change(case, values):
-            case['display_name'] = case['display_name'].replace('Ring', 'Stream')
-            case |= dict.fromkeys(('built_compiler', 'built_target'), 'one')
-            case |= {'built_flags': flag} if flag else {}
-            values['triad'], case['units'] = 10.0, {'triad': 'GB/s'}
-            case['directions'] = case['directions'] | {'triad': 'higher'}
-
-        return change
+    @changing
+    def stream(case, values, flag):
+        case['display_name'] = case['display_name'].replace('Ring', 'Stream')
+        case |= dict.fromkeys(('built_compiler', 'built_target'), 'one')
+        case |= {'built_flags': flag} if flag else {}
+        values['triad'], case['units'] = 10.0, {'triad': 'GB/s'}
+        case['directions'] = case['directions'] | {'triad': 'higher'}
 
     for flag in flags:
         site.runs(1, stream(flag))
@@ -364,14 +349,12 @@ def test_what_is_said_fits_on_one_screen_with_the_answer_first_and_last(site, to
 def test_three_runs_before_and_after_decide_a_great_loss_without_a_history(site, told):
     """As the page about upgrades has it, however unsteady the machine is."""
 
-    def unsteady(left):
-        def change(case, values):
-            for name in values:
-                values[name] *= math.exp(site.random.normal(0, 0.2))
-            if case['fabric'] == 'shm':
-                values['bandwidth'] *= left
-
-        return change
+    @changing
+    def unsteady(case, values, left):
+        for name in values:
+            values[name] *= math.exp(site.random.normal(0, 0.2))
+        if case['fabric'] == 'shm':
+            values['bandwidth'] *= left
 
     site.runs(3, unsteady(1), label='before')
     site.runs(3, unsteady(0.2), label='after')
@@ -382,14 +365,12 @@ def test_three_runs_before_and_after_decide_a_great_loss_without_a_history(site,
 
 
 def test_many_causes_and_figures_are_counted_beyond_the_screen(site, told):
-    def many_figures(change=lambda case, values: None):
-        def made(case, values):
-            values |= {f'time_{n}': 100 * math.exp(site.random.normal(0, 0.004)) for n in range(30)}
-            case['units'] = {f'time_{n}': 's' for n in range(30)}
-            case['directions'] = case['directions'] | {f'time_{n}': 'lower' for n in range(30)}
-            change(case, values)
-
-        return made
+    @changing
+    def many_figures(case, values, change=lambda case, values: None):
+        values |= {f'time_{n}': 100 * math.exp(site.random.normal(0, 0.004)) for n in range(30)}
+        case['units'] = {f'time_{n}': 's' for n in range(30)}
+        case['directions'] = case['directions'] | {f'time_{n}': 'lower' for n in range(30)}
+        change(case, values)
 
     def wild(case, values):
         for name in values:
@@ -420,14 +401,11 @@ def test_what_looks_worse_and_could_not_be_decided_is_no_success(site, told):
     assert told_as_json['suspects']
 
 
-def of_one(factor):
+@changing
+def of_one(case, values, factor):
     """Of one figure."""
-
-    def change(case, values):
-        if case['display_name'].startswith('Ring %fabric=shm'):
-            values['bandwidth'] *= factor
-
-    return change
+    if case['display_name'].startswith('Ring %fabric=shm'):
+        values['bandwidth'] *= factor
 
 
 @pytest.mark.parametrize(
@@ -450,24 +428,19 @@ def test_sessions_that_are_all_worse_by_far_are_in_doubt_however_far_apart_they_
     assert [one.figure.figure for one in found.suspects] == ['bandwidth'] * len(found.suspects)
 
 
-def with_figure(name, value, better='higher'):
+@changing
+def with_figure(case, values, name, value, better='higher'):
     """One more figure in the ring over shared memory, such as in another unit."""
-
-    def change(case, values):
-        if case['display_name'].startswith('Ring %fabric=shm'):
-            values[name] = value * values['bandwidth'] / 100
-            case['directions'] = case['directions'] | {name: better}
-            case['units'] = {name: '1'}
-
-    return change
+    if case['display_name'].startswith('Ring %fabric=shm'):
+        values[name] = value * values['bandwidth'] / 100
+        case['directions'] = case['directions'] | {name: better}
+        case['units'] = {name: '1'}
 
 
-def both(*changes):
-    def change(case, values):
-        for one in changes:
-            one(case, values)
-
-    return change
+@changing
+def both(case, values, *changes):
+    for one in changes:
+        one(case, values)
 
 
 @pytest.mark.parametrize(('other', 'verdict'), [(True, 'undecided'), (False, 'not worse')])
@@ -506,16 +479,13 @@ def test_two_noisy_runs_before_hide_no_great_loss(site):
     assert [one.figure.figure for one in found.suspects] == ['bandwidth']
 
 
-def only(check, change=lambda case, values: None):
+@changing
+def only(case, values, check, change=lambda case, values: None):
     """A change of one check; the others are skipped."""
-
-    def one(case, values):
-        change(case, values)
-        if not case['display_name'].startswith(check):
-            case |= {'result': 'skip'}
-            values.clear()
-
-    return one
+    change(case, values)
+    if not case['display_name'].startswith(check):
+        case |= {'result': 'skip'}
+        values.clear()
 
 
 def test_what_was_measured_again_counts_by_that_alone(site):
@@ -610,13 +580,11 @@ def test_with_few_runs_it_is_said_that_nothing_is_known_of_the_size(site, told, 
     ],
 )
 def test_starts_of_less_than_a_second_are_compared_if_they_grew(site, before, seconds, verdicts):
-    def starts(slowest):
-        def change(case, values):
-            values['startup'] = slowest * math.exp(site.random.normal(0, 0.004))
-            case['directions'] = case['directions'] | {'startup': 'lower'}
-            case['units'] = {'startup': 's'}
-
-        return change
+    @changing
+    def starts(case, values, slowest):
+        values['startup'] = slowest * math.exp(site.random.normal(0, 0.004))
+        case['directions'] = case['directions'] | {'startup': 'lower'}
+        case['units'] = {'startup': 's'}
 
     site.runs(10, starts(before))
     site.runs(1, starts(seconds))
@@ -653,15 +621,13 @@ def test_what_slows_a_core_is_no_loss_of_a_kernel_beside_a_control(site, softwar
 
 
 def test_a_kernel_whose_control_is_too_new_is_judged_by_its_rate(site):
-    def kernels(rate, has_control):
-        def change(case, values):
-            case['directions'] = case['directions'] | dict.fromkeys(units, 'higher')
-            case['units'] = units
-            values['waxpy_in_caches_rate'] = rate * math.exp(site.random.normal(0, 0.01))
-            if has_control:
-                values['waxpy_in_caches_of_control'] = rate / 8
-
-        return change
+    @changing
+    def kernels(case, values, rate, has_control):
+        case['directions'] = case['directions'] | dict.fromkeys(units, 'higher')
+        case['units'] = units
+        values['waxpy_in_caches_rate'] = rate * math.exp(site.random.normal(0, 0.01))
+        if has_control:
+            values['waxpy_in_caches_of_control'] = rate / 8
 
     units = {'waxpy_in_caches_rate': 'Gflop/s', 'waxpy_in_caches_of_control': '1'}
     site.runs(2, kernels(8.0, False), label='before')
@@ -767,15 +733,13 @@ def test_where_the_runs_before_were_disturbed_more_runs_after_are_not_advised(si
 def test_disturbed_values_count_where_others_took_as_much_before(site, told, taken, counts):
     """They are always there: to leave out what they disturb would leave nothing."""
 
-    def busy(share):
-        def change(case, values):
-            case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
-            if share is not None:
-                values['foreign_share'] = share
-                case['directions'] = case['directions'] | {'foreign_share': 'lower'}
-                case['units'] = {'foreign_share': '1'}
-
-        return change
+    @changing
+    def busy(case, values, share):
+        case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
+        if share is not None:
+            values['foreign_share'] = share
+            case['directions'] = case['directions'] | {'foreign_share': 'lower'}
+            case['units'] = {'foreign_share': '1'}
 
     site.runs(3, busy(0.41), label='before')
     site.runs(3, busy(taken), label='after')
@@ -789,16 +753,14 @@ def test_disturbed_values_count_where_others_took_as_much_before(site, told, tak
 def test_a_job_of_which_others_took_more_than_of_the_rest_stays_left_out(site):
     """Half as fast, now and then."""
 
-    def shared(share):
-        def change(case, values):
-            if share:
-                case['taken_by_others'] = ['the node was disturbed: other processes took 45%']
-                values['bandwidth'] /= 2
-            values['foreign_share'] = share
-            case['directions'] = case['directions'] | {'foreign_share': 'lower'}
-            case['units'] = {'foreign_share': '1'}
-
-        return change
+    @changing
+    def shared(case, values, share):
+        if share:
+            case['taken_by_others'] = ['the node was disturbed: other processes took 45%']
+            values['bandwidth'] /= 2
+        values['foreign_share'] = share
+        case['directions'] = case['directions'] | {'foreign_share': 'lower'}
+        case['units'] = {'foreign_share': '1'}
 
     for label in ('before', 'after'):
         site.runs(2, shared(0.0), label=label)
@@ -936,12 +898,10 @@ def test_a_reference_may_be_missed_by_chance(site, earlier, one_missed):
 
 
 def test_a_reference_that_is_missed_by_little_since_is_worse(site, told):
-    def within(lowest, highest):
-        def change(case, values):
-            values['bandwidth'] = 100 * math.exp(site.random.uniform(lowest, highest))
-            case['held'] = {'bandwidth': (100, -0.014, None)}
-
-        return change
+    @changing
+    def within(case, values, lowest, highest):
+        values['bandwidth'] = 100 * math.exp(site.random.uniform(lowest, highest))
+        case['held'] = {'bandwidth': (100, -0.014, None)}
 
     site.runs(40, within(-0.013, 0.013))
     site.runs(1, within(-0.017, -0.016), label='after')
@@ -987,12 +947,10 @@ def test_a_reference_that_is_missed_since_the_machine_moved_is_worse(site):
 
 
 def test_most_figures_have_to_be_told_for_a_verdict(site, told):
-    def busy_but_for(check):
-        def change(case, _):
-            if not case['display_name'].startswith(check):
-                case['taken_by_others'] = ['others']
-
-        return change
+    @changing
+    def busy_but_for(case, _, check):
+        if not case['display_name'].startswith(check):
+            case['taken_by_others'] = ['others']
 
     site.runs(10)
     site.runs(1, busy_but_for('Ring'))
@@ -1027,12 +985,10 @@ def test_a_direction_is_never_guessed(site, told):
     ],
 )
 def test_a_count_is_exact_if_it_was_before(site, told, earlier, word, reason):
-    def sent(count):
-        def change(case, values):
-            values['messages'], case['units'] = count, {'messages': '1'}
-            case['directions'] = case['directions'] | {'messages': 'exact'}
-
-        return change
+    @changing
+    def sent(case, values, count):
+        values['messages'], case['units'] = count, {'messages': '1'}
+        case['directions'] = case['directions'] | {'messages': 'exact'}
 
     for count in [*earlier, 9]:
         site.runs(1, sent(count))

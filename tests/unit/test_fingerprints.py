@@ -307,7 +307,8 @@ def pairs_report(**changes):
     clocks = {'own': 0.1, 'slowest': 0.1, 'least': 0.0999, 'most': 0.1001}
     patterns = {'ping-pong': {**clocks, 'least': 0.1999, 'most': 0.2001}, 'exchange': clocks}
     report = {
-        **{'nodes': 2, 'ranks_per_node': 1, 'rounds': {'pairs': 1}},
+        **{'nodes': 2, 'ranks_per_node': 1},
+        'rounds': {'pairs': 1, 'planned': 1, 'measured': 1},
         'pairs': [{'together': {'latency': 1e-6, **rates}}],
         'results': [
             {'measure': 'latency', 'median': 1e-6, 'worst': 1e-6},
@@ -339,6 +340,7 @@ def pairs_report(**changes):
         ('results_3_bandwidth', 4e6, 'the bandwidth is 4000000, but 2000000 follows'),
         ('results_0_median', 2e-6, 'the median latency is 2e-06'),
         ('results_1_worst', 3e6, 'the worst bandwidth is 3000000'),
+        ('rounds_measured', 0, 'only 0 of 1 rounds were measured'),
     ],
 )
 def test_pairs_of_another_rate(place, value, sentence):

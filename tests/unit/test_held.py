@@ -9,6 +9,7 @@ from assay.config.environments import environment
 from assay.config.fabrics import load_catalogue
 from assay.discovery.check_config import hold
 from assay.running.doctor import Findings
+from changing import changing
 from families import FOUND
 from slurms import commands_of_slurm, node, partition
 
@@ -66,11 +67,9 @@ def test_a_file_that_is_right(said):
     assert 'ok       srun knows SLURM_MPI_TYPE=pmix' in text
 
 
-def change(where, key, value):
-    def apply(one, own):
-        {'partition': one, 'environment': own}[where][key] = value
-
-    return apply
+@changing
+def change(one, own, where, key, value):
+    {'partition': one, 'environment': own}[where][key] = value
 
 
 @pytest.mark.parametrize(

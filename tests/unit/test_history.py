@@ -27,6 +27,7 @@ from assay.results.rows import rows
 from assay.results.run_selectors import assert_label, choose, removable
 from assay.results.verdict import summary
 from assay.running import session_extras
+from changing import changing
 from command import call
 from reports import cases, disturbed, run_of, then
 from stored import NOW, put, reframes
@@ -60,11 +61,9 @@ def test_verdicts_go_with_reframes_sessions(database, made):
     assert [*store.verdicts(database)] == [other]
 
 
-def broken(content):
-    def make(database):
-        database.write_bytes(content(database.read_bytes()))
-
-    return make
+@changing
+def broken(database, content):
+    database.write_bytes(content(database.read_bytes()))
 
 
 def without_tables(database):

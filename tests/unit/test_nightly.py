@@ -19,6 +19,7 @@ from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.running import reframe_options
 from assay.running.supervise import Ended
+from changing import changing
 from nightly import failing, good_nights, late, night_site, nothing, remembered, slower, spend
 from processes import ends
 from reports import NO_EVIDENCE
@@ -109,15 +110,13 @@ def test_what_is_worse_fails_the_run_as_a_whole_in_junit(site, tmp_path):
 def test_a_night_on_cores_that_a_hypervisor_moved_is_no_good_one(site):
     """Nothing of it can be compared, whatever it measured."""
 
-    def on_cores(latency):
-        def change(name, number, case, values):
-            if latency > 100:
-                values['bandwidth'] /= 4
-            values['core_latency'] = latency
-            case['directions'] = case['directions'] | {'core_latency': 'lower'}
-            case['units'] = {'core_latency': 'ns'}
-
-        return change
+    @changing
+    def on_cores(name, number, case, values, latency):
+        if latency > 100:
+            values['bandwidth'] /= 4
+        values['core_latency'] = latency
+        case['directions'] = case['directions'] | {'core_latency': 'lower'}
+        case['units'] = {'core_latency': 'ns'}
 
     site.change = on_cores(40)
     good_nights(site)
@@ -183,18 +182,16 @@ def test_a_case_that_fails_when_it_is_measured_again_has_failed(site, tmp_path):
     assert 'no answer' in junit.read_text()
 
 
-def disturbed(*fabrics):
-    def change(name, number, case, values):
-        if case['fabric'] in fabrics:
-            case |= {
-                'result': 'fail',
-                'fail_phase': 'performance',
-                'no_evidence': NO_EVIDENCE,
-                'fail_reason': f'performance error: disturbed: {NO_EVIDENCE}',
-                'taken_by_others': ['others took 48% of n1'],
-            }
-
-    return change
+@changing
+def disturbed(name, number, case, values, *fabrics):
+    if case['fabric'] in fabrics:
+        case |= {
+            'result': 'fail',
+            'fail_phase': 'performance',
+            'no_evidence': NO_EVIDENCE,
+            'fail_reason': f'performance error: disturbed: {NO_EVIDENCE}',
+            'taken_by_others': ['others took 48% of n1'],
+        }
 
 
 def test_what_is_worse_beside_what_was_disturbed_is_told(site):
@@ -215,12 +212,12 @@ def test_what_was_disturbed_when_it_was_measured_again_is_worse_by_nobodys_word(
     good_nights(site)
     first = site.number + 1
 
+    @site.changes
     def change(name, number, *about):
         slower()(name, number, *about)
         if number > first:
             disturbed('tcp')(name, number, *about)
 
-    site.change = change
     assert spend(site) == (3, None)
     assert len(remembered().good) == 6
 

@@ -26,6 +26,7 @@ from assay.screening import outputs
 from assay.screening.measured import read, write
 from assay.screening.outputs import collect
 from assay.screening.where import Where
+from changing import changing
 from contracts import SMALL, small
 from golden_jobs import JOBS
 from screenings import BEGUN, keep, screening, slow_links
@@ -469,15 +470,12 @@ def in_outputs(path, change):
     outputs.beside(path).write_bytes(gzip.compress(json.dumps(record).encode()))
 
 
-def in_file(name, change):
+@changing
+def in_file(record, name, change):
     """A change of one of a job's files."""
-
-    def of_record(record):
-        content = json.loads(record['files'][name])
-        change(content)
-        record['files'][name] = json.dumps(content)
-
-    return of_record
+    content = json.loads(record['files'][name])
+    change(content)
+    record['files'][name] = json.dumps(content)
 
 
 def of_node(mode, what, value):

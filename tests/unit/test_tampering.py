@@ -32,6 +32,7 @@ from assay.acceptance.journal import Resumed
 from assay.acceptance.status import status_in
 from assay.acceptance.verify import assert_may_be_signed, verify
 from assay.results.reframe_report import name_of
+from changing import changing
 from golden_jobs import FILES, JOBS, chosen
 
 #: Single bytes that are changed, of all files together, at least.
@@ -140,30 +141,23 @@ def moved(number):
     return lambda entries: entries.insert(number - 1, entries.pop(number))
 
 
-def inserted(number):
-    def change(entries):
-        new = {**entries[number], 'kind': 'resumed', 'what': {}}
-        entries.insert(number, new)
-
-    return change
+@changing
+def inserted(entries, number):
+    new = {**entries[number], 'kind': 'resumed', 'what': {}}
+    entries.insert(number, new)
 
 
-def edited(number):
+@changing
+def edited(entries, number):
     """One text that it has is another, or one file."""
-
-    def change(entries):
-        what = entries[number]['what']
-        texts = [name for name, value in what.items() if isinstance(value, str)]
-        what.update({texts[0]: 'another'} if texts else {'files': {}})
-
-    return change
+    what = entries[number]['what']
+    texts = [name for name, value in what.items() if isinstance(value, str)]
+    what.update({texts[0]: 'another'} if texts else {'files': {}})
 
 
-def set_back(number):
-    def change(entries):
-        entries[number]['time'] = later(entries[number]['time'], -86400)
-
-    return change
+@changing
+def set_back(entries, number):
+    entries[number]['time'] = later(entries[number]['time'], -86400)
 
 
 CHANGES = (without, twice, moved, inserted, edited, set_back)

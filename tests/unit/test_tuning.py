@@ -10,6 +10,7 @@ import pytest
 from assay import AssayError, paths
 from assay.mpis import FAMILIES
 from assay.mpis.algorithms import OWN_CHOICE, Algorithm, Rule
+from assay.results.runner import StoppedError
 from assay.running.selection import Listed
 from assay.tuning import measuring
 from assay.tuning.choosing import Trial
@@ -64,7 +65,7 @@ class Machine:
     def job(self, tuning, wanted, starts):
         self.jobs += 1
         if self.stop_after is not None and self.jobs > self.stop_after:
-            raise measuring.OverError('stopped by SIGINT')
+            raise StoppedError('stopped by SIGINT')
         outcomes = [self.outcome(tuning, *one) for one in zip(wanted, starts, strict=True)]
         for late in outcomes[self.most_starts :] if self.most_starts else ():
             outcomes[outcomes.index(late)] = Outcome(late.name, 'was not begun')

@@ -24,6 +24,7 @@ from assay.job.launch import Launch, LaunchError, apart, single_cached_property,
 from assay.layout.layouts import Placement
 from assay.machine.provenance import Provenance
 from assay.programs.application import WrongAnswerError
+from assay.programs.benchmarks import REPORT_CHECKS
 from assay.programs.calls import check_calls
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness.disturbance import sent_once
@@ -127,7 +128,7 @@ class MpiBenchmark(MpiCheck):
             one.assert_ended_well()
             one.assert_as_asked()
             report = read_report(one.folder / RESULT, self.program, lambda: one.reason)
-            self.hold_calls(report, one)
+            self.hold(report, one, placement)
             return report
         except (LaunchError, SanityError) as error:
             raise SanityError(f'{folder}: {error}') from None
@@ -237,7 +238,24 @@ class MpiBenchmark(MpiCheck):
         return figures_of(OF_NETWORK, values)
 
     def verify_answers(self) -> None:
-        self.hold_calls(self.report, self.launch)
+        self.hold(self.report, self.launch, self.placement)
+
+    def hold(self, report: Mapping[str, Any], launch: Launch, placement: Placement) -> None:
+        """Hold a report of the program against the calls that were counted, and against itself.
+
+        :raises SanityError: with a sentence that says what is wrong.
+        """
+        self.hold_calls(report, launch)
+        with refusing(self.program):
+            self.check_report(report, placement)
+
+    def check_report(self, report: Mapping[str, Any], placement: Placement) -> None:
+        """Hold a report against itself, and against what was asked of ranks that are placed so.
+
+        :raises WrongAnswerError: if it is wrong.
+        """
+        if check := REPORT_CHECKS.get(self.program):
+            check(report)
 
     def hold_calls(self, report: Mapping[str, Any], launch: Launch) -> None:
         """Hold a report against the calls that the witness counted.

@@ -6,12 +6,16 @@ import os
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from assay import AssayError
 from assay.commands.options import ExtraOption, JsonOption, OneJobOption
+
+if TYPE_CHECKING:
+    from assay.acceptance.archive import Archive
+    from assay.acceptance.status import Status
 
 app = typer.Typer(
     help='Accept a machine by a contract that buyer and vendor sign.',
@@ -53,9 +57,7 @@ def plan(
         asked = prepared(contract, extra or [])
         asked.suite.assert_shared(contract)
     with refusing(UNDECIDED):  # a cluster that has to be started first
-        code = asked.suite.on_head()
-    if code is not None:
-        raise typer.Exit(code)
+        asked.suite.go_to_head()
     with refusing():
         if asked.contract.screening_first:
             place(asked.load(), asked.contract)
@@ -73,6 +75,16 @@ def plan(
 FolderArgument = Annotated[
     Path, typer.Argument(metavar='FOLDER', help='The folder of an acceptance.')
 ]
+
+
+def _standing(folder: Path) -> tuple[Archive, Status]:
+    """An acceptance, and where it stands."""
+    from assay.acceptance.archive import find
+    from assay.acceptance.contract import read_contract
+    from assay.acceptance.status import status_in
+
+    archive = find(folder)
+    return archive, status_in(archive, read_contract(archive.contract))
 
 
 @app.command()
@@ -120,9 +132,7 @@ def run(
         asked.suite.assert_shared(contract, folder)
         allowed(asked.contract.rules, os.environ)
     with refusing(UNDECIDED):  # a cluster that has to be started first
-        code = asked.suite.on_head()
-    if code is not None:
-        raise typer.Exit(code)
+        asked.suite.go_to_head()
     with refusing():
         site = asked.load()
         selected = asked.cases()
@@ -150,14 +160,10 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
       assay accept status acceptance
     """
     from assay.acceptance import show
-    from assay.acceptance.archive import find
-    from assay.acceptance.contract import read_contract
     from assay.acceptance.run import refusing
-    from assay.acceptance.status import status_in
 
     with refusing():
-        archive = find(folder)
-        found = status_in(archive, read_contract(archive.contract))
+        _, found = _standing(folder)
     if as_json:
         print(show.status_as_json(found))
     else:
@@ -178,16 +184,11 @@ def report(folder: FolderArgument) -> None:
       assay accept report acceptance
     """
     from assay.acceptance import show
-    from assay.acceptance.archive import find
-    from assay.acceptance.contract import read_contract
     from assay.acceptance.run import refusing
-    from assay.acceptance.show import write
-    from assay.acceptance.status import status_in
 
     with refusing():
-        archive = find(folder)
-        found = status_in(archive, read_contract(archive.contract))
-        path = write(archive, found)
+        archive, found = _standing(folder)
+        path = show.write(archive, found)
     show.show_status(found)
     print(f'report: {path}')
     raise typer.Exit(found.verdict.exit_code)

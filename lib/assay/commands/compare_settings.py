@@ -100,8 +100,7 @@ def compare_settings(
     given = reframe_options.read_for('a comparison', options)
     assert_margin(margin)
     suite = session.suite(system, mode, extra or [], given, one_job)
-    if (code := suite.on_head()) is not None:
-        raise typer.Exit(code)
+    suite.go_to_head()
     site = suite.load()
     setting.assert_possible(sides, site, given)
 

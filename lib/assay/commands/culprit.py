@@ -78,8 +78,7 @@ def culprit(
     modes = {run.summary.mode or 'acceptance' for run in (*old, *new)}
     mode = modes.pop() if len(modes) == 1 else 'acceptance'
     suite = session.suite(system or new[-1].summary.system, mode, extra or [], given)
-    if (code := suite.on_head()) is not None:
-        raise typer.Exit(code)
+    suite.go_to_head()
     site = suite.load()
     asked = question(history, old, new, site, cases, figures)
     asked = replace(asked, mode=mode)

@@ -74,7 +74,6 @@ def nightly(
     except AssayError as error:  # which is reported like all else
         suite = error
     else:
-        if (code := suite.on_head()) is not None:
-            raise typer.Exit(code)
+        suite.go_to_head()
     night = Night(suite, system, mode, given, context.args, margin, tell, budget, way)
     raise typer.Exit(night.spend())

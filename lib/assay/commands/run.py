@@ -132,8 +132,7 @@ def run(
         raise AssayError(f'--every-node takes nodes in turn: leave out --choose-nodes {way}.')
     started = time.monotonic()
     suite = session.suite(system, mode, extra or [], given, one_job)
-    if (code := suite.on_head()) is not None:
-        raise typer.Exit(code)
+    suite.go_to_head()
     site = suite.load()
     if given.action:
         command = [*suite.command, *context.args]

@@ -71,8 +71,8 @@ def screen(
         raise AssayError('--from judges what was measured: leave out options of a measurement.')
     given = reframe_options.read_for('a screening', context.args)
     suite = session.suite(system, 'screen', extra or [], given, one_job)
-    if not source and (code := suite.on_head()) is not None:
-        raise typer.Exit(code)
+    if not source:
+        suite.go_to_head()
     site = suite.load()
     where = choose(site, system, environment, fabric)
     if source:

@@ -68,8 +68,7 @@ def tune(
 
     given = reframe_options.read_for('a tuning', context.args)
     suite = session.suite(system, 'tune', extra or [], given, one_job)
-    if (code := suite.on_head()) is not None:
-        raise typer.Exit(code)
+    suite.go_to_head()
     folder = output.resolve().parent
     suite.assert_shared(folder)
     if not os.access(folder, os.W_OK):

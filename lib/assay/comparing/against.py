@@ -34,7 +34,7 @@ from assay.results.diff.sides import some
 from assay.results.figure_series import FigureKey
 from assay.results.history import History, StoredRun, load
 from assay.results.run_selectors import choose
-from assay.results.runner import Runner
+from assay.results.runner import NoGoodError, Runner, StoppedError
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.families import slowness
 from assay.results.statistics.multiplicity import SUITE_RATE
@@ -211,23 +211,27 @@ class Against:
             measure nothing again.
         :raises AssayError: if there is nothing to compare.
         """
-        began, stopped = time.monotonic(), None
+        began, stopped = time.monotonic(), ''
+        is_broken = False
         with noted() as self.runner.signals:
             found = self._look()
             doubted = in_doubt(found)
             while budget is not None and not stopped and not found.is_worse and doubted:
-                stopped = self._until_next_look(found, doubted, began, budget)
+                try:
+                    self._until_next_look(found, doubted, began, budget)
+                except StoppedError as error:
+                    stopped = str(error)
+                    is_broken = isinstance(error, NoGoodError) and not self.runner.signals
                 if len(self.rounds) > self._looked_at:
                     found = self._look()
                     doubted = in_doubt(found, {one.figure for one in doubted})
-        why, is_broken = stopped or ('', False)
         signals = self.runner.signals
         decided = found.verdict != 'undecided'
         return AgainstResult(
             found,
             len(self.rounds),
             time.monotonic() - began,
-            '' if decided and not is_broken and not signals else why,
+            '' if decided and not is_broken and not signals else stopped,
             is_broken,
             signals[0] if signals else None,
             tuple(doubted) if found.verdict == 'not worse' else (),
@@ -250,11 +254,11 @@ class Against:
 
     def _until_next_look(
         self, found: Difference, doubted: Sequence[Compared], began: float, budget: float
-    ) -> tuple[str, bool] | None:
+    ) -> None:
         """Rounds until there is something to look at.
 
         :param doubted: the figures that are measured again.
-        :returns: why it ended before that, and whether a round was no good; None if it did not.
+        :raises StoppedError: if it ended before that, as a round was no good for example.
         """
         cases, environments = measured_again(found, doubted)
         until = max(FIRST_LOOK, 2 * len(self.rounds))
@@ -265,24 +269,22 @@ class Against:
         took = self.took or self._run_took * len(cases) / max(1, len(self.selected))
         while len(self.rounds) < until:
             left = budget - (time.monotonic() - began)
-            if self.runner.signals:
-                return f'stopped by {self.runner.signals[0].name}', False
+            self.runner.assert_not_stopped()
             if left < took:
-                return 'the time for measuring again is over', False
+                raise StoppedError('the time for measuring again is over')
             if len(self.rounds) == self._looked_at:
                 say(
                     f'{why}: measured again with controls, {many(len(cases), "case")} a round, '
                     f'up to round {until}'
                 )
-            if problem := self._round(cases, environments, left):
-                return problem, not self.runner.signals
+            self._round(cases, environments, left)
             took = self.took
-        return None
 
-    def _round(self, cases: Collection[str], environments: Collection[str], left: float) -> str:
-        """One round, judged and stored; what is wrong with it as a whole, empty if nothing is.
+    def _round(self, cases: Collection[str], environments: Collection[str], left: float) -> None:
+        """One round, judged and stored.
 
         :param left: seconds of the budget.
+        :raises StoppedError: if it was stopped, or is no good.
         """
         began, own = time.monotonic(), self.runner.begin()
         # Nor is it waited longer than that for those who disturb it.
@@ -292,13 +294,9 @@ class Against:
         if '--prgenv' not in self.given.names_of_options:
             options += ['-p', f'^({"|".join(map(re.escape, sorted(environments)))})$']
         say(f'round {len(self.rounds) + 1}')
-        ended = self.runner.run(own, self.label, options)
-        if ended.stopped:
-            return f'stopped by {ended.stopped.name}'
+        ended = self.runner.complete(own, self.label, options, what='a round')
         ended.tell_failures()
-        if ended.problems or ended.run is None:
-            return f'a round is no good: {"; ".join(ended.problems)}'
+        assert ended.run
         self.rounds.append(ended.run.uuid)
         self.took = time.monotonic() - began
         self.runner.release(own, not ended.verdict.problems)
-        return ''

@@ -33,7 +33,7 @@ from assay.comparing.factors import (
     strange_facts,
     unpack,
 )
-from assay.comparing.interleaved import AGAIN, NoGoodError, StoppedError
+from assay.comparing.interleaved import AGAIN
 from assay.files import append_line, whole_lines
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference, difference
@@ -42,7 +42,7 @@ from assay.results.failures import failures
 from assay.results.figure_series import FigureKey, Measured, measured
 from assay.results.history import History, StoredRun, load
 from assay.results.run_selectors import choose_figures
-from assay.results.runner import Runner
+from assay.results.runner import NoGoodError, Runner, StoppedError
 from assay.results.searches import CONCLUDED
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
@@ -540,7 +540,7 @@ class CulpritSearch:
             for one in asked.factors
             if one.name in gone
         ]
-        return replace(asked, factors=tuple(self._kept()), untried=(*asked.untried, *more))
+        return replace(asked, factors=tuple(self.factors), untried=(*asked.untried, *more))
 
     def _kept(self) -> list[Factor]:
         """The changes that can be switched; of steps each begins where the one before it ends."""
@@ -705,14 +705,9 @@ class CulpritSearch:
             if number:  # whose jobs have waited for others to leave, and wait again
                 say('others disturbed it: measured again')
                 self._assert_time_is_left(0.0)
-            if self.runner.signals:
-                raise StoppedError(f'stopped by {self.runner.signals[0].name}')
+            self.runner.assert_not_stopped()
             own = self.runner.begin()
-            ended = self.runner.run(own, label, options, asked.exports)
-            if ended.stopped:
-                raise StoppedError(f'stopped by {ended.stopped.name}')
-            if ended.problems:
-                raise NoGoodError(f'a session is no good: {"; ".join(ended.problems)}')
+            ended = self.runner.complete(own, label, options, asked.exports)
             assert ended.run
             self.runner.release(own, not ended.verdict.problems)
             runs.append(ended.run.uuid)

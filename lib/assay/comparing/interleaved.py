@@ -24,7 +24,7 @@ from assay.comparing.sessions import (
 )
 from assay.results.diff.difference import Difference, difference
 from assay.results.history import History, load
-from assay.results.runner import Runner
+from assay.results.runner import NoGoodError, Runner, StoppedError
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.retest import BUDGET, FOURSOME
 from assay.running import selection
@@ -36,14 +36,6 @@ from assay.text import many, plain
 
 #: So many times what others disturbed is measured again at once; what they still do is left out.
 AGAIN = 2
-
-
-class StoppedError(Exception):
-    """No more is measured: this command was told to stop, or its time was over."""
-
-
-class NoGoodError(StoppedError):
-    """A session was no good as a whole."""
 
 
 def session_label(settings: Settings, side: int) -> str:
@@ -268,20 +260,18 @@ class InterleavedMeasurement:
         :raises NoGoodError: if more is wrong with it than that cases failed.
         :raises StoppedError: if this command was told to stop.
         """
-        if self.runner.signals:
-            raise StoppedError(f'stopped by {self.runner.signals[0].name}')
+        self.runner.assert_not_stopped()
         setting = self.settings[side]
         self.number += 1
         say(f'session {self.number}: {setting}')
         without = selection.leaving_out(map(setting.named, left_out))
         own = self.runner.begin()
         options = [*setting.options, *self.options, *without]
-        ended = self.runner.run(own, session_label(self.settings, side), options, setting.exports)
-        if ended.stopped:
-            raise StoppedError(f'stopped by {ended.stopped.name}')
+        label = session_label(self.settings, side)
+        ended = self.runner.complete(
+            own, label, options, setting.exports, f'a session of {setting}'
+        )
         ended.tell_failures()
-        if ended.problems:
-            raise NoGoodError(f'a session of {setting} is no good: {"; ".join(ended.problems)}')
         assert ended.run
         self.runner.release(own, not ended.verdict.problems, side)
         return session(ended.run, side, self.settings)

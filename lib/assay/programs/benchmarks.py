@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from assay.programs.application import CLOCK_RATE, WrongAnswerError, is_of_both_clocks
@@ -255,8 +255,14 @@ _RATES_OF_PAIRS = {'message_rate': 'rate', 'bisection': 'bandwidth'}
 def check_pairs(report: Mapping[str, Any]) -> None:
     """Rates, by the messages and their times; times against MPI's clock; the middle of the pairs.
 
-    :raises WrongAnswerError: if one of them is wrong.
+    :raises WrongAnswerError: if one of them is wrong, or not all rounds were measured.
     """
+    rounds = report['rounds']
+    if rounds['measured'] < rounds['planned']:
+        raise WrongAnswerError(
+            f'only {rounds["measured"]} of {rounds["planned"]} rounds were measured: they took '
+            f'more than ten times as long as planned'
+        )
     results = {result['measure']: result for result in report['results']}
     for pattern in ('ping-pong', 'exchange', *(['one way'] if 'message_rate' in results else [])):
         clocks = report['clocks'][pattern]
@@ -523,3 +529,21 @@ def _equal(what: str, found: float, expected: float) -> None:
         raise WrongAnswerError(
             f'the {what} is {found:.12g}, but {expected:.12g} follows from the rest'
         )
+
+
+#: What holds the report of a program; those of others are held against what was asked as well.
+REPORT_CHECKS: dict[str, Callable[[Mapping[str, Any]], None]] = {
+    'clock': check_clock,
+    'collectives': check_collectives,
+    'datatypes': check_datatypes,
+    'files': check_files,
+    'matching': check_matching,
+    'nodes': check_nodes,
+    'onesided': check_onesided,
+    'overlap': check_overlap,
+    'pairs': check_pairs,
+    'partitioned': check_partitioned,
+    'pt2pt': check_pt2pt,
+    'ring': check_ring,
+    'stream': check_stream,
+}

@@ -73,6 +73,14 @@ class Concluded:
             say(f'failed: {one.case}: {one.reason}')
 
 
+class StoppedError(Exception):
+    """No more is measured: this command was told to stop, or its time was over."""
+
+
+class NoGoodError(StoppedError):
+    """A session was no good as a whole."""
+
+
 class Runner:
     """Runs sessions, one after the other; each is judged, and its verdict stored.
 
@@ -124,6 +132,32 @@ class Runner:
         found = judge_session(own, end, self.given)
         unstored = store_verdict(found.run, found.verdict) if found.run else []
         return replace(found, stopped=end.stopped, unstored=tuple(unstored))
+
+    def assert_not_stopped(self) -> None:
+        """:raises StoppedError: if this command was told to stop."""
+        if self.signals:
+            raise StoppedError(f'stopped by {self.signals[0].name}')
+
+    def complete(
+        self,
+        own: RunFolder,
+        label: str | None,
+        options: Sequence[str],
+        exports: Mapping[str, str | None] = MappingProxyType({}),
+        what: str = 'a session',
+    ) -> Concluded:
+        """As :meth:`run`, of a session that is one of several to be compared: it has a run.
+
+        :raises NoGoodError: if more is wrong with it than that cases failed.
+        :raises StoppedError: if this command was told to stop.
+        """
+        ended = self.run(own, label, options, exports)
+        if ended.stopped:
+            self.assert_not_stopped()
+        if ended.problems or not ended.run:
+            ended.tell_failures()
+            raise NoGoodError(f'{what} is no good: {"; ".join(ended.problems)}')
+        return ended
 
     def release(self, own: RunFolder, is_good: bool, kind: int = 0) -> None:
         """A session is over: of the good ones of a kind only the newest keeps its folder.

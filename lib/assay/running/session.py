@@ -55,13 +55,14 @@ class Suite:
     is_one_job: bool = False
     around: str | None = None
 
-    def on_head(self) -> int | None:
-        """Run this command again on the head of the virtual cluster, if it is for that system.
+    def go_to_head(self) -> None:
+        """Run this command on the head of the virtual cluster instead, if it is for that system.
 
-        :returns: its exit code; None if this is the place to run.
+        :raises SystemExit: as it ended there.
         :raises AssayError: if no cluster is up.
         """
-        return run_on_head() if self._is_cluster else None
+        if self._is_cluster and (code := run_on_head()) is not None:
+            raise SystemExit(code)
 
     def assert_shared(self, *named: Path) -> None:
         """See that this command finds files and folders there as well.

@@ -17,7 +17,7 @@ from assay.mpis.algorithms import Algorithm, Algorithms, Rules
 from assay.quantities import time_of
 from assay.results.cases import left_in
 from assay.results.failures import failures, skipped
-from assay.results.runner import Concluded, Runner
+from assay.results.runner import Concluded, Runner, StoppedError
 from assay.results.statistics.retest import BUDGET, FOURSOME, Decision
 from assay.running import selection
 from assay.running.selection import Listed
@@ -82,10 +82,6 @@ class TuningResult:
         return 3 if self.stopped or self.fault else 0
 
 
-class OverError(Exception):
-    """No more is measured: somebody stopped it, or the time is over."""
-
-
 class Tuning:
     """A tuning under way.
 
@@ -124,7 +120,7 @@ class Tuning:
         with noted() as self.runner.signals:
             try:
                 self.job = self._first_job()
-            except OverError as over:
+            except StoppedError as over:
                 say(str(over))
                 raise SystemExit(128 + self.runner.signals[0]) from None
             offered = words.offered(self.job.variables, self.job.answers)
@@ -135,7 +131,7 @@ class Tuning:
             try:
                 self._choose(offered)
                 self._prove(offered)
-            except OverError as over:
+            except StoppedError as over:
                 stopped = str(over)
         return self._found(offered, stopped)
 
@@ -164,7 +160,7 @@ class Tuning:
     def _choose(self, offered: Sequence[Algorithm]) -> None:
         """Rounds of all algorithms, until there are enough.
 
-        :raises OverError: if that cannot be.
+        :raises StoppedError: if that cannot be.
         """
         rounds = self.journal.chosen_by
         while not self.journal.proofs:
@@ -172,7 +168,7 @@ class Tuning:
             if len(rounds) >= MOST_ROUNDS and not lacking:
                 return
             if len(rounds) >= MOST_CUT_ROUNDS:
-                raise OverError('rounds were cut short, and not all algorithms were measured')
+                raise StoppedError('rounds were cut short, and not all algorithms were measured')
             wanted = in_order(trials(offered, rounds), len(rounds))
             wanted += of_order(offered, rounds)
             spent = time.monotonic() - self.began
@@ -198,7 +194,7 @@ class Tuning:
     def _prove(self, offered: Sequence[Algorithm]) -> None:
         """Pairs with the candidates' rules in force, until each is decided.
 
-        :raises OverError: if that cannot be.
+        :raises StoppedError: if that cannot be.
         """
         wanted = self._wanted(offered)
         if not wanted:
@@ -281,11 +277,11 @@ class Tuning:
         """One job, and its record.
 
         :param label: what it is, in words.
-        :raises OverError: if somebody stopped it, or it would end too late.
+        :raises StoppedError: if somebody stopped it, or it would end too late.
         """
         left = math.inf if self.seconds is None else self.began + self.seconds - time.monotonic()
         if self.took > left:
-            raise OverError(f'the time of {time_of(self.seconds or 0)} is over')
+            raise StoppedError(f'the time of {time_of(self.seconds or 0)} is over')
         say(f'{label}, some {time_of(self.took)}' if self.took else label)
         began = time.monotonic()
         operations = self._operations(is_proof)
@@ -319,18 +315,17 @@ class Tuning:
     def _job(self, starts: Sequence[Start]) -> TuningJob:
         """Run a job, and read what it left.
 
-        :raises OverError: if somebody stopped it.
+        :raises StoppedError: if somebody stopped it.
         :raises AssayError: if the default itself was not measured.
         """
-        if self.runner.signals:
-            raise OverError(f'stopped by {self.runner.signals[0].name}')
+        self.runner.assert_not_stopped()
         own = self.runner.begin()
         plan = own.folder / 'starts.json'
         write_plan(plan, starts)
         options = [*self.options, '-S', f'Tune.plan={plan}']
         ended = self.runner.run(own, f'tune {self.case.environment}', options)
         if ended.stopped:
-            raise OverError(f'stopped by {ended.stopped.name}')
+            self.runner.assert_not_stopped()
         job = _left(ended)
         self.runner.release(own, True)
         return job

@@ -98,6 +98,9 @@ void bench_start(int *argc, char ***argv, const struct bench_about *about,
     find_hosts();
     open_json(json_path);
     report_head();
+    MPI_Query_thread(&level);
+    if (about->thread_multiple && *about->thread_multiple && level != MPI_THREAD_MULTIPLE)
+        bench_refuse("this MPI does not give MPI_THREAD_MULTIPLE; use one that was built with it");
 }
 
 int bench_end(void)

@@ -1,6 +1,5 @@
 #include "pair.h"
 
-#include <stdbool.h>
 #include <time.h>
 
 #include "bench.h"
@@ -42,12 +41,16 @@ static void tell_between(double seconds)
         MPI_Send(&seconds, 1, MPI_DOUBLE, rank, WAKE_TAG, MPI_COMM_WORLD);
 }
 
+bool pair_has_me(void)
+{
+    return bench.rank == 0 || bench.rank == bench.ranks - 1;
+}
+
 MPI_Comm pair_enter(void)
 {
     MPI_Comm pair;
-    bool between = bench.rank > 0 && bench.rank < bench.ranks - 1;
-    MPI_Comm_split(MPI_COMM_WORLD, between ? MPI_UNDEFINED : 0, bench.rank, &pair);
-    if (between)
+    MPI_Comm_split(MPI_COMM_WORLD, pair_has_me() ? 0 : MPI_UNDEFINED, bench.rank, &pair);
+    if (!pair_has_me())
         sleep_until_woken();
     return pair;
 }

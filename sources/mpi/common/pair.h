@@ -13,10 +13,14 @@
 #define ASSAY_PAIR_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 /* Collective over MPI_COMM_WORLD. Rank 0 and the last rank get a communicator of the two. The
  * others sleep, and get MPI_COMM_NULL after the pair has left. */
 MPI_Comm pair_enter(void);
+
+/* Whether this rank is one of the two. */
+bool pair_has_me(void);
 
 /* On rank 0, before a step of the pair that may hang: the others end, too, if no other step follows
  * within somewhat more than so many seconds. A launcher may overlook them where the pair has ended. */

@@ -1,7 +1,9 @@
 #include "sample.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -344,6 +346,17 @@ struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_b
     struct sample *sample = sample_start(plan, 1);
     sample_bout(sample, comm, batch, context);
     return sample_end(sample);
+}
+
+void sample_print(const struct sample_result *result, const char *own, ...)
+{
+    printf(" %12.3f %12.3f ", result->time.best * 1e6, result->time.median * 1e6);
+    va_list values;
+    va_start(values, own);
+    vprintf(own, values);
+    va_end(values);
+    printf(" %8.2f %8d  %s\n", stats_uncertainty(&result->time) * 100, result->samples,
+           result->stopped_by);
 }
 
 static void write_place(struct json *json, const char *key, struct stats_place place)

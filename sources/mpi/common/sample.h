@@ -172,6 +172,11 @@ struct sample_result sample_end(struct sample *sample);
 struct sample_result sample_run(struct sample_plan plan, MPI_Comm comm, sample_batch *batch,
                                 void *context);
 
+/* Ends a row of a table: the best and the median time in us, the program's own columns, "+- %",
+ * "samples" and "stopped by". */
+void sample_print(const struct sample_result *result, const char *own, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Writes "time" (an object), "kept", "bouts" where there were several, "samples", "iterations_per_sample",
  * "stopped_by", "budget", and "clocks" where batches were timed by MPI's too. */
 void sample_json(struct json *json, const struct sample_result *result);

@@ -36,6 +36,11 @@ bool stats_is_median(double value, const double *values, int n)
     return 2 * shorter <= n && n <= 2 * within;
 }
 
+double stats_uncertainty(const struct stats *of)
+{
+    return (of->ci_high - of->ci_low) / 2 / of->median;
+}
+
 struct stats stats_of(double *values, int n)
 {
     double best = windows_best(values, n); /* which sorts them */

@@ -28,6 +28,9 @@ int stats_interval_rank(int n);
 /* Sorts `values` and summarises them. n > 0; below STATS_FEWEST the interval is the range. */
 struct stats stats_of(double *values, int n);
 
+/* Half the width of the interval, relative to the median. */
+double stats_uncertainty(const struct stats *of);
+
 /* Whether a value is the median of others, but for rounding. */
 bool stats_is_median(double value, const double *values, int n);
 

@@ -104,8 +104,8 @@ static void report(const struct run *run, const struct sample_result *result,
     printf("%8s %12s %6s %10s %10s %10s  %s\n", "n", "all ranks", "+- %", "least", "median", "most",
            "slowest rank");
     printf("%8ld %12.2f %6.2f %10.2f %10.2f %10.2f  %d on %s\n", n, all * 1e-9,
-           100 * (result->time.ci_high - result->time.ci_low) / 2 / result->time.median,
-           rates[slowest] * 1e-9, of_ranks.median * 1e-9, rates[fastest] * 1e-9, slowest, host);
+           100 * stats_uncertainty(&result->time), rates[slowest] * 1e-9, of_ranks.median * 1e-9,
+           rates[fastest] * 1e-9, slowest, host);
     double best = operations() * bench.ranks / result->time.best, limit = limit_median(limits);
     printf("\nLimit: %.2f Gflop/s of multiply-adds; the best products have %.3f of it\n",
            limit * 1e-9, best / limit);
