@@ -11,6 +11,7 @@ from assay.job.launch import WITNESS
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import (
     check_collectives,
+    check_congestion,
     check_datatypes,
     check_files,
     check_halo,
@@ -52,6 +53,7 @@ _ARGUMENTS = {
     'onesided': ['--min', '1K', '--max', '1K', '--budget', '0.01'],
     'datatypes': ['--sizes', '1024', '--budget', '0.01'],
     'partitioned': ['--sizes', '4096', '--partitions', '1,4', '--budget', '0.01'],
+    'congestion': ['--size', '4096', '--budget', '0.02', '--patience', '20'],
     'files': ['--block', '1000', '--budget', '0.01'],
     'threads': [
         '--threads',
@@ -63,6 +65,8 @@ _ARGUMENTS = {
         '0.02',
     ],
 }
+#: Of programs that cannot do with two: one of these has an aggressor more than victims.
+_RANKS = {'congestion': (4, 5)}
 _CALLS = ['--op', 'bcast,allreduce', '--call', 'nonblocking,persistent']
 _MORE = {'collectives': [*_CALLS, '--min', '1K', '--max', '1K', '--budget', '0.01']}
 _CHECKS = {
@@ -75,6 +79,7 @@ _CHECKS = {
     'onesided': check_onesided,
     'datatypes': check_datatypes,
     'partitioned': check_partitioned,
+    'congestion': check_congestion,
     'files': check_files,
     'threads': partial(check_threads, threads=_THREADS),
 }
@@ -102,7 +107,7 @@ def _complaint_of_defects(built: Built) -> str:
 def complaint(built: Built, program: str) -> str:
     if program == 'defects':
         return _complaint_of_defects(built)
-    runs = [(2, _ARGUMENTS[program]), (4, _ARGUMENTS[program])]
+    runs = [(ranks, _ARGUMENTS[program]) for ranks in _RANKS.get(program, (2, 4))]
     if program in _MORE:
         runs.append((2, _MORE[program]))
     for ranks, arguments in runs:
@@ -938,6 +943,110 @@ MUTANTS = [
         'mpi/partitioned.c',
         'double bandwidth = (double)point->size / time->best;',
         'double bandwidth = (double)part_size(point) / time->best;',
+    ),
+    Mutant(
+        'congestion',
+        'aggressors that end after two rounds',
+        'mpi/congestion.c',
+        'if (leads && made > 0)\n            MPI_Test(&told, &has_ended, MPI_STATUS_IGNORE);',
+        'if (leads && made == 2)\n            has_ended = 1;',
+        hard=True,
+    ),
+    Mutant(
+        'congestion',
+        'victims beside nobody',
+        'mpi/congestion.c',
+        '    MPI_Barrier(cast->comm);\n    measure(cast, point, BESIDE);\n',
+        '',
+    ),
+    Mutant(
+        'congestion',
+        'measured beside before the aggressors begin',
+        'mpi/congestion.c',
+        '    measure(cast, point, ALONE);\n    rest_until_all(MPI_COMM_WORLD);\n'
+        '    if (cast->rank == 0)\n        MPI_Recv(NULL, 0, MPI_BYTE, first_aggressor, TAG, '
+        'MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n    MPI_Barrier(cast->comm);\n'
+        '    measure(cast, point, BESIDE);\n',
+        '    measure(cast, point, ALONE);\n    measure(cast, point, BESIDE);\n'
+        '    rest_until_all(MPI_COMM_WORLD);\n    if (cast->rank == 0)\n'
+        '        MPI_Recv(NULL, 0, MPI_BYTE, first_aggressor, TAG, MPI_COMM_WORLD, '
+        'MPI_STATUS_IGNORE);\n',
+    ),
+    Mutant(
+        'congestion',
+        'an incast that sends nothing',
+        'mpi/congestion.c',
+        'aggressor_rounds[kind](cast, arms);',
+        'if (kind != INCAST)\n            aggressor_rounds[kind](cast, arms);',
+    ),
+    Mutant(
+        'congestion',
+        'one message of a shift',
+        'mpi/congestion.c',
+        'from = across(cast, -1);\n    for (int i = 0; i < arms->messages; i++) {',
+        'from = across(cast, -1);\n    for (int i = 0; i < 1; i++) {',
+    ),
+    Mutant(
+        'congestion',
+        'an alltoall of half blocks',
+        'mpi/congestion.c',
+        'int bytes = (int)arms->message;\n    arms->word++;',
+        'int bytes = (int)arms->message / 2;\n    arms->word++;',
+    ),
+    Mutant(
+        'congestion',
+        'every other allreduce computed alone',
+        'mpi/congestion.c',
+        'MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, cast->comm);',
+        'sum = others + cast->count * turn;\n        if (i % 2)\n            '
+        'MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, cast->comm);',
+    ),
+    Mutant(
+        'congestion',
+        'an answer before the question',
+        'mpi/congestion.c',
+        '        MPI_Recv(&word, SMALL, MPI_BYTE, partner, TAG, cast->comm, MPI_STATUS_IGNORE);\n'
+        '        word = ~word;\n'
+        '        MPI_Send(&word, SMALL, MPI_BYTE, partner, TAG, cast->comm);\n',
+        '        word = ~word;\n'
+        '        MPI_Send(&word, SMALL, MPI_BYTE, partner, TAG, cast->comm);\n'
+        '        MPI_Recv(&word, SMALL, MPI_BYTE, partner, TAG, cast->comm, MPI_STATUS_IGNORE);\n'
+        '        word = ~word;\n',
+    ),
+    Mutant(
+        'congestion',
+        'times of whole round trips',
+        'mpi/congestion.c',
+        'count_time(tally, (parts.last.seconds - before.seconds) / 2);',
+        'count_time(tally, parts.last.seconds - before.seconds);',
+    ),
+    Mutant(
+        'congestion',
+        'every eighth time left out of the histogram',
+        'mpi/congestion.c',
+        'tally->counts[bin < BINS ? bin : BINS - 1]++;',
+        'static unsigned turn;\n    tally->counts[bin < BINS ? bin : BINS - 1] += turn++ % 8 != 0;',
+    ),
+    Mutant(
+        'congestion',
+        'the 90th percentile',
+        'mpi/congestion.c',
+        '{ "p99", 0.99 }',
+        '{ "p99", 0.9 }',
+    ),
+    Mutant(
+        'congestion',
+        'impact the other way round',
+        'mpi/congestion.c',
+        'percentiles[j].name, times[BESIDE][j] / times[ALONE][j]);',
+        'percentiles[j].name, times[ALONE][j] / times[BESIDE][j]);',
+    ),
+    Mutant(
+        'congestion',
+        'bandwidth by rounds before and behind the time',
+        'mpi/congestion.c',
+        'load->clocks.operations * bytes_of_round',
+        'load->all * bytes_of_round',
     ),
     Mutant(
         'files',
