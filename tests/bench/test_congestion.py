@@ -29,7 +29,7 @@ def test_report(run):
 @pytest.mark.parametrize(
     ('aggressor', 'wrong', 'env', 'words'),
     [
-        # The last one of four before the time, and the fifth of sixteen of a round.
+        # The last of four before the time, and the fifth of a round.
         (
             'shift',
             'flip_byte',
