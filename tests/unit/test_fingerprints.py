@@ -517,6 +517,7 @@ def congested(**changes):
         ({'p99_of_impact': 1.9}, 'the impact at the p99 of latency beside incast is 1.9'),
         ({'median_of_time_of_alone': 9e-7}, 'the median of latency beside incast, alone is 9e-07'),
         ({'p99_of_time_of_beside': 2e-6}, 'the p99 of latency beside incast, beside is'),
+        ({'histogram_of_alone': []}, 'latency beside incast, alone has no times'),
         ({'histogram_of_alone': [[318, 199]]}, 'the number of times of latency beside incast, al'),
         ({'histogram_of_alone': [[319, 200]]}, 's by its histogram'),
         ({'histogram_of_beside': [[1279, 200]]}, 's by its histogram'),

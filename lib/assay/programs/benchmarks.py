@@ -288,6 +288,8 @@ def _check_histogram(what: str, one: Mapping[str, Any]) -> None:
     """That it has all operations, and as long ones as was measured; percentiles by it."""
     _equal(f'sum of times of {what}', one['seconds'], one['clocks']['own'])
     histogram = sorted(one['histogram'])
+    if not histogram:
+        raise WrongAnswerError(f'{what} has no times')
     operations = sum(count for _, count in histogram)
     _equal(f'number of times of {what}', operations, one['clocks']['operations'])
     # The first bin has all times that are shorter, the last one all that are longer.
