@@ -28,9 +28,12 @@ _ARGUMENTS = {
     'onesided': f'--min 1K --max 1K {_SHORT}',
     'datatypes': f'--sizes 1024 {_SHORT}',
     'partitioned': f'--sizes 4096 --partitions 1,4 {_SHORT}',
+    'congestion': '--size 4096 --budget 0.02 --patience 20',
     'files': f'--block 1000 {_SHORT}',
     'threads': f'--threads {_THREADS} --thread-multiple --window 4 --budget 0.02',
 }
+#: Of programs that cannot do with two: one of these has an aggressor more than victims.
+_RANKS = {'congestion': (4, 5)}
 _MORE = {
     'collectives': (
         f'--op bcast,allreduce --call nonblocking,persistent --min 1K --max 1K {_SHORT}'
@@ -64,7 +67,7 @@ def _complaint_of_defects(built: Built) -> str:
 def complaint(built: Built, program: str) -> str:
     if program == 'defects':
         return _complaint_of_defects(built)
-    runs = [(2, _ARGUMENTS[program]), (4, _ARGUMENTS[program])]
+    runs = [(ranks, _ARGUMENTS[program]) for ranks in _RANKS.get(program, (2, 4))]
     if program in _MORE:
         runs.append((2, _MORE[program]))
     for ranks, arguments in runs:

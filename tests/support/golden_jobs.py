@@ -26,6 +26,7 @@ def chosen(name, fabric):
         'AsUsersGetIt': {'fabric': 'default', 'layout': 'default'},
         'Overlap': {'progress': 'none'},
         'CollectivesOverlap': {'operation': 'allreduce'},
+        'Congestion': {'scale': '2_nodes'},
         'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
         'NPB': {'kernel': 'mg'},
         'MpiP': {'size': 'starved', 'code': 'minife'},

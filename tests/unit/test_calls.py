@@ -32,6 +32,7 @@ RECORDED = {
     'OneSided/mpich-shm/others': ('Win_fence', 'Win_start', 'Win_complete', 'Win_unlock'),
     'Datatypes/mpich-shm': ('Send', 'Recv'),
     'Partitioned/mpich-shm': ('Start', 'Startall', 'Pready', 'Parrived', 'Waitall'),
+    'Congestion/openmpi-tcp': ('Send', 'Recv', 'Allreduce'),
     'Threads/mpich-shm': ('Isend', 'Waitall', 'Recv'),
     'Files/mpich-shm': ('File_write_at', 'File_read_at_all', 'File_sync'),
     'Halo/mpich-ucx-shm': ('Sendrecv', 'Isend', 'Irecv', 'Waitall'),
@@ -58,6 +59,25 @@ def test_calls_that_were_not_made(job):
         without = [{**counted[0], name: Counted(0, 0)}, *counted[1:]]
         with pytest.raises(WrongAnswerError, match=f'of {name} follow from the report'):
             check_calls(report, without)
+
+
+@pytest.mark.parametrize(
+    ('call', 'words'),
+    [
+        ('Sendrecv', 'on rank 3'),
+        ('Alltoall', 'on rank 3'),
+        ('Send', 'on rank 3'),
+        ('Irecv', 'on rank 1'),
+    ],
+)
+def test_a_load_that_was_not_sent(call, words):
+    report, counted = recorded('Congestion/openmpi-tcp')
+    assert report['victims'] == [0, 2]
+    rank = int(words[-1])
+    sent = counted[rank][f'MPI_{call}']
+    counted[rank][f'MPI_{call}'] = Counted(sent.count // 2, sent.bytes)
+    with pytest.raises(WrongAnswerError, match=f'{words} of MPI_{call} follow from the report'):
+        check_calls(report, counted)
 
 
 def test_messages_of_fewer_bytes():

@@ -1530,6 +1530,14 @@ def test_an_mpi_without_partitioned_messages_is_skipped(job):
         job(Path('Partitioned/mpich-shm'), lacks_them, exitcode=2)
 
 
+def test_a_node_of_two_cores_has_no_room_for_victims_and_aggressors(job):
+    def put_on_one_node(check):
+        check.scale = '1_node'
+
+    with pytest.raises(SkipTestError, match='aggressors are 4 ranks, and there are 2 cores'):
+        job(Path('Congestion/openmpi-tcp'), change=put_on_one_node)
+
+
 @pytest.mark.parametrize(
     ('left', 'word', 'why'),
     [

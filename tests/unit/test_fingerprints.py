@@ -20,6 +20,7 @@ from assay.programs.application import (
 )
 from assay.programs.benchmarks import (
     check_clock,
+    check_congestion,
     check_datatypes,
     check_dgemm,
     check_matching,
@@ -470,6 +471,92 @@ def test_datatypes_that_do_not_follow(change, sentence):
     check_datatypes({'results': [face]})
     with pytest.raises(WrongAnswerError, match=sentence):
         check_datatypes({'results': [face | change]})
+
+
+def congested(**changes):
+    """A report of two pairs of victims, which measured 1 us alone and 2 us beside, 100 times."""
+
+    def state(place, seconds):
+        # The upper half and 99 of 100 parts of a bin.
+        time = {
+            'median': 1e-9 * 2 ** ((place + 0.5) / 32),
+            'p99': 1e-9 * 2 ** ((place + 0.99) / 32),
+        }
+        clocks = {'own': 200 * seconds, 'slowest': 200 * seconds, 'batches': 20, 'operations': 200}
+        clocks |= {'least': 400 * seconds, 'most': 400 * seconds}
+        histogram = [[place, 200]]
+        return {'time': time, 'seconds': 200 * seconds, 'clocks': clocks, 'histogram': histogram}
+
+    one = {
+        **{'victim': 'latency', 'aggressor': 'incast'},
+        **{'alone': state(318, 1e-6), 'beside': state(350, 2e-6)},
+        'impact': {'median': 2.0, 'p99': 2.0},
+        'load': {
+            **{
+                'size': 1000,
+                'messages': 8,
+                'all_rounds': 18,
+                'bandwidth': 10 * 8 * 2 * 1000 / 1e-3,
+            },
+            'clocks': {
+                **dict.fromkeys(('own', 'slowest', 'least', 'most'), 1e-3),
+                **{'batches': 4, 'operations': 10},
+            },
+        },
+    }
+    for path, value in changes.items():
+        *inside, name = path.split('_of_')[::-1]
+        place = one
+        for key in inside:
+            place = place[key]
+        place[name] = value
+    return {'ranks': 7, 'victims': [0, 1, 2, 3], 'results': [one]}
+
+
+@pytest.mark.parametrize(
+    ('change', 'sentence'),
+    [
+        ({'p99_of_impact': 1.9}, 'the impact at the p99 of latency beside incast is 1.9'),
+        ({'median_of_time_of_alone': 9e-7}, 'the median of latency beside incast, alone is 9e-07'),
+        ({'p99_of_time_of_beside': 2e-6}, 'the p99 of latency beside incast, beside is'),
+        ({'histogram_of_alone': []}, 'latency beside incast, alone has no times'),
+        ({'histogram_of_alone': [[318, 199]]}, 'the number of times of latency beside incast, al'),
+        ({'histogram_of_alone': [[319, 200]]}, 's by its histogram'),
+        ({'histogram_of_beside': [[1279, 200]]}, 's by its histogram'),
+        ({'seconds_of_beside': 5e-4}, 'the sum of times of latency beside incast, beside is'),
+        ({'most_of_clocks_of_alone': 3e-4, 'least_of_clocks_of_alone': 3e-4}, 'by a second clock'),
+        ({'bandwidth_of_load': 1e8}, 'the bandwidth of the load of latency beside incast is 1000'),
+        (
+            {'own_of_clocks_of_load': 9e-4},
+            'the load of latency beside incast took 0.0009 s, but by',
+        ),
+        ({'all_rounds_of_load': 12}, 'the number of all rounds of the load of latency beside inca'),
+        (
+            {'operations_of_clocks_of_load': 0, 'all_rounds_of_load': 8, 'bandwidth_of_load': 0},
+            'went on for 0 rounds',
+        ),
+        (
+            {
+                **{
+                    f'{name}_of_clocks_of_load': 2e-4
+                    for name in ('own', 'slowest', 'least', 'most')
+                },
+                'bandwidth_of_load': 8e8,
+            },
+            'went on for 10 rounds and 0.0002 s, while 0.000',
+        ),
+    ],
+)
+def test_impacts_that_do_not_follow(change, sentence):
+    check_congestion(congested())
+    with pytest.raises(WrongAnswerError, match=sentence):
+        check_congestion(congested(**change))
+
+
+@pytest.mark.parametrize('victims', [[0], [0, 0, 1], [0, 1, 2, 3, 4, 5], [0, 9]])
+def test_victims_that_are_none(victims):
+    with pytest.raises(WrongAnswerError, match='of 7 ranks'):
+        check_congestion({**congested(), 'victims': victims})
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,87 @@ def check_threads(report: Mapping[str, Any], threads: int) -> None:
         _equal(f'rate of {measure}', result['rate'], expected)
 
 
+# Of the histograms of sources/mpi/congestion.c: seconds of the first bin, and how many double them.
+_SHORTEST, _BINS_PER_OCTAVE = 1e-9, 32
+_LAST_BIN = 40 * _BINS_PER_OCTAVE - 1
+_PERCENTILES = {'median': 0.5, 'p99': 0.99}
+
+
+def check_congestion(report: Mapping[str, Any]) -> None:
+    """Percentiles by their histograms, these by both clocks; the load, and that it lasted.
+
+    :raises WrongAnswerError: if one of them is wrong.
+    """
+    ranks, victims = report['ranks'], report['victims']
+    if not (victims == sorted({*victims} & {*range(ranks)}) and 2 <= len(victims) <= ranks - 2):
+        raise WrongAnswerError(f'the victims are {victims} of {ranks} ranks')
+    for result in report['results']:
+        what = f'{result["victim"]} beside {result["aggressor"]}'
+        # Of each pair one is timed, and of its round trips half is the time.
+        parts, timed = (
+            (2, len(victims) // 2) if result['victim'] == 'latency' else (1, len(victims))
+        )
+        for state in ('alone', 'beside'):
+            _check_histogram(f'{what}, {state}', result[state])
+            _check_sampled_clocks(f'{what}, {state}', result[state]['clocks'], parts)
+        for name, impact in result['impact'].items():
+            expected = result['beside']['time'][name] / result['alone']['time'][name]
+            _equal(f'impact at the {name} of {what}', impact, expected)
+        measured = result['beside']['clocks']['own'] * parts / timed
+        _check_load(f'the load of {what}', result, ranks - len(victims), measured)
+
+
+def _check_load(what: str, result: Mapping[str, Any], aggressors: int, measured: float) -> None:
+    """Its bandwidth, and that it went on while so many seconds were measured."""
+    load, clocks = result['load'], result['load']['clocks']
+    rounds, seconds = clocks['operations'], clocks['own']
+    _check_sampled_clocks(what, clocks, 1)
+    # One before its time and one behind it.
+    _equal(f'number of all rounds of {what}', load['all_rounds'], rounds + 2 * clocks['batches'])
+    flows = {
+        'incast': aggressors - 1,
+        'alltoall': aggressors * (aggressors - 1),
+        'shift': aggressors,
+    }[result['aggressor']]
+    sent = rounds * flows * load['messages'] * load['size']
+    _equal(f'bandwidth of {what}', load['bandwidth'], sent / seconds)
+    if not (rounds > 0 and seconds >= measured * (1 - CLOCK_RATE)):
+        raise WrongAnswerError(
+            f'{what} went on for {rounds} rounds and {seconds} s, while {measured} s were measured'
+        )
+
+
+def _check_histogram(what: str, one: Mapping[str, Any]) -> None:
+    """That it has all operations, and as long ones as was measured; percentiles by it."""
+    _equal(f'sum of times of {what}', one['seconds'], one['clocks']['own'])
+    histogram = sorted(one['histogram'])
+    if not histogram:
+        raise WrongAnswerError(f'{what} has no times')
+    operations = sum(count for _, count in histogram)
+    _equal(f'number of times of {what}', operations, one['clocks']['operations'])
+    # The first bin has all times that are shorter, the last one all that are longer.
+    least = sum(count * _time_of(place) for place, count in histogram if place)
+    most = sum(count * _time_of(place + 1) for place, count in histogram)
+    if histogram[-1][0] == _LAST_BIN:
+        most = math.inf
+    if not least * (1 - _DIGITS) <= one['seconds'] <= most * (1 + _DIGITS):
+        raise WrongAnswerError(
+            f'{what} took {one["seconds"]} s, and {least:g} to {most:g} s by its histogram'
+        )
+    for name, share in _PERCENTILES.items():
+        below, wanted = 0, share * operations
+        for place, count in histogram:
+            if below + count >= wanted:
+                expected = _time_of(place + (wanted - below) / count)
+                _equal(f'{name} of {what}', one['time'][name], expected)
+                break
+            below += count
+
+
+def _time_of(place: float) -> float:
+    return float(_SHORTEST * 2 ** (place / _BINS_PER_OCTAVE))
+
+
 def check_files(report: Mapping[str, Any]) -> None:
     """Bandwidths of the whole file, and times against MPI's clock.
 
@@ -535,6 +616,7 @@ def _equal(what: str, found: float, expected: float) -> None:
 REPORT_CHECKS: dict[str, Callable[[Mapping[str, Any]], None]] = {
     'clock': check_clock,
     'collectives': check_collectives,
+    'congestion': check_congestion,
     'datatypes': check_datatypes,
     'files': check_files,
     'matching': check_matching,

@@ -20,6 +20,9 @@ _OF_EACH_BATCH = 'Allreduce'
 _OPENED = {'files': ('File_open',)}
 
 
+_Ranks = range | frozenset[int]
+
+
 class Counted(Protocol):
     """What the witness counted of a call on a rank."""
 
@@ -40,20 +43,20 @@ class _Claims:
         self.ends = range(0, self.ranks, max(1, self.ranks - 1))
         self.root, self.others = range(1), range(1, self.ranks)
         #: By the ranks that each made so many, or whose calls had so many bytes.
-        self.counts: dict[range, Counter[str]] = defaultdict(Counter)
-        self.bytes: dict[range, Counter[str]] = defaultdict(Counter)
+        self.counts: dict[_Ranks, Counter[str]] = defaultdict(Counter)
+        self.bytes: dict[_Ranks, Counter[str]] = defaultdict(Counter)
         #: Of all ranks together.
         self.whole: Counter[str] = Counter()
         self.whole_bytes: Counter[str] = Counter()
 
-    def add(self, ranks: range, count: float, *calls: str, size: float = 0) -> None:
+    def add(self, ranks: _Ranks, count: float, *calls: str, size: float = 0) -> None:
         """So many of each of these calls on each of the ranks, each of ``size`` bytes."""
         for call in calls:
             self.counts[ranks][call] += round(count)
             self.bytes[ranks][call] += round(count * size)
 
 
-def _of_rank(by_ranks: Mapping[range, Counter[str]], rank: int) -> Counter[str]:
+def _of_rank(by_ranks: Mapping[_Ranks, Counter[str]], rank: int) -> Counter[str]:
     found: Counter[str] = Counter()
     for ranks, counts in by_ranks.items():
         if rank in ranks:
@@ -373,6 +376,33 @@ def _of_partitioned(claims: _Claims, report: Mapping[str, Any]) -> None:
             claims.add(claims.ends, count * parts, 'Start', size=result['size'] // parts)
 
 
+def _of_congestion(claims: _Claims, report: Mapping[str, Any]) -> None:
+    victims = frozenset(report['victims'])
+    aggressors = frozenset(claims.all) - victims
+    first = frozenset([min(aggressors)])
+    for result in report['results']:
+        operations = _operations(result['alone']) + _operations(result['beside'])
+        if result['victim'] == 'allreduce':
+            claims.add(victims, operations // len(victims), 'Allreduce', size=8)
+        else:  # of an odd number of victims another one has no partner in each round
+            claims.whole['Send'] += 2 * operations
+            claims.whole['Recv'] += 2 * operations
+            claims.whole_bytes['Send'] += 2 * operations * 8
+        load = result['load']
+        messages, size = load['all_rounds'] * load['messages'], load['size']
+        match result['aggressor']:
+            case 'incast':
+                others = aggressors - first
+                claims.add(others, messages, 'Send', size=size)
+                claims.whole['Send'] += messages * len(others)
+                claims.whole_bytes['Send'] += messages * len(others) * size
+                claims.add(first, messages * len(others), 'Irecv', 'Wait')
+            case 'alltoall':
+                claims.add(aggressors, messages, 'Alltoall', size=size * (len(aggressors) - 1))
+            case 'shift':
+                claims.add(aggressors, messages, 'Sendrecv', size=size)
+
+
 def _of_threads(claims: _Claims, report: Mapping[str, Any]) -> None:
     half, window = claims.ranks // 2, report['arguments']['window']
     senders, receivers = range(half), range(half, claims.ranks)
@@ -458,6 +488,7 @@ _CLAIMS: Mapping[str, Callable[[_Claims, Mapping[str, Any]], None]] = {
     'onesided': _of_onesided,
     'datatypes': _of_datatypes,
     'partitioned': _of_partitioned,
+    'congestion': _of_congestion,
     'threads': _of_threads,
     'files': _of_files,
     'halo': _of_halo,
