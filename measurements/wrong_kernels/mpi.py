@@ -406,8 +406,8 @@ MUTANTS = [
         'collectives',
         'every other call of a root left out',
         'mpi/collectives.c',
-        'sample_mark();\n        call(point);',
-        'sample_mark();\n        static long calls;\n        if (calls++ % 2) call(point);',
+        'begin_call(point);\n        call(point);',
+        'begin_call(point);\n        static long calls;\n        if (calls++ % 2) call(point);',
     ),
     Mutant(
         'pt2pt',
@@ -576,8 +576,8 @@ MUTANTS = [
         'collectives',
         'clock of a root started behind the call',
         'mpi/collectives.c',
-        'struct sample_mark start = sample_mark();\n        call(point);',
-        'call(point);\n        struct sample_mark start = sample_mark();',
+        'struct sample_mark start = begin_call(point);\n        call(point);',
+        'begin_call(point);\n        call(point);\n        struct sample_mark start = sample_mark();',
     ),
     Mutant(
         'collectives',
@@ -1545,12 +1545,12 @@ MUTANTS = [
         'collectives',
         'results of a root elsewhere but for the last call',
         'mpi/collectives.c',
-        'struct sample_mark start = sample_mark();\n        call(point);',
+        'struct sample_mark start = begin_call(point);\n        call(point);',
         'static char other[1 << 20];\n'
         '        char *held = point->receive;\n'
         '        if (i + 1 < iterations)\n'
         '            point->receive = other;\n'
-        '        struct sample_mark start = sample_mark();\n'
+        '        struct sample_mark start = begin_call(point);\n'
         '        call(point);\n'
         '        point->receive = held;',
     ),
