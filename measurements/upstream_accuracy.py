@@ -1,16 +1,16 @@
 """Our benchmarks beside those of IMB and OSU that measure the same: same MPI, fabric, cores.
 
     ./assay run --with mpich --with intelmpi -l   # once: IMB comes with Intel MPI
-    .venv/bin/python measurements/upstream_accuracy.py --osu FOLDER --keep runs.json --seconds 900
+    .venv/bin/python measurements/upstream_accuracy.py --osu FOLDER --keep runs.json
 
-FOLDER is a built tree of the OSU Micro-Benchmarks; without it only IMB is run. Programs run in
-turn, one after the other, and each round of all of them is added to the file of --keep, from which
-the table is made: so a measurement can go on where it stopped, and --seconds 0 prints the table.
+FOLDER is a tree of the OSU Micro-Benchmarks, built with the mpicc of that MPICH; without it only
+IMB is run. Each command measures for --seconds and prints the table of all that --keep has. Given
+again it goes on, with what was measured least often; --seconds 0 only prints.
 
-All ranks take part (-npmin). Of each program the least of its runs counts: whatever else the
-machine does makes a run longer, and none shorter. Odd runs and even runs tell how well that is
-known: where the least of the one and that of the other are more than 5% apart, no claim is made
-about 5%.
+All cores have a rank (-npmin), but for messages between two ranks. Of each program the least of its
+runs counts: whatever else the machine does makes a run longer, and none shorter. Odd runs and even
+runs tell how well that is known: where the least of the one and that of the other are more than 5%
+apart, no claim is made about 5%.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from against_imb import CLAIM, mpich, run
 from common import build
 
 from assay.machine.mpi import Mpi, find_imb
+from assay.machine.topology import usable_cores
 from assay.programs.imb import parse
 
 #: Rounds without which no claim is made: of fewer the odd and the even ones may agree by chance.
@@ -43,6 +44,8 @@ AGGREGATE = re.compile(
 
 Times = dict[str, dict[int, float]]
 """Seconds, by operation and size."""
+Kept = dict[str, list[list[float]]]
+"""Our seconds and theirs, of each round."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ class Twins:
     :param tables: by operation of ours, the table of IMB or the program of OSU.
     :param upstream: the program of IMB; the folder of OSU's programs.
     :param options: of the upstream's program.
+    :param named: the option of ours that chooses operations, and their name in its report.
+    :param in_list: whether sizes are listed in one option of ours.
+    :param sizes: bytes.
+    :param is_pair: whether two ranks have part, and not one on each core.
+    :param column: of OSU's, behind that of the size, in microseconds.
     """
 
     name: str
@@ -61,14 +69,26 @@ class Twins:
     tables: dict[str, str]
     upstream: str
     options: Sequence[str] = ()
+    named: str = 'op'
+    in_list: bool = False
+    sizes: Sequence[int] = SIZES
+    is_pair: bool = False
+    column: int = -1
 
     @property
     def is_imb(self) -> bool:
         return self.upstream.startswith('IMB-')
 
+    def key(self, op: str, size: int) -> str:
+        """Of what is kept."""
+        return f'{self.name}|{op}|{"IMB" if self.is_imb else "OSU"} {self.tables[op]}|{size}'
 
-# Called back to back in ours, and in IMB with -sync off. OSU puts a barrier between calls, which is
-# another thing to measure: one call of allreduce takes longer than one of many.
+    def rounds(self, kept: Kept) -> int:
+        """How often they were measured."""
+        return max(len(kept.get(self.key(op, self.sizes[-1]), ())) for op in self.tables)
+
+
+# Called back to back in ours, and in IMB with -sync off.
 WITHOUT_ROOT = {
     'allreduce': 'Allreduce',
     'allgather': 'Allgather',
@@ -80,13 +100,80 @@ WITHOUT_ROOT = {
 # A barrier before each call in both.
 WITH_ROOT = {name: name.capitalize() for name in ('bcast', 'reduce', 'scatter', 'gather')}
 WITH_ROOT |= {name: name.capitalize() for name in ('scatterv', 'gatherv')}
+# OSU has a barrier between calls of all operations, and its reduce_scatter other sizes. Its
+# reductions add up single bytes unless it is told otherwise. The mean of the slowest rank counts.
+ONE_BY_ONE = [*[*WITHOUT_ROOT][:-1], *WITH_ROOT]
+OF_CALLS = ('-f', '-i', '300', '-x', '30', '-T', 'mpi_float')
+OF_SLOWEST = 2
 # OSU accumulates single bytes, and ours doubles.
 ONE_SIDED = {'put': 'osu_put_latency', 'get': 'osu_get_latency'}
+# The first decile of a run's calls, as ours is of its batches.
+OF_DECILE = ('-z10', '-i', '300', '-x', '30')
+# Of IMB's rates: bytes that a rank moves for each of the size.
+RATES = {'Sendrecv': 2, 'Exchange': 4}
 
 
 ALL = (
+    Twins(
+        'ping-pong',
+        'pt2pt',
+        (),
+        {'ping-pong': 'PingPong', 'ping-ping': 'PingPing'},
+        'IMB-MPI1',
+        named='pattern',
+        is_pair=True,
+    ),
+    Twins(
+        'ping-pong',
+        'pt2pt',
+        (),
+        {'ping-pong': 'osu_latency'},
+        'pt2pt/standard',
+        OF_DECILE,
+        named='pattern',
+        is_pair=True,
+    ),
+    Twins(
+        'chain',
+        'pt2pt',
+        (),
+        {'sendrecv': 'Sendrecv', 'exchange': 'Exchange'},
+        'IMB-MPI1',
+        ('-sync', 'off'),
+        named='pattern',
+    ),
+    Twins(
+        'persistent messages',
+        'partitioned',
+        ('--partitions', '1'),
+        {'whole': 'osu_latency_persistent'},
+        'pt2pt/persistent',
+        OF_DECILE,
+        named='way',
+        in_list=True,
+        sizes=SIZES[1:],
+        is_pair=True,
+    ),
     Twins('collectives', 'collectives', (), WITHOUT_ROOT, 'IMB-MPI1', ('-sync', 'off')),
     Twins('collectives', 'collectives', (), WITH_ROOT, 'IMB-MPI1'),
+    Twins(
+        'collectives, one by one',
+        'collectives',
+        ('--start', 'barrier'),
+        {name: f'osu_{name}' for name in ONE_BY_ONE},
+        'collective/blocking',
+        OF_CALLS,
+        column=OF_SLOWEST,
+    ),
+    Twins(
+        'persistent, one by one',
+        'collectives',
+        ('--call', 'persistent', '--start', 'barrier'),
+        {name: f'osu_{name}_persistent' for name in ONE_BY_ONE},
+        'collective/persistent',
+        OF_CALLS,
+        column=OF_SLOWEST,
+    ),
     Twins(
         'nonblocking',
         'collectives',
@@ -109,6 +196,7 @@ ALL = (
         {'put': 'Unidir_put', 'get': 'Unidir_get', 'accumulate': 'Accumulate'}
         | {'fetch_add': 'Fetch_and_op'},
         'IMB-RMA',
+        is_pair=True,
     ),
     *(
         Twins(
@@ -117,58 +205,85 @@ ALL = (
             ('--sync', sync),
             ONE_SIDED,
             'one-sided',
-            ('-w', 'create', '-s', sync),
+            ('-w', 'create', '-s', sync, *OF_DECILE),
+            is_pair=True,
         )
         for sync in ('fence', 'pscw', 'lock', 'flush')
     ),
 )
 
 
-def ours(twins: Twins, mpi: Mpi, fabric: str, ranks: int, folder: Path, libraries: Path) -> Times:
-    result = folder / 'result.json'
-    command = [str(folder / 'build' / twins.program), '--op', ','.join(twins.tables), *twins.ours]
-    command += ['--max', str(SIZES[-1]), '--focus', ','.join(map(str, SIZES))]
-    command += ['--budget', '0.005', '--json', str(result)]
-    run(mpi, fabric, command, libraries, ranks)
+@dataclass(frozen=True)
+class Job:
+    """How programs are started.
+
+    :param build: the folder of ours.
+    :param folder: for files.
+    :param osu: the tree of OSU's.
+    """
+
+    mpi: Mpi
+    fabric: str
+    all_ranks: int
+    build: Path
+    folder: Path
+    osu: Path | None
+
+    def start(self, twins: Twins, command: list[str]) -> str:
+        ranks = 2 if twins.is_pair else self.all_ranks
+        return run(self.mpi, self.fabric, command, find_imb(self.mpi).libraries, ranks)[0]
+
+
+def ours(twins: Twins, job: Job) -> Times:
+    result = job.folder / 'result.json'
+    listed = ','.join(map(str, twins.sizes))
+    command = [str(job.build / twins.program), f'--{twins.named}', ','.join(twins.tables)]
+    command += twins.ours
+    command += ['--sizes', listed] if twins.in_list else ['--focus', listed, '--min', '8']
+    command += [] if twins.in_list else ['--max', str(twins.sizes[-1])]
+    job.start(twins, [*command, '--budget', '0.005', '--json', str(result)])
     times: Times = {}
     for entry in json.loads(result.read_text())['results']:
-        times.setdefault(entry['op'], {})[entry['size']] = entry['time']['best']
+        times.setdefault(entry[twins.named], {})[entry['size']] = entry['time']['best']
     return times
 
 
-def of_imb(twins: Twins, mpi: Mpi, fabric: str, ranks: int, folder: Path, libraries: Path) -> Times:
+def of_imb(twins: Twins, job: Job) -> Times:
     """The slowest rank's times, as ours are; by the rates, which have more digits, where it has."""
-    sizes = folder / 'sizes'
-    sizes.write_text(''.join(f'{size}\n' for size in SIZES))
-    program = find_imb(mpi).program.with_name(twins.upstream)
+    sizes = job.folder / 'sizes'
+    sizes.write_text(''.join(f'{size}\n' for size in twins.sizes))
+    program = find_imb(job.mpi).program.with_name(twins.upstream)
+    ranks = 2 if twins.is_pair else job.all_ranks
     command = [str(program), '-npmin', str(ranks), '-iter', '100,4', '-msglen', str(sizes)]
-    command += [*twins.options, *twins.tables.values()]
-    output, _ = run(mpi, fabric, command, libraries, ranks)
+    output = job.start(twins, [*command, *twins.options, *twins.tables.values()])
     output = AGGREGATE.sub('', output).replace('t_avg', 't_mean').replace('t_max', 't_avg')
     tables = parse(output)
     return {
-        op: {row.size: row.size / row.bandwidth if row.bandwidth else row.time for row in rows}
+        op: {
+            row.size: RATES.get(table, 1) * row.size / row.bandwidth if row.bandwidth else row.time
+            for row in tables[table][1]
+        }
         for op, table in twins.tables.items()
-        for _, rows in [tables[table]]
     }
 
 
-def of_osu(twins: Twins, mpi: Mpi, fabric: str, ranks: int, osu: Path, libraries: Path) -> Times:
-    """The first decile of a run's calls, as ours is of its batches."""
+def of_osu(twins: Twins, job: Job) -> Times:
+    assert job.osu
     times: Times = {}
     for op, program in twins.tables.items():
-        path = osu / 'c' / 'mpi' / twins.upstream / program
-        command = [str(path), *twins.options, '-z10', '-i', '300', '-x', '30']
-        command += ['-m', f'{SIZES[0]}:{SIZES[-1]}']
-        output, _ = run(mpi, fabric, command, libraries, ranks)
+        path = job.osu / 'c' / 'mpi' / twins.upstream / program
+        limits = ['-m', f'{twins.sizes[0]}:{twins.sizes[-1]}']
+        output = job.start(twins, [str(path), *twins.options, *limits])
         rows = re.findall(r'^(\d+) +([\d. ]+)$', output, re.MULTILINE)
         times[op] = {
-            int(size): 1e-6 * float(row.split()[-1]) for size, row in rows if int(size) in SIZES
+            int(size): 1e-6 * float(row.split()[twins.column])
+            for size, row in rows
+            if int(size) in twins.sizes
         }
     return times
 
 
-def table(kept: dict[str, list[list[float]]]) -> Iterator[str]:
+def table(kept: Kept) -> Iterator[str]:
     """A line for each operation: at each size ours over theirs, and whether it is within 5%."""
     names = [f'{size >> 10} KiB' if size >= 1 << 10 else f'{size} B' for size in SIZES]
     yield f'| benchmark | operation | beside | {" | ".join(names)} |'
@@ -193,33 +308,19 @@ def _cell(pairs: list[list[float]]) -> str:
     return f'**{ratio:.2f}**' if abs(ratio - 1) <= CLAIM else f'{ratio:.2f}'
 
 
-def measure(kept: dict[str, list[list[float]]], arguments: argparse.Namespace) -> None:
+def measure(kept: Kept, job: Job, seconds: float, file: Path) -> None:
     """Add rounds to what is kept, until the time is over."""
-    mpi, ranks, fabric = mpich(), arguments.ranks, arguments.fabric
-    libraries = find_imb(mpi).libraries
-    end = time.monotonic() + arguments.seconds
-    chosen = [one for one in ALL if one.is_imb or arguments.osu]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for program in {one.program for one in chosen}:
-            build(mpi, arguments.build or folder / 'build', target=program)
-        if arguments.build:
-            (folder / 'build').symlink_to(arguments.build.absolute())
-        while True:
-            for twins in chosen:
-                if time.monotonic() > end:
-                    return
-                if twins.is_imb:
-                    theirs = of_imb(twins, mpi, fabric, ranks, folder, libraries)
-                else:
-                    theirs = of_osu(twins, mpi, fabric, ranks, arguments.osu, libraries)
-                mine = ours(twins, mpi, fabric, ranks, folder, libraries)
-                for op, times in theirs.items():
-                    upstream = f'{"IMB" if twins.is_imb else "OSU"} {twins.tables[op]}'
-                    for size in sorted({*times} & {*mine[op]}):
-                        pair = [mine[op][size], times[size]]
-                        kept.setdefault(f'{twins.name}|{op}|{upstream}|{size}', []).append(pair)
-                arguments.keep.write_text(json.dumps(kept))
+    end = time.monotonic() + seconds
+    chosen = [one for one in ALL if one.is_imb or job.osu]
+    while time.monotonic() < end:
+        twins = min(chosen, key=lambda one: one.rounds(kept))
+        theirs = of_imb(twins, job) if twins.is_imb else of_osu(twins, job)
+        mine = ours(twins, job)
+        for op, times in theirs.items():
+            for size in sorted({*times} & {*mine[op]}):
+                pair = [mine[op][size], times[size]]
+                kept.setdefault(twins.key(op, size), []).append(pair)
+        file.write_text(json.dumps(kept))
 
 
 def main() -> None:
@@ -227,17 +328,27 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument('--keep', type=Path, required=True, help='JSON file of all rounds')
-    parser.add_argument('--seconds', type=float, default=900, help='for more rounds')
-    parser.add_argument('--ranks', type=int, default=2)
+    parser.add_argument('--seconds', type=float, default=300, help='for more rounds')
+    parser.add_argument('--ranks', type=int, default=max(2, usable_cores()))
     parser.add_argument('--fabric', default='shm')
     parser.add_argument('--osu', type=Path, help='built tree of the OSU Micro-Benchmarks')
     parser.add_argument('--build', type=Path, help='folder of our programs, to build them once')
     arguments = parser.parse_args()
     kept = json.loads(arguments.keep.read_text()) if arguments.keep.exists() else {}
     if arguments.seconds:
-        measure(kept, arguments)
-    rounds = max((len(pairs) for pairs in kept.values()), default=0)
-    print(f'{rounds} rounds, {arguments.ranks} ranks, {arguments.fabric}\n', file=sys.stderr)
+        mpi = mpich()
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            built = arguments.build or folder / 'build'
+            for program in sorted({one.program for one in ALL}):
+                build(mpi, built, target=program)
+            job = Job(mpi, arguments.fabric, arguments.ranks, built, folder, arguments.osu)
+            measure(kept, job, arguments.seconds, arguments.keep)
+    rounds = [one.rounds(kept) for one in ALL if one.is_imb or arguments.osu]
+    print(
+        f'{min(rounds)} to {max(rounds)} rounds, {arguments.ranks} ranks, {arguments.fabric}\n',
+        file=sys.stderr,
+    )
     print('\n'.join(table(kept)))
 
 

@@ -22,6 +22,7 @@
 #include "ping_pong.h"
 #include "sample.h"
 #include "sizes.h"
+#include "window.h"
 
 /* clang-format off */
 enum op { BARRIER, BCAST, REDUCE, ALLREDUCE, ALLGATHER, ALLTOALL, REDUCE_SCATTER, SCATTER, GATHER,
@@ -38,6 +39,9 @@ static const char *const op_names[] = {
 enum how { BLOCKING, NONBLOCKING, PERSISTENT, HOWS };
 static const char *const how_names[] = { "blocking", "nonblocking", "persistent", NULL };
 
+enum start { START_USUAL, START_BARRIER, START_WINDOW, STARTS };
+static const char *const start_names[] = { "usual", "barrier", "window", NULL };
+
 static const struct bench_about about = {
     .program = "collectives",
     .purpose = "time of one call of each collective operation, over message sizes",
@@ -48,6 +52,9 @@ static const struct bench_about about = {
         "others; the others are called back to back. A call is the blocking one, the nonblocking\n"
         "one and its MPI_Wait, or MPI_Start and MPI_Wait of a persistent request, where the MPI\n"
         "has these. Points are measured in turn, in up to 4 bouts each.\n"
+        "That is the usual start; --start barrier has a barrier before each call of any operation.\n"
+        "--start window has all ranks call at the same moment, by clocks that are held against each\n"
+        "other; the time is from that moment on, for ranks that are late as well.\n"
         "Size, in bytes:\n"
         "  bcast, reduce, allreduce, scans       the whole message\n"
         "  allgather, gather                     what each rank contributes\n"
@@ -66,6 +73,7 @@ static const struct bench_about about = {
 };
 
 static unsigned chosen_ops = (1u << USUAL_OPS) - 1, chosen_hows = 1u << BLOCKING;
+static unsigned chosen_starts = 1u << START_USUAL;
 static size_t smallest = 8, largest = (size_t)1 << 20;
 static bool with_limits = false, with_guidelines = false, with_algorithms = false;
 static bool until_all_end = false;
@@ -78,6 +86,8 @@ static const struct option_spec options[] = {
       .choices = op_names, .help = "what to measure" },
     { .name = "call", .kind = OPTION_CHOICES, .value = &chosen_hows, .argument = "LIST",
       .choices = how_names, .help = "how to call it" },
+    { .name = "start", .kind = OPTION_CHOICES, .value = &chosen_starts, .argument = "LIST",
+      .choices = start_names, .help = "how the ranks begin a call" },
     SIZES_OPTIONS(smallest, largest, 8, "size, a multiple of 8"),
     SAMPLE_OPTIONS(plan),
     SAMPLE_FOCUS_OPTION(focus),
@@ -99,11 +109,13 @@ static const struct option_spec options[] = {
 struct point {
     enum op op;
     enum how how;
+    enum start start;
     size_t size;
     long message;
     char *send, *receive;
     MPI_Request persistent;
     struct sample *sample;
+    long calls, late; /* of a window: all, and those that this rank was late for */
 };
 
 /* Of operations with a v, in bytes: of the block of each rank. */
@@ -518,14 +530,28 @@ static void check_barrier(int late)
 
 /* Measuring and reporting ---------------------------------------------------------------------- */
 
-static double calls_after_barriers(struct point *point, long iterations)
+/* All ranks begin a call; the moment from which it is timed. */
+static struct sample_mark begin_call(struct point *point)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (point->start != START_WINDOW)
+        return sample_mark();
+    bool is_late;
+    double moment = window_wait(&is_late);
+    point->calls++;
+    point->late += is_late;
+    struct sample_mark mark = sample_mark();
+    mark.seconds = moment;
+    return mark;
+}
+
+static double calls_one_by_one(struct point *point, long iterations)
 {
     long lacking = 0;
     struct sample_parts calls = sample_parts_start();
     for (long i = 0; i < iterations; i++) {
         mark(point, iterations - 1 - i);
-        MPI_Barrier(MPI_COMM_WORLD);
-        struct sample_mark start = sample_mark();
+        struct sample_mark start = begin_call(point);
         call(point);
         if (until_all_end)
             guidelines_barrier();
@@ -559,8 +585,9 @@ static double batch(void *context, long iterations)
     struct point *point = context;
     if (point->how == PERSISTENT)
         post(point, &point->persistent);
-    double seconds = runs_ahead(point->op) ? calls_after_barriers(point, iterations)
-                                           : calls_back_to_back(point, iterations);
+    bool is_one_by_one = runs_ahead(point->op) || point->start != START_USUAL;
+    double seconds = is_one_by_one ? calls_one_by_one(point, iterations)
+                                   : calls_back_to_back(point, iterations);
     if (point->how == PERSISTENT)
         MPI_Request_free(&point->persistent);
     check(point);
@@ -568,17 +595,31 @@ static double batch(void *context, long iterations)
     return seconds;
 }
 
-static void report(const struct point *point, const struct sample_result *result)
+/* Collective: of the rank that was late most often, on rank 0. */
+static double late_share(const struct point *point)
+{
+    double own = point->calls ? (double)point->late / (double)point->calls : 0, most;
+    MPI_Reduce(&own, &most, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    return most;
+}
+
+static void report(const struct point *point, const struct sample_result *result, double late)
 {
     const struct stats *time = &result->time;
-    printf("%-18s %10zu %12.3f %12.3f %12.3f %8.2f %8d %10ld  %-6s  %s\n", op_names[point->op],
+    printf("%-18s %10zu %12.3f %12.3f %12.3f %8.2f %8d %10ld  %-6s  %s", op_names[point->op],
            point->size, time->best * 1e6, time->median * 1e6, time->p95 * 1e6,
            stats_uncertainty(time) * 100, result->samples, result->iterations, result->stopped_by,
            how_names[point->how]);
+    if (point->start != START_USUAL)
+        printf(", %s", start_names[point->start]);
+    putchar('\n');
 
     json_object(bench.json, NULL);
     json_string(bench.json, "op", op_names[point->op]);
     json_string(bench.json, "call", how_names[point->how]);
+    json_string(bench.json, "start", start_names[point->start]);
+    if (point->start == START_WINDOW)
+        json_number(bench.json, "late_share", late);
     json_integer(bench.json, "size", (long long)point->size);
     sample_json(bench.json, result);
     json_end(bench.json);
@@ -588,18 +629,20 @@ static void report(const struct point *point, const struct sample_result *result
 static struct point *list_points(int *count)
 {
     int sizes = sizes_count(smallest, largest);
-    struct point *points = memory_allocate((size_t)(sizes * OPS * HOWS) * sizeof *points);
+    struct point *points = memory_allocate((size_t)(sizes * OPS * HOWS * STARTS) * sizeof *points);
     *count = 0;
-    for (int i = 0; i < OPS * HOWS; i++) {
-        int op = i / HOWS, how = i % HOWS;
-        bool is_chosen = chosen_ops & 1u << op && chosen_hows & 1u << how;
+    for (int i = 0; i < OPS * HOWS * STARTS; i++) {
+        int op = i / STARTS / HOWS, how = i / STARTS % HOWS, start = i % STARTS;
+        bool is_chosen = chosen_ops & 1u << op && chosen_hows & 1u << how &&
+                         chosen_starts & 1u << start;
         if (!is_chosen || (how == PERSISTENT && !has_persistent) ||
             (how != BLOCKING && makes_communicator(op)))
             continue;
         size_t size = has_size(op) ? smallest : 0, last = has_size(op) ? largest : 0;
         for (; size <= last; size = has_size(op) ? sizes_next(size, last) : 1) {
-            points[*count] =
-                (struct point){ .op = op, .how = how, .size = size, .message = *count };
+            points[*count] = (struct point){
+                .op = op, .how = how, .start = start, .size = size, .message = *count
+            };
             points[(*count)++].sample =
                 sample_start(sample_plan_for(plan, &focus, size), SAMPLE_ROUNDS);
         }
@@ -620,13 +663,14 @@ static void add_odd_sizes(const struct point *points, int count)
     for (int i = 0; i < count; i++) {
         bool is_odd = false;
         for (int j = 0; j < count; j++) {
-            bool is_same = points[j].op == points[i].op && points[j].how == points[i].how;
+            bool is_same = points[j].op == points[i].op && points[j].how == points[i].how &&
+                           points[j].start == points[i].start;
             bool is_longer = points[j].size > points[i].size;
             bool is_half = 2 * points[j].size == points[i].size;
             if (is_same && ((is_longer && best[i] > best[j]) || (is_half && best[i] > 4 * best[j])))
                 is_odd = true;
         }
-        if (is_odd && points[i].how == BLOCKING)
+        if (is_odd && points[i].how == BLOCKING && points[i].start == START_USUAL)
             guidelines_add(op_names[points[i].op], points[i].size);
     }
     free(best);
@@ -638,6 +682,8 @@ static void measure(struct point *point, char *send, char *receive)
     point->receive = receive;
     fill(point);
     spoil(point);
+    if (point->start == START_WINDOW)
+        window_open();
     sample_bout(point->sample, MPI_COMM_WORLD, batch, point);
 }
 
@@ -797,10 +843,14 @@ int main(int argc, char **argv)
     json_array(bench.json, "results");
     for (int i = 0; i < count; i++) {
         struct sample_result result = sample_end(points[i].sample);
+        double late = late_share(&points[i]);
         if (bench.rank == 0)
-            report(&points[i], &result);
+            report(&points[i], &result, late);
     }
     json_end(bench.json);
+    if (chosen_starts & 1u << START_WINDOW)
+        json_number(bench.json, "clock_error", window_error());
+    window_close();
     if (with_limits)
         report_limits();
     if (with_guidelines)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -32,12 +33,13 @@ def hosts():
 def between(mpi, surroundings, build, sanitizers, tmp_path, hosts):
     """Runs a program with so many ranks on each host; those of each may be on one CPU."""
 
-    def between(program, *arguments, env, ranks=1, cpus=(), preload=''):
+    def between(program, *arguments, env, ranks=1, cpus=(), preload='', on_second=()):
         command = [mpi.launcher]
         for number, host in enumerate(hosts):
             command += [':'] if len(command) > 1 else []
             command += ['-n', str(ranks), 'nsenter', '-t', str(host.pid), '-n', '-u']
             command += ['taskset', '-c', str(cpus[number])] if cpus else []
+            command += on_second if number else []
             command += ['env', f'LD_PRELOAD={preload}'] if preload else []
             command += [str(build(program, '' if preload else sanitizers) / program), *arguments]
             command += ['--json', str(tmp_path / 'report.json')]
@@ -155,3 +157,22 @@ def test_hosts_of_one_machine_tell_how_far_apart_their_cores_are(mpi, between, b
         pytest.skip('others had a core')
     assert len(seconds) == 2
     assert seconds[0] == seconds[1] < 1e-3
+
+
+#: For a host whose clock began 500 s before those of others.
+AHEAD = ['unshare', '--time', '--monotonic', '500', '--fork']
+
+
+@pytest.mark.skipif(
+    subprocess.run([*AHEAD, 'true'], capture_output=True).returncode != 0,
+    reason='the kernel gives no host a clock of its own',
+)
+def test_hosts_with_other_clocks_begin_a_call_at_the_same_moment(mpi, between):
+    """By a clock that is taken for the same one calls would take 500 s, or begin so much later."""
+    arguments = ['--op', 'bcast,reduce', '--start', 'window', '--max', '8', '--budget', '0.01']
+    done = between('collectives', *arguments, env=over_cable(mpi), on_second=AHEAD)
+    assert done.code == 0, done.err
+    assert 0 < done.report['clock_error'] < 100
+    for one in done.report['results']:
+        assert one['time']['best'] < 100
+        assert one['late_share'] < 1

@@ -69,6 +69,22 @@ def test_other_operations_and_calls(run):
     assert found['persistent'] in ([], expected)
 
 
+def test_calls_that_all_ranks_begin_at_the_same_moment(run):
+    arguments = ['--op', 'barrier,bcast', '--start', 'usual,barrier,window', '--max', '8']
+    done = run('collectives', *arguments, '--budget', '0.004')
+    assert done.code == 0, done.err
+    results = done.report['results']
+    starts = ['usual', 'barrier', 'window']
+    assert [(one['op'], one['start']) for one in results] == [
+        (op, start) for op in ('barrier', 'bcast') for start in starts
+    ]
+    for one in results:
+        check_samples(one)
+        assert ('late_share' in one) == (one['start'] == 'window')
+        assert 0 <= one.get('late_share', 0) <= 1
+    assert done.report['clock_error'] == 0  # of one host
+
+
 @on_one_mpi
 def test_operations_in_focus_have_the_whole_budget(run):
     """A barrier has the size 0."""

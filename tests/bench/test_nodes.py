@@ -3,6 +3,7 @@
 import ctypes
 import os
 import subprocess
+from contextlib import ExitStack
 
 import pytest
 
@@ -32,10 +33,15 @@ def test_nodes(run, build, sanitizers, tmp_path, ranks, threads):
             assert len(node[mode][name]) == 2
             assert all(1e6 < value < 1e14 for value in node[mode][name])
         assert all(0 <= share <= 2 for share in node[mode]['taken'])
-    assert {*node['noise']} == {'share', 'longest'}
-    for name, most in (('share', 1), ('longest', 60)):
+    parts = ('all', 'others', 'interrupts', 'stolen')
+    assert {*node['noise']} == {'share', 'longest', 'cpu', *parts}
+    # Ticks of the kernel may count more than the time that passed.
+    for name, most in (('share', 1), ('longest', 60), *((part, 2) for part in parts)):
         assert len(node['noise'][name]) == 2
         assert all(0 <= value < most for value in node['noise'][name])
+    assert {*node['noise']['cpu']} <= os.sched_getaffinity(0)
+    for share, all_cores in zip(node['noise']['share'], node['noise']['all'], strict=True):
+        assert all_cores <= share
     assert node.get('busiest_other', {}).get('command') != program.name
     facts = node['facts']
     assert facts['cpus'] == os.cpu_count()
@@ -77,6 +83,21 @@ def test_what_comes_in_every_millisecond_is_noise(run, fault):
     done = run('nodes', *SHORT, ranks=1, preload=fault('interrupts'), env=env)
     assert done.code == 0, done.err
     assert min(done.report['results'][0]['noise']['share']) > 0.05
+
+
+@on_one_mpi
+def test_what_other_processes_take_is_told_apart(run):
+    """Each CPU has another process that never waits."""
+    with ExitStack() as stack:
+        for cpu in os.sched_getaffinity(0):
+            other = subprocess.Popen(['taskset', '-c', str(cpu), 'sh', '-c', 'while :; do :; done'])
+            stack.callback(other.wait)
+            stack.callback(other.kill)
+        longer = ('--budget', '0.01')  # than a turn of the scheduler, ten times
+        done = run('nodes', *SHORT, *longer, ranks=1, env={'OMP_NUM_THREADS': '1'})
+    assert done.code == 0, done.err
+    noise = done.report['results'][0]['noise']
+    assert min(noise['others']) > 0.05 and min(noise['share']) > 0.05
 
 
 # The busiest process that is none of the job's ----------------------------------------------------

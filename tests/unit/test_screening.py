@@ -524,6 +524,30 @@ def test_a_stray_daemon_is_told_and_decides_nothing(n):
         assert told in judge(now).noise['n1']
 
 
+def test_what_took_the_time_of_a_core_is_told_apart():
+    parts = {'all': 0.002, 'others': 0.009, 'interrupts': 0.0007, 'stolen': 0.0}
+    now = interrupted(4, {1: DAEMON | parts})
+    assert noisy(now) == {'n1'}
+    words = judge(now).noise['n1']
+    assert '(0.9% to other processes, 0.1% to interrupts, 0.1% to the kernel)' in words
+    assert 'all cores lost 0.20%' in words
+    stolen = judge(interrupted(4, {1: DAEMON | parts | {'stolen': 0.005}})).noise['n1']
+    assert '0.5% to the hypervisor, 0.0% to the kernel' in stolen
+
+
+def test_parts_of_noise_are_means_of_the_sweeps():
+    parts = {
+        'all': [0.0, 0.02],
+        'others': [0.01, 0.03],
+        'interrupts': [0.0, 0.01],
+        'stolen': [0, 0],
+    }
+    entry = {'noise': {'share': [0.02, 0.04], 'longest': [0.001, 0.002], 'cpu': [0, 1], **parts}}
+    noise = outputs._noise(entry, has_own_cpus=True)
+    means = {'all': 0.01, 'others': 0.02, 'interrupts': 0.005, 'stolen': 0.0}
+    assert noise == pytest.approx({'share': 0.03, 'longest': 0.002, **means})
+
+
 @pytest.mark.parametrize('key', ['share', 'process'])
 def test_cores_and_processes_are_compared_each_by_itself(key):
     """Interrupts have no process; of nodes that share CPUs only processes are known."""

@@ -389,6 +389,35 @@ def test_rules_of_open_mpi_are_for_these_ranks_alone():
     assert rules.in_force('/f')['OMPI_MCA_coll_tuned_dynamic_rules_filename'] == '/f'
 
 
+def test_rules_of_open_mpi_6_are_json():
+    """As its documentation has it; no Open MPI 6 was at hand."""
+    chain, linear = (
+        Algorithm('bcast', name, {f'OMPI_MCA_{BCAST}': number})
+        for name, number in (('chain', '2'), ('basic_linear', '1'))
+    )
+    its = {'OMPI_MCA_coll_tuned_reduce_scatter_block_algorithm': '3'}
+    halving = Algorithm('reduce_scatter', 'recursive_halving', its)
+    given = [Rule(linear, 4096, None), Rule(chain, 1024, 4096), Rule(halving, 0, 64)]
+    rules = OPENMPI.rules(given, 4, 'Open MPI v6.0.0, package: x\n')
+    of_ranks = {'comm_size_min': 4, 'comm_size_max': 4}
+
+    def entry(least, last, number):
+        tree = {'faninout': 4, 'seg_size': 0}
+        return {'msg_size_min': least, 'msg_size_max': last, 'alg': number, **tree}
+
+    assert json.loads(rules.text) == {
+        'rule_file_version': 3,
+        'module': 'tuned',
+        'collectives': {
+            'reduce_scatter_block': [{**of_ranks, 'rules': [entry(0, 255, 3)]}],
+            'bcast': [{**of_ranks, 'rules': [entry(1024, 4095, 2), entry(4096, 'inf', 1)]}],
+        },
+    }
+    assert not rules.is_script and not rules.comment
+    classic = OPENMPI.rules(given, 4, 'Open MPI v5.0.9, package: x\n')
+    assert classic.text.startswith('2\n') and classic.comment
+
+
 def test_open_mpi_counts_all_blocks_of_an_alltoall():
     its = {'OMPI_MCA_coll_tuned_alltoall_algorithm': '2'}
     rules = OPENMPI.rules([Rule(Algorithm('alltoall', 'pairwise', its), 64, None)], 4, '')

@@ -62,7 +62,7 @@ class Rules:
     """An MPI's own rules.
 
     :param text: of a file, without a header.
-    :param comment: what a header is written with; ``{}`` is a line of it.
+    :param comment: what a header is written with; ``{}`` is a line of it. Empty if there is no way.
     :param env: variables that put them in force. ``{file}`` in a value is the path of the file;
         where none has it the file is a script of the shell that sets them.
     """
@@ -103,7 +103,7 @@ class Algorithms:
     :param offered: the algorithms, by its control variables and those answers.
     :param ignored: which of the variables that were to force algorithms, or rules, the MPI did not
         use, with the reason, by its control variables and what it said.
-    :param rules: its own rules for a number of ranks, by those answers.
+    :param rules: its own rules for a number of ranks, by its version and those answers, on lines.
     :param in_force: the settings of algorithms that a site or a user has in force, by variable.
     """
 

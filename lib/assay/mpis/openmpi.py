@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from assay.mpis import transports
 from assay.mpis.algorithms import (
@@ -30,6 +33,9 @@ _PREFIX = 'OMPI_MCA_'
 _FANOUT = 4
 #: Of a rule: the MPI's own choice.
 _DEFAULT = 0
+#: Of the major versions: those before read the classic format alone. This one reads it as well, but
+#: gives the entry of a communicator's size to the smaller ones (as its sources were in 2025).
+_FIRST_WITH_JSON = 6
 #: A file without rules. Open MPI 4 takes a rule of a file before an algorithm that is forced.
 _NO_FILE = '/dev/null'
 
@@ -89,6 +95,35 @@ def _ignored(env: Mapping[str, str], variables: ControlVariables, said: str) -> 
 
 
 def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
+    env = {**undoing(rules), f'{_PREFIX}{_SWITCH}': '1', f'{_PREFIX}{_FILE}': '{file}'}
+    told = re.search(r'^Open MPI v(\d+)\.', answers, re.MULTILINE)
+    if told and int(told[1]) >= _FIRST_WITH_JSON:
+        return Rules(_json_rules(rules, ranks), '', env)
+    return Rules(_classic_rules(rules, ranks), '# {}', env)
+
+
+def _json_rules(rules: Sequence[Rule], ranks: int) -> str:
+    """Where no rule is for a communicator or a message, the MPI chooses. A comment has no place."""
+    collectives: dict[str, Any] = {}
+    for rule in sorted(rules, key=lambda one: one.least):
+        operation = rule.algorithm.operation
+        of_ranks = {'comm_size_min': ranks, 'comm_size_max': ranks, 'rules': []}
+        (entry,) = collectives.setdefault(name_in_mpi(operation), [of_ranks])
+        last = 'inf' if rule.end is None else bytes_in_all(operation, rule.end, ranks) - 1
+        entry['rules'].append(
+            {
+                'msg_size_min': bytes_in_all(operation, rule.least, ranks),
+                'msg_size_max': last,
+                'alg': int(rule.algorithm.env[f'{_PREFIX}{_variable(operation)}']),
+                'faninout': _FANOUT,
+                'seg_size': 0,
+            }
+        )
+    whole = {'rule_file_version': 3, 'module': 'tuned', 'collectives': collectives}
+    return json.dumps(whole, indent=1) + '\n'
+
+
+def _classic_rules(rules: Sequence[Rule], ranks: int) -> str:
     """The format that all of 4.0 to 5.0 read: counts, and behind each as many entries.
 
     Of communicators the entry of the greatest size counts that is not above theirs, and of those
@@ -102,8 +137,7 @@ def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
         lines += [str(_NUMBERS[operation]), '3', '0', '1', f'0 {_DEFAULT} 0 0']
         lines += [str(ranks), str(len(steps)), *steps]
         lines += [str(ranks + 1), '1', f'0 {_DEFAULT} 0 0']
-    env = {**undoing(rules), f'{_PREFIX}{_SWITCH}': '1', f'{_PREFIX}{_FILE}': '{file}'}
-    return Rules('\n'.join(lines) + '\n', '# {}', env)
+    return '\n'.join(lines) + '\n'
 
 
 def _steps(rules: Sequence[Rule], ranks: int) -> Iterator[str]:

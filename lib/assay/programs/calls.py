@@ -201,9 +201,12 @@ def _of_collectives(claims: _Claims, report: Mapping[str, Any]) -> None:
             _add_collective(claims, op, count, result['size'], '' if how == 'blocking' else 'I')
         if how == 'nonblocking':
             claims.add(claims.all, count, 'Wait')
-        barriers = count if op in _AFTER_BARRIERS else _batches(result)
-        claims.add(claims.all, barriers, 'Barrier')
+        start = result.get('start', 'usual')
+        is_one_by_one = op in _AFTER_BARRIERS or start != 'usual'
+        claims.add(claims.all, count if is_one_by_one else _batches(result), 'Barrier')
         claims.add(claims.all, _batches(result), _OF_EACH_BATCH, 'Bcast')
+        if start == 'window':  # in which rank 0 names the moment
+            claims.add(claims.all, count, 'Bcast')
     if 'limits' in report:
         limit = report['limits']['ping_pong']
         for result, size in ((limit['small'], 8), (limit['largest'], limit['size'])):

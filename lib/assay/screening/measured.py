@@ -63,8 +63,8 @@ class Screening:
     :param noise: of each node, what interrupts its cores: ``share``, what the core that lost most
         lost of its time, in the median sweep; ``longest``, seconds of the longest interruption;
         ``process_share``, what the busiest process beside the job took of a core, and ``process``,
-        its command. Of nodes that share CPUs the first two are missing, and all in files of
-        earlier versions.
+        its command; :data:`PARTS_OF_NOISE`. Of nodes that share CPUs all but those of processes
+        are missing, and all in files of earlier versions.
     :param left_out: the other nodes of the partition, and why they were not in the job, in the
         scheduler's words; none where its nodes were named.
     """
@@ -246,8 +246,14 @@ def _words(record: dict[str, str | int]) -> dict[str, str | int]:
     return dict(record)
 
 
+#: What all cores lost of their time; of the core that lost most the time in which others had it,
+#: and that of interrupts and of the hypervisor, as the kernel counts them.
+PARTS_OF_NOISE = ('all', 'others', 'interrupts', 'stolen')
 #: The fields of a node's noise, and the types of their values.
-NOISE = {'share': float, 'longest': float, 'process_share': float, 'process': str}
+NOISE = {
+    **{'share': float, 'longest': float, 'process_share': float, 'process': str},
+    **dict.fromkeys(PARTS_OF_NOISE, float),
+}
 
 
 def _noise(record: dict[str, Any]) -> dict[str, str | float]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from assay.results.statistics.series import Floats
-from assay.screening.measured import Screening
+from assay.screening.measured import PARTS_OF_NOISE, Screening
 from assay.screening.nodes import FEWEST_PEERS, kinds
 
 #: Of one core's time: what takes less in the median sweep is left out. A rank on that core comes so
@@ -58,12 +58,26 @@ def _words(
     words = []
     if of_cores is not None:
         words.append(
-            f'a core lost {noise["share"]:.1%} of its time to interruptions, of its peers '
-            f'{of_cores:.2%}; the longest took {1e3 * float(noise["longest"]):.3g} ms'
+            f'a core lost {noise["share"]:.1%} of its time to interruptions{_parts(noise)}, of its '
+            f'peers {of_cores:.2%}; the longest took {1e3 * float(noise["longest"]):.3g} ms'
         )
+        if 'all' in noise:
+            words.append(f'all cores lost {noise["all"]:.2%}')
     if of_processes is not None:
         words.append(
             f'{noise["process"]} took {noise["process_share"]:.1%} of a core, of its peers the '
             f'busiest process {of_processes:.2%}'
         )
     return '; '.join(words)
+
+
+def _parts(noise: Mapping[str, str | float]) -> str:
+    """By what the core lost its time. The rest is the kernel's: its clock ticks, for example."""
+    if 'others' not in noise:
+        return ''
+    others, interrupts, stolen = (float(noise[name]) for name in PARTS_OF_NOISE[1:])
+    rest = max(float(noise['share']) - others - interrupts - stolen, 0.0)
+    told = [f'{others:.1%} to other processes', f'{interrupts:.1%} to interrupts']
+    if stolen:
+        told.append(f'{stolen:.1%} to the hypervisor')
+    return f' ({", ".join(told)}, {rest:.1%} to the kernel)'

@@ -22,7 +22,7 @@ from assay import AssayError, witness
 from assay.config.fabrics import load_catalogue
 from assay.files import explained, write_whole
 from assay.machine.slurm import names_of_hosts
-from assay.screening.measured import MEASURES, MODES, Links, Screening
+from assay.screening.measured import MEASURES, MODES, PARTS_OF_NOISE, Links, Screening
 from assay.screening.where import Where
 from assay.text import plain
 from assay.witness import HOSTS, names_in
@@ -189,6 +189,9 @@ def _noise(entry: dict[str, Any], has_own_cpus: bool) -> dict[str, str | float]:
     if has_own_cpus and 'noise' in entry:
         noise['share'] = float(np.median(entry['noise']['share']))
         noise['longest'] = float(max(entry['noise']['longest']))
+        # The kernel counts some of them in ticks, and a sweep has few.
+        parts = [name for name in PARTS_OF_NOISE if name in entry['noise']]
+        noise |= {name: float(np.mean(entry['noise'][name])) for name in parts}
     if busiest := entry.get('busiest_other'):
         command = plain(str(busiest['command']), MOST_OF_A_COMMAND)
         noise['process'] = command or f'process {busiest["process"]}'

@@ -231,7 +231,8 @@ class Tuning:
 
     @property
     def _about(self) -> tuple[int, str]:
-        return self.job.ranks, self.job.answers
+        """What an MPI's rules depend on beside themselves."""
+        return self.job.ranks, f'{self.job.version}\n{self.job.answers}'
 
     def _foursomes(self) -> list[list[Outcome]]:
         """Those whose starts were all good."""
@@ -392,10 +393,11 @@ def header(found: TuningResult) -> list[str]:
 
 
 def write_rules(path: Path, found: TuningResult) -> None:
-    """The rules that are proved, with a header.
+    """The rules that are proved, with a header if their format has comments.
 
     :raises AssayError: if they cannot be written.
     """
     assert found.rules
-    lines = [found.rules.comment.format(line) for line in header(found)]
+    comment = found.rules.comment
+    lines = [comment.format(line) for line in header(found)] if comment else []
     write_whole(path, '\n'.join([*lines, found.rules.text]))

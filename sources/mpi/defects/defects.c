@@ -18,9 +18,14 @@
 enum { WRONG_ARGUMENTS = 2, HANGS = 3, MOST_SECONDS = 3600 };
 
 #ifdef ASSAY_HAS_PERSISTENT_COLLECTIVES
-#define OF_MPI_4(reproducer) reproducer
+#define IF_PERSISTENT(reproducer) reproducer
 #else
-#define OF_MPI_4(reproducer) NULL
+#define IF_PERSISTENT(reproducer) NULL
+#endif
+#ifdef ASSAY_HAS_PARTITIONED
+#define IF_PARTITIONED(reproducer) reproducer
+#else
+#define IF_PARTITIONED(reproducer) NULL
 #endif
 
 static const struct {
@@ -36,8 +41,9 @@ static const struct {
     { "incast", incast },
     { "neighbour-blocks", neighbour_blocks },
     { "neighbour-types", neighbour_types },
-    { "persistent-gather", OF_MPI_4(persistent_gather) },
-    { "persistent-scatter", OF_MPI_4(persistent_scatter) },
+    { "partitioned-some", IF_PARTITIONED(partitioned_some) },
+    { "persistent-gather", IF_PERSISTENT(persistent_gather) },
+    { "persistent-scatter", IF_PERSISTENT(persistent_scatter) },
     { "reduce-large-type", reduce_large_type },
     { "sub-grid", sub_grid },
     { "testall-statuses", testall_statuses },

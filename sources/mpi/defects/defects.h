@@ -18,6 +18,7 @@ bool group_of_grid(int rank, int ranks);
 bool incast(int rank, int ranks);
 bool neighbour_blocks(int rank, int ranks);
 bool neighbour_types(int rank, int ranks);
+bool partitioned_some(int rank, int ranks);
 bool persistent_gather(int rank, int ranks);
 bool persistent_scatter(int rank, int ranks);
 bool reduce_large_type(int rank, int ranks);

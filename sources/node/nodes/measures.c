@@ -1,8 +1,12 @@
+#define _GNU_SOURCE 1 /* sched_getcpu */
+
 #include "measures.h"
 
 #include <math.h>
 #include <omp.h>
+#include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "arrays.h"
@@ -10,6 +14,7 @@
 #include "blas.h"
 #include "chain.h"
 #include "stats.h"
+#include "system.h"
 #include "vector_kernels.h"
 
 const char *const measure_names[] = { "triad", "dgemm", "frequency" };
@@ -76,6 +81,17 @@ static double rate(enum measure measure, double (*pass)(void), double seconds)
     return rate;
 }
 
+/* Seconds in which the calling thread was ready to run, and other threads had its CPU. */
+static double seconds_waited(void)
+{
+    char *text = system_text("/proc/thread-self/schedstat");
+    unsigned long long waited = 0;
+    if (text && sscanf(text, "%*u %llu", &waited) != 1)
+        waited = 0;
+    free(text);
+    return 1e-9 * (double)waited;
+}
+
 /* The median of an interrupted core's slices is that of an uninterrupted one's, as long as half of
  * them are whole. Noise is what calls took beyond a whole one (the fixed work quantum of FTQ/FWQ,
  * Sottile and Minnich, 2004); a slice may have none, if its first call was interrupted for long. */
@@ -85,6 +101,7 @@ static double frequency(double seconds)
     noise = (struct noise){ 0 };
 #pragma omp parallel
     {
+        double waited = seconds_waited();
         struct instant began = two_clocks_now();
         double *slices = malloc(MOST_SLICES * sizeof *slices), start = began.seconds;
         double work = 0, by_slices = 0, now = start;
@@ -111,11 +128,18 @@ static double frequency(double seconds)
             by_slices += slices[count++] * (now - begun);
         }
         struct two_clocks passed = two_clocks_between(began, two_clocks_now());
-        double median = count ? stats_of(slices, count).median : 0;
+        waited = seconds_waited() - waited;
+        double median = count ? stats_of(slices, count).median : 0, share = lost / (now - start);
         free(slices);
 #pragma omp critical
         {
-            noise.share = fmax(noise.share, lost / (now - start));
+            if (noise.threads == 0 || share > noise.share) {
+                noise.share = share;
+                noise.others = waited / (now - start);
+                noise.cpu = sched_getcpu();
+            }
+            noise.all += share;
+            noise.threads++;
             noise.longest = fmax(noise.longest, longest);
             slowest = slowest == 0 || median < slowest ? median : slowest;
             account.of[FREQUENCY].work += work;

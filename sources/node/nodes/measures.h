@@ -28,8 +28,13 @@ double measures_take(enum measure measure, double seconds);
  * processes, the hypervisor. Each call of the chain is held against the shortest of its millisecond
  * or of the one before, so a clock that changes is none of it, nor what slows every call. */
 struct noise {
-    double share; /* of the time, of the thread that lost most; 0 where none did */
+    double share;   /* of the time, of the thread that lost most; 0 where none did */
     double longest; /* seconds of the longest interruption of a thread */
+    double all;     /* shares of all threads, added up */
+    double threads;
+    double
+        others; /* of its time, in which the thread that lost most was ready, and others had its CPU */
+    double cpu; /* of that thread, in the end */
 };
 enum { NOISE_DOUBLES = sizeof(struct noise) / sizeof(double) };
 
@@ -38,8 +43,8 @@ struct noise measures_noise(void);
 /* What whoever reads the rates holds them against, of all measurements since the last call: sums. */
 struct account {
     struct {
-        double work;     /* bytes, operations, cycles */
-        double passes;   /* or additions, as the chain counted them */
+        double work; /* bytes, operations, cycles */
+        double passes; /* or additions, as the chain counted them */
         double by_rates; /* work again, by the rates and their times */
         double rates;
     } of[MEASURES];

@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -16,6 +17,7 @@
 #include "memory.h"
 #include "rest.h"
 #include "stats.h"
+#include "system.h"
 
 static const struct bench_about about = {
     .program = "nodes",
@@ -29,8 +31,8 @@ static const struct bench_about about = {
         "Alone: the nodes take turns in up to --waves waves, in which all others sleep.\n"
         "Together: all nodes at once. What other processes and the hypervisor took of the CPUs'\n"
         "time meanwhile is told of each sweep. Then, for ten times as long (65 s at most), all\n"
-        "nodes count what interrupts their cores: the time of the core that loses most, and the\n"
-        "longest interruption (FWQ). Of each node the busiest other process is told, the memory, CPUs,\n"
+        "nodes count what interrupts their cores: the time of the core that loses most and by what,\n"
+        "that of all, and the longest interruption (FWQ). Of each node the busiest other process is told, the memory, CPUs,\n"
         "firmware, and the errors that its memory's controllers counted before and after.\n",
     .examples =
         "  mpirun -n 4 --map-by node nodes --json nodes.json\n"
@@ -78,6 +80,10 @@ struct node {
     double values[MODES][MEASURES][MOST_SWEEPS];
     double taken[MODES][MOST_SWEEPS]; /* by others, as a share of the CPUs' time */
     struct noise noise[MOST_SWEEPS];
+    struct taken {
+        double interrupts,
+            stolen; /* of the time of the CPU that lost most, as the kernel counts them */
+    } of_noise[MOST_SWEEPS];
     struct process busiest;           /* of the others; id 0: none */
     double busiest_share;             /* of one core, over all sweeps */
     struct account account;           /* of all ranks and sweeps */
@@ -123,13 +129,60 @@ static void measure(struct node *node, enum mode mode, long sweep)
     node->thermal_events += passed.thermal_known ? passed.thermal_events : 0;
 }
 
+/* Seconds of a CPU, by the text of /proc/stat. */
+static struct taken taken_of(const char *text, int cpu)
+{
+    char name[32];
+    unsigned long long irq = 0, softirq = 0, steal = 0;
+    snprintf(name, sizeof name, "\ncpu%d ", cpu);
+    const char *line = text ? strstr(text, name) : NULL;
+    if (!line ||
+        sscanf(line, " cpu%*d %*u %*u %*u %*u %*u %llu %llu %llu", &irq, &softirq, &steal) != 3)
+        return (struct taken){ 0 };
+    double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+    return (struct taken){ tick * (double)(irq + softirq), tick * (double)steal };
+}
+
+/* Of the ranks of a host: the core that lost most, and the sums. */
+static struct noise worst_of(const struct noise *noises, int ranks)
+{
+    struct noise worst = noises[0];
+    for (int rank = 1; rank < ranks; rank++) {
+        struct noise before = worst, one = noises[rank];
+        if (one.share > worst.share)
+            worst = one;
+        worst.longest = before.longest > one.longest ? before.longest : one.longest;
+        worst.all = before.all + one.all;
+        worst.threads = before.threads + one.threads;
+    }
+    return worst;
+}
+
 /* All cores of all nodes at once, which loads nothing that they share. */
 static void listen(struct node *node, long sweep)
 {
+    int place, ranks;
+    MPI_Comm_rank(host, &place);
+    MPI_Comm_size(host, &ranks);
+    struct noise *all = memory_allocate((size_t)ranks * sizeof *all);
+    char *before = place == 0 ? system_text("/proc/stat") : NULL;
+    double start = MPI_Wtime();
     MPI_Barrier(host);
     measures_take(FREQUENCY, LISTENING * budget);
     struct noise noise = measures_noise();
-    MPI_Allreduce(&noise, &node->noise[sweep], NOISE_DOUBLES, MPI_DOUBLE, MPI_MAX, host);
+    MPI_Gather(&noise, NOISE_DOUBLES, MPI_DOUBLE, all, NOISE_DOUBLES, MPI_DOUBLE, 0, host);
+    if (place == 0) {
+        char *after = system_text("/proc/stat");
+        double seconds = MPI_Wtime() - start;
+        noise = worst_of(all, ranks);
+        struct taken was = taken_of(before, (int)noise.cpu), is = taken_of(after, (int)noise.cpu);
+        node->noise[sweep] = noise;
+        node->of_noise[sweep] = (struct taken){ (is.interrupts - was.interrupts) / seconds,
+                                                (is.stolen - was.stolen) / seconds };
+        free(after);
+    }
+    free(before);
+    free(all);
 }
 
 static void sweep_once(struct node *node, long sweep)
@@ -214,6 +267,28 @@ static void json_numbers(const char *key, const double *values)
     json_end(bench.json);
 }
 
+static void json_noise(const struct node *node)
+{
+    enum { SHARE, LONGEST, ALL, OTHERS, INTERRUPTS, STOLEN, CPU, FIELDS };
+    static const char *const names[] = { "share",      "longest", "all", "others",
+                                         "interrupts", "stolen",  "cpu" };
+    double values[FIELDS][MOST_SWEEPS];
+    for (long i = 0; i < sweeps; i++) {
+        const struct noise *noise = &node->noise[i];
+        values[SHARE][i] = noise->share;
+        values[LONGEST][i] = noise->longest;
+        values[ALL][i] = noise->all / noise->threads;
+        values[OTHERS][i] = noise->others;
+        values[INTERRUPTS][i] = node->of_noise[i].interrupts;
+        values[STOLEN][i] = node->of_noise[i].stolen;
+        values[CPU][i] = noise->cpu;
+    }
+    json_object(bench.json, "noise");
+    for (int field = 0; field < FIELDS; field++)
+        json_numbers(names[field], values[field]);
+    json_end(bench.json);
+}
+
 static void json_account(const struct account *account)
 {
     json_object(bench.json, "account");
@@ -240,15 +315,7 @@ static void json_node(const struct node *node)
         json_numbers("taken", node->taken[mode]);
         json_end(bench.json);
     }
-    double shares[MOST_SWEEPS], longest[MOST_SWEEPS];
-    for (long i = 0; i < sweeps; i++) {
-        shares[i] = node->noise[i].share;
-        longest[i] = node->noise[i].longest;
-    }
-    json_object(bench.json, "noise");
-    json_numbers("share", shares);
-    json_numbers("longest", longest);
-    json_end(bench.json);
+    json_noise(node);
     if (node->busiest.id) {
         json_object(bench.json, "busiest_other");
         json_string(bench.json, "command", node->busiest.command);
