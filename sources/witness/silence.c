@@ -99,6 +99,7 @@ void apart_end(const struct apart *apart)
 
 EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
 {
+    bind_mpi();
     if (is_own(handler))
         atomic_store(&has_own, true);
     return PMPI_Comm_set_errhandler(comm, handler);
