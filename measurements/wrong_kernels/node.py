@@ -51,6 +51,13 @@ _ADD = 'times->sum = chain(times->sum, 1);'
 MUTANTS = [
     Mutant(
         'stream',
+        'arrays a sixteenth as large',
+        'node/stream.c',
+        'return size / sizeof(double) / (size_t)ranks;',
+        'return size / sizeof(double) / (size_t)ranks / 16;',
+    ),
+    Mutant(
+        'stream',
         'one pass for many',
         'node/arrays.c',
         _PASSES,
