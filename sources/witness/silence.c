@@ -104,3 +104,11 @@ EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
         atomic_store(&has_own, true);
     return PMPI_Comm_set_errhandler(comm, handler);
 }
+
+/* Its name in MPI 1, which MPICH still has. */
+#if defined HAS_PMPI_Errhandler_set && !defined OPEN_MPI
+EXPORT int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler)
+{
+    return MPI_Comm_set_errhandler(comm, handler);
+}
+#endif

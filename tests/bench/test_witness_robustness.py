@@ -296,6 +296,12 @@ def test_error_handlers_hear_of_the_program_alone(same, harmless):
     check_complete(same(harmless, *parts, ranks=3), ranks=3)
 
 
+def test_error_handlers_that_are_set_by_a_name_of_mpi_1(same, mpi, compiled):
+    if mpi.family == 'openmpi':
+        pytest.skip('Open MPI has MPI_Errhandler_set no more')
+    check_complete(same(compiled('harmless', '-DBY_ITS_NAME_IN_MPI_1', '-lm'), 'wrong', 'freed'))
+
+
 @pytest.mark.parametrize('part', ['truncated', 'one-frees'])
 def test_finalize_joins_no_collective_of_the_program(same, harmless, part):
     """Whether the other ranks come to it, one alone cannot know."""
