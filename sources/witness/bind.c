@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,14 @@ bool bind_mpi(void)
             at += strlen(names + at) + 1;
     free(names);
     return assay_PMPI_Init;
+}
+
+bool bound_mpi_is_open(void)
+{
+    Dl_info where;
+    return assay_PMPI_Initialized &&
+           dladdr((const void *)(uintptr_t)assay_PMPI_Initialized, &where) && where.dli_sname &&
+           strstr(where.dli_sname, "MPI_Initialized");
 }
 
 int bound_abi(void)

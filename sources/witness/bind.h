@@ -20,6 +20,9 @@
  * the first calls that a program may make. */
 bool bind_mpi(void);
 
+/* Whether they are still there: the program may have closed its MPI's library. */
+bool bound_mpi_is_open(void);
+
 /* Major version of the standard's ABI that the program's MPI has (libmpi_abi); -1 where it has one
  * of its own. */
 int bound_abi(void);

@@ -240,7 +240,11 @@ void ending_unwatch(void)
     }
 }
 
-__attribute__((destructor)) static void on_exit_without_finalize(void)
+__attribute__((destructor)) static void at_exit(void)
 {
-    ending_write("exit without MPI_Finalize");
+    int finalized = 0;
+    if (atomic_load(&state) == WATCHING && getpid() == watched && bound_mpi_is_open())
+        PMPI_Finalized(&finalized);
+    ending_write(finalized ? "exit after MPI_Finalize where it was not seen"
+                           : "exit without MPI_Finalize");
 }

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+
+#include "references.h"
 
 /* Of the MPI that the witness was built for: handles mean something else in another. */
 #ifdef OPEN_MPI
@@ -35,91 +35,12 @@ static bool is_binding(const char *path)
     return false;
 }
 
-static const ElfW(Phdr) * segment_of(const struct dl_phdr_info *library, ElfW(Word) type)
+/* A wrapper has the name without the P. */
+static void *wrapper_instead(const char *name, bool is_weak, void *now, void *witness)
 {
-    for (int i = 0; i < library->dlpi_phnum; i++)
-        if (library->dlpi_phdr[i].p_type == type)
-            return &library->dlpi_phdr[i];
-    return NULL;
-}
-
-/* What the loader has made read-only after it had filled it in: it may hold the table. */
-static bool protect(const struct dl_phdr_info *library, int protection)
-{
-    const ElfW(Phdr) *segment = segment_of(library, PT_GNU_RELRO);
-    if (!segment)
-        return true;
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    uintptr_t begin = (library->dlpi_addr + segment->p_vaddr) & ~(page - 1);
-    uintptr_t end = (library->dlpi_addr + segment->p_vaddr + segment->p_memsz) & ~(page - 1);
-    return begin == end || mprotect((void *)begin, end - begin, protection) == 0;
-}
-
-/* Where the library refers to what; these are the tables of 64-bit machines. */
-struct tables {
-    const ElfW(Sym) * symbols;
-    const char *names;
-    const ElfW(Rela) * calls, *others;
-    size_t calls_bytes, others_bytes;
-};
-
-static struct tables tables_of(const struct dl_phdr_info *library)
-{
-    struct tables tables = { 0 };
-    const ElfW(Phdr) *segment = segment_of(library, PT_DYNAMIC);
-    if (!segment)
-        return tables;
-    const ElfW(Dyn) *entry = (const void *)(library->dlpi_addr + segment->p_vaddr);
-    for (; entry->d_tag != DT_NULL; entry++) {
-        ElfW(Addr) value = entry->d_un.d_ptr;
-        /* Most loaders have made these addresses, some have left them offsets. */
-        const void *table =
-            (const void *)(value < library->dlpi_addr ? library->dlpi_addr + value : value);
-        switch (entry->d_tag) {
-        case DT_SYMTAB:
-            tables.symbols = table;
-            break;
-        case DT_STRTAB:
-            tables.names = table;
-            break;
-        case DT_JMPREL:
-            tables.calls = table;
-            break;
-        case DT_RELA:
-            tables.others = table;
-            break;
-        case DT_PLTRELSZ:
-            tables.calls_bytes = entry->d_un.d_val;
-            break;
-        case DT_RELASZ:
-            tables.others_bytes = entry->d_un.d_val;
-            break;
-        }
-    }
-    return tables;
-}
-
-/* `witness`: what dlopen calls this library. A wrapper has the name without the P. */
-static void redirect(const struct dl_phdr_info *library, const struct tables *tables,
-                     const ElfW(Rela) * relocations, size_t bytes, void *witness)
-{
-    for (size_t i = 0; relocations && i < bytes / sizeof *relocations; i++) {
-        const ElfW(Sym) *symbol = &tables->symbols[ELF64_R_SYM(relocations[i].r_info)];
-        const char *name = tables->names + symbol->st_name;
-        void *wrapper = strncmp(name, "PMPI_", 5) == 0 ? dlsym(witness, name + 1) : NULL;
-        if (wrapper)
-            *(void **)(library->dlpi_addr + relocations[i].r_offset) = wrapper;
-    }
-}
-
-static void redirect_library(const struct dl_phdr_info *library, void *witness)
-{
-    struct tables tables = tables_of(library);
-    if (tables.symbols && tables.names && protect(library, PROT_READ | PROT_WRITE)) {
-        redirect(library, &tables, tables.calls, tables.calls_bytes, witness);
-        redirect(library, &tables, tables.others, tables.others_bytes, witness);
-        protect(library, PROT_READ);
-    }
+    (void)is_weak;
+    void *wrapper = *name == 'P' ? dlsym(witness, name + 1) : NULL;
+    return wrapper ? wrapper : now;
 }
 
 static struct found {
@@ -162,6 +83,6 @@ __attribute__((constructor)) static void redirect_bindings(void)
         return;
     dl_iterate_phdr(visit, NULL);
     for (size_t i = 0; i < found.count; i++)
-        redirect_library(&found.libraries[i], witness);
+        references_change(&found.libraries[i], wrapper_instead, witness);
     dlclose(witness);
 }

@@ -97,13 +97,21 @@ static bool preload_no_longer(void)
     return true;
 }
 
+/* What programs for MPI are linked with to run alone has MPI's names, and nothing else of it: no second
+ * names (PMPI_) either. */
+static bool is_only_in_name(void)
+{
+    return !assay_PMPI_Initialized && dlsym(RTLD_NEXT, "MPI_Init");
+}
+
 /* Handles have another type in another MPI, so that no wrapper could even pass them on. The program
  * starts again without the witness, before it has done anything. */
 __attribute__((constructor)) static void leave_another_mpi(int argc, char **argv)
 {
     char program[4096];
     (void)argc;
-    if (!assay_PMPI_Initialized || built_for_this_mpi() || !preload_no_longer())
+    bool is_another_s = assay_PMPI_Initialized ? !built_for_this_mpi() : is_only_in_name();
+    if (!is_another_s || !preload_no_longer())
         return;
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length > 0) {
@@ -205,9 +213,9 @@ static void tell_spawned_apart(void)
     snprintf(report_path + length, sizeof report_path - length, ".spawned-%d", leader);
 }
 
-static void start_recording(int thread_level)
+static void start_recording(void)
 {
-    witness.thread_level = thread_level;
+    PMPI_Query_thread(&witness.thread_level);
     PMPI_Comm_rank(MPI_COMM_WORLD, &witness.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &witness.ranks);
     make_communicators();
@@ -234,12 +242,12 @@ static void start_recording(int thread_level)
     communicator_of(MPI_COMM_WORLD);
 }
 
-static void start(int thread_level)
+static void start(void)
 {
     const struct apart apart = apart_begin();
     placement_after_init();
     if (built_for_this_mpi())
-        start_recording(thread_level);
+        start_recording();
     apart_end(&apart);
 }
 
@@ -342,11 +350,8 @@ EXPORT int MPI_Init(int *argc, char ***argv)
     startup_enter_init();
     int code = PMPI_Init(argc, argv);
     startup_leave_init();
-    int level = MPI_THREAD_SINGLE;
-    if (code == MPI_SUCCESS) {
-        PMPI_Query_thread(&level);
-        start(level);
-    }
+    if (code == MPI_SUCCESS)
+        start();
     return code;
 }
 
@@ -357,12 +362,13 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
     int code = PMPI_Init_thread(argc, argv, required, provided);
     startup_leave_init();
     if (code == MPI_SUCCESS)
-        start(*provided);
+        start(); /* MPICH takes NULL for `provided` */
     return code;
 }
 
 EXPORT int MPI_Finalize(void)
 {
+    bind_mpi();
     if (!witness.active)
         return PMPI_Finalize();
     struct apart apart = apart_begin();
@@ -393,12 +399,7 @@ __attribute__((destructor)) static void tell_of_unseen(void)
                                          "FLUX_TASK_RANK",     "OMPI_COMM_WORLD_RANK",
                                          "MV2_COMM_WORLD_RANK" };
     int begun = 0;
-    Dl_info where;
-    if (report_path[0] || getpid() != loaded_by || !bind_mpi())
-        return;
-    /* The library may have been closed. */
-    if (!dladdr((const void *)(uintptr_t)PMPI_Initialized, &where) || !where.dli_sname ||
-        !strstr(where.dli_sname, "MPI_Initialized"))
+    if (report_path[0] || getpid() != loaded_by || !bind_mpi() || !bound_mpi_is_open())
         return;
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
         if (getenv(ranks[i]) && atoi(getenv(ranks[i])) > 0)
@@ -411,6 +412,7 @@ __attribute__((destructor)) static void tell_of_unseen(void)
 
 EXPORT int MPI_Abort(MPI_Comm comm, int code)
 {
+    bind_mpi();
     if (witness.active)
         ending_write("MPI_Abort");
     return PMPI_Abort(comm, code);

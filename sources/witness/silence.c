@@ -99,7 +99,16 @@ void apart_end(const struct apart *apart)
 
 EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler handler)
 {
+    bind_mpi();
     if (is_own(handler))
         atomic_store(&has_own, true);
     return PMPI_Comm_set_errhandler(comm, handler);
 }
+
+/* Its name in MPI 1, which MPICH still has. */
+#if defined HAS_PMPI_Errhandler_set && !defined OPEN_MPI
+EXPORT int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler handler)
+{
+    return MPI_Comm_set_errhandler(comm, handler);
+}
+#endif

@@ -8,6 +8,7 @@
  *   bind.c            what the program's MPI offers
  *   wrap_*.c          one wrapper for each MPI call, in families
  *   fortran.c         the calls of Fortran programs go through the C wrappers
+ *   references.c      what libraries refer to; weak references to what the MPI does not have
  *   tally.c           counts and times of calls; ticker.c: a clock that costs next to nothing
  *   communicators.c   what a communicator's ranks are in MPI_COMM_WORLD; routes.c: who got messages
  *   sites.c           where in the program calls come from, and in which phase

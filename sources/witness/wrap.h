@@ -48,7 +48,7 @@
     }
 #define BEGIN_counted(name) struct timing timing = call_begin(CALL_##name)
 #define END_counted() call_end(&timing)
-#define BEGIN_uncounted(name)
+#define BEGIN_uncounted(name) bind_mpi()
 #define END_uncounted()
 
 #endif

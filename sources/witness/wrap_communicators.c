@@ -83,6 +83,7 @@ COMES(Intercomm_create_from_groups, (group, leader, others, their_leader, tag, i
 
 EXPORT int MPI_Type_commit(MPI_Datatype *type)
 {
+    bind_mpi();
     int code = PMPI_Type_commit(type);
     if (code == MPI_SUCCESS && witness.active && witness.thread_level == MPI_THREAD_MULTIPLE)
         record_committed(*type);
@@ -92,6 +93,7 @@ EXPORT int MPI_Type_commit(MPI_Datatype *type)
 /* Before the call, and after it: another thread may have asked for the size meanwhile. */
 EXPORT int MPI_Type_free(MPI_Datatype *type)
 {
+    bind_mpi();
     atomic_fetch_add(&types_freed, 1);
     int code = PMPI_Type_free(type);
     atomic_fetch_add(&types_freed, 1);

@@ -239,6 +239,7 @@ FREES(Request_free, uncounted, MPI_Request, struct request, request_take, reques
 
 EXPORT int MPI_Cancel(MPI_Request *request)
 {
+    bind_mpi();
     int code = PMPI_Cancel(request);
     if (code == MPI_SUCCESS && witness.active)
         request_cancelled(*request);

@@ -330,6 +330,7 @@ static void remember_persistent(enum side side, bool unordered, MPI_Comm comm, i
     EXPORT int MPI_##name##suffix(const void *buffer, count_t count, MPI_Datatype type, int dest, \
                                   int tag, MPI_Comm comm, MPI_Request *request)                   \
     {                                                                                             \
+        bind_mpi();                                                                               \
         int code = PMPI_##name##suffix(buffer, count, type, dest, tag, comm, request);            \
         if (code == MPI_SUCCESS)                                                                  \
             remember_persistent(SENDER, false, comm, dest, tag, count, type, *request);           \
@@ -346,6 +347,7 @@ SENDS_INIT(Rsend_init)
     EXPORT int MPI_Recv_init##suffix(void *buffer, count_t count, MPI_Datatype type, int source, \
                                      int tag, MPI_Comm comm, MPI_Request *request)               \
     {                                                                                            \
+        bind_mpi();                                                                              \
         int code = PMPI_Recv_init##suffix(buffer, count, type, source, tag, comm, request);      \
         if (code == MPI_SUCCESS)                                                                 \
             remember_persistent(RECEIVER, false, comm, source, tag, count, type, *request);      \
@@ -360,6 +362,7 @@ LARGE(RECV_INIT(_c, MPI_Count))
 EXPORT int MPI_Psend_init(const void *buffer, int partitions, MPI_Count count, MPI_Datatype type,
                           int dest, int tag, MPI_Comm comm, MPI_Info info, MPI_Request *request)
 {
+    bind_mpi();
     int code = PMPI_Psend_init(buffer, partitions, count, type, dest, tag, comm, info, request);
     if (code == MPI_SUCCESS)
         remember_persistent(SENDER, true, comm, dest, tag, partitions * count, type, *request);

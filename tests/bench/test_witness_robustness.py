@@ -166,23 +166,52 @@ def check_complete(run: Run, ranks: int = 2) -> None:
 
 STATIC = '#include <stdio.h>\nint main(void) { return puts("static") < 0; }\n'
 
+#: MPI if it is there, as libraries ask that do not need it.
+WEAK = """
+#include <stdio.h>
+__attribute__((weak)) int MPI_Init(int *, char ***);
+static int (*const also)(int *, char ***) = MPI_Init;
+int main(void) { return puts(MPI_Init || also ? "MPI" : "no MPI") < 0; }
+"""
+
+#: The library with which a program for MPI is built to run alone: handles may be anything.
+ALONE = """
+#include <stdio.h>
+typedef struct { double parts[4]; } MPI_Comm;
+int MPI_Init(int *count, char ***words) { return (void)count, (void)words, puts("alone") < 0; }
+int MPI_Barrier(MPI_Comm comm) { return printf("%g\\n", comm.parts[3]) < 0; }
+"""
+WITH_ALONE = """
+typedef struct { double parts[4]; } MPI_Comm;
+int MPI_Init(int *, char ***), MPI_Barrier(MPI_Comm);
+int main(void) { return MPI_Init(0, 0) || MPI_Barrier((MPI_Comm){ { 1, 2, 3, 4 } }); }
+"""
+
 
 @pytest.mark.parametrize('now', [False, True], ids=['lazy', 'bind-now'])
-@dealt('program', ['true', 'python3', 'bash', 'static'])
+@dealt('program', ['true', 'python3', 'bash', 'static', 'weak', 'alone'])
 def test_a_program_without_mpi(build, tmp_path, program, now):
     commands = {
         'true': ['/bin/true'],
         'python3': [sys.executable, '-c', 'import ssl, sqlite3, threading; print("python")'],
         'bash': ['bash', '-c', 'seq 100 | sort -r | head -3; echo $(ls / | wc -l); exit 3'],
-        'static': [str(tmp_path / 'static')],
     }
-    if program == 'static':
-        (tmp_path / 'static.c').write_text(STATIC)
+    sources = {
+        'static': {'static': (STATIC, '-static')},
+        'weak': {'weak': (WEAK, '-fPIE', '-pie')},
+        'alone': {
+            'libalone.so': (ALONE, '-shared', '-fPIC'),
+            'alone': (WITH_ALONE, '-L.', '-lalone', '-Wl,-rpath,$ORIGIN'),
+        },
+    }
+    for name, (source, *options) in sources.get(program, {}).items():
+        (tmp_path / 'source.c').write_text(source)
         made = subprocess.run(
-            ['cc', '-static', tmp_path / 'static.c', '-o', tmp_path / 'static'], capture_output=True
+            ['cc', 'source.c', '-o', name, *options], cwd=tmp_path, capture_output=True
         )
-        if made.returncode:
+        if made.returncode and '-static' in options:
             pytest.skip('no static C library')
+        commands[program] = [f'./{program}']
     env = {**os.environ, **({'LD_BIND_NOW': '1'} if now else {})}
     preloaded = {**env, 'LD_PRELOAD': str(build('assay_witness') / 'libassay_witness.so')}
     plain, witnessed = (
@@ -265,6 +294,12 @@ def test_error_handlers_hear_of_the_program_alone(same, harmless):
     """With types, ranks, roots and communicators that are none, and buffers in place."""
     parts = ['null-types', 'nobody', 'neighbours', 'sides', 'wrong', 'freed', 'aborting']
     check_complete(same(harmless, *parts, ranks=3), ranks=3)
+
+
+def test_error_handlers_that_are_set_by_a_name_of_mpi_1(same, mpi, compiled):
+    if mpi.family == 'openmpi':
+        pytest.skip('Open MPI has MPI_Errhandler_set no more')
+    check_complete(same(compiled('harmless', '-DBY_ITS_NAME_IN_MPI_1', '-lm'), 'wrong', 'freed'))
 
 
 @pytest.mark.parametrize('part', ['truncated', 'one-frees'])
@@ -389,11 +424,34 @@ def test_mpi_that_is_loaded_later(same, compiled):
     check_complete(same(compiled('plugin', '-ldl'), str(plugin)))
 
 
+@pytest.mark.parametrize(
+    'first',
+    [
+        'MPI_Type_commit(&pair)',
+        'MPI_Type_free(&pair)',
+        'MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)',
+        'MPI_Send_init(&rank, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &(MPI_Request){MPI_REQUEST_NULL})',
+        'MPI_Recv_init(&rank, 1, MPI_INT, 0, 1, MPI_COMM_SELF, &(MPI_Request){MPI_REQUEST_NULL})',
+    ],
+)
+def test_mpi_that_is_loaded_later_and_begun_unseen(same, compiled, first):
+    """Whichever call the witness hears of first."""
+    plugin = compiled('plugin', '-DPLUGIN', '-DUNSEEN', f'-DFIRST={first}', '-shared', '-fPIC')
+    same(compiled('plugin', '-ldl'), str(plugin), ranks=1)
+
+
 def test_mpi_init_that_is_not_seen(same, compiled):
     """A program may look it up by its name, as interpreters do."""
     run = same(compiled('unseen'))
     (line,) = witness_lines(run)
     assert 'called MPI_Init where it is not seen' in line
+
+
+def test_mpi_finalize_that_is_not_seen(same, compiled):
+    run = same(compiled('unseen', '-DBEGINS_SEEN'))
+    assert {line['reason'] for line in lines(run).values()} == {
+        'exit after MPI_Finalize where it was not seen'
+    }
 
 
 def witness_of(family: str) -> Path:

@@ -30,6 +30,7 @@ from assay.programs.benchmarks import (
     check_pairs,
     check_partitioned,
     check_pt2pt,
+    check_stream,
     check_threads,
 )
 from assay.programs.figure import Figure
@@ -87,6 +88,21 @@ def test_rate_of_another_matrix():
     ):
         with pytest.raises(WrongAnswerError, match=sentence):
             check_dgemm({**report, 'results': [{**result, **change}]}, order)
+
+
+def test_arrays_of_another_size():
+    """A host's ranks share what was asked for; how many there are is known of a single host."""
+    report = json.loads((JOBS / 'Stream/openmpi-shm/result.json').read_text())
+    check_stream(report)
+    arguments = report['arguments']
+    for hosts, factor, is_right in ((1, 2, False), (2, 2, False), (2, 0.5, True), (2, 16, False)):
+        asked = {**arguments, 'size': int(factor * arguments['size'])}
+        changed = {**report, 'arguments': asked, 'hosts': report['hosts'] * hosts}
+        if is_right:
+            check_stream(changed)
+            continue
+        with pytest.raises(WrongAnswerError, match='elements on a rank'):
+            check_stream(changed)
 
 
 def sampled(seconds, parts=1):

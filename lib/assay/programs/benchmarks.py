@@ -494,7 +494,15 @@ def check_stream(report: Mapping[str, Any]) -> None:
 
     :raises WrongAnswerError: if one of them is wrong.
     """
-    elements = report['elements_per_rank'] * report['ranks']
+    own, ranks, size = report['elements_per_rank'], report['ranks'], report['arguments']['size']
+    elements = own * ranks
+    # Ranks of a host share what was asked for: of several hosts that of rank 0 has any number.
+    on_a_host = [ranks] if len(report['hosts']) == 1 else range(1, ranks + 1)
+    if own not in {size // 8 // number for number in on_a_host}:
+        raise WrongAnswerError(
+            f'stream had arrays of {own} elements on a rank, and {size} bytes on each host were '
+            'asked for'
+        )
     together = {one['operation']: one for one in report['results'] if one['ranks'] == 'together'}
     if together.keys() != STREAM_BYTES.keys():
         raise WrongAnswerError(f'stream measured {", ".join(together) or "nothing"}')

@@ -69,6 +69,21 @@ static inline void patience_wait(struct patience *patience, const char *what)
                     PATIENCE, what);
 }
 
+/* Marks ---------------------------------------------------------------------------------------- */
+
+/* Of each repeat other ones, so that a limit is what was moved and not what was to be moved. */
+static void set_marks(char *data, size_t size, unsigned number)
+{
+    data[size / 2] = data[size - 1] = (char)number;
+}
+
+static void require_marks(const char *data, size_t size, unsigned number, const char *what)
+{
+    if (data[size / 2] != (char)number || data[size - 1] != (char)number)
+        bench_abort(EXIT_WRONG_PAYLOAD,
+                    "%zu bytes did not all come while the %s limit was measured", size, what);
+}
+
 /* memcpy --------------------------------------------------------------------------------------- */
 
 static double measure_memcpy(MPI_Comm pair)
@@ -77,17 +92,23 @@ static double measure_memcpy(MPI_Comm pair)
     memset(from, 1, LARGE);
     MPI_Barrier(pair);
     double best = INFINITY, start = clock_seconds(), now = start;
-    while (now < start + seconds_per_figure) {
+    for (unsigned number = 1; now < start + seconds_per_figure; number++) {
         double before = now;
+        set_marks(from, LARGE, number);
         memcpy(to, from, LARGE);
-        from[0] = to[LARGE - 1]; /* keeps the compiler from leaving copies out */
+        require_marks(to, LARGE, number, "memcpy");
         now = clock_seconds();
         best = fmin(best, now - before);
     }
+    if (memcmp(to, from, LARGE) != 0)
+        bench_abort(EXIT_WRONG_PAYLOAD, "memcpy did not copy all of %d bytes", LARGE);
     free(from);
     free(to);
-    MPI_Allreduce(MPI_IN_PLACE, &best, 1, MPI_DOUBLE, MPI_MAX, pair);
-    return LARGE / best;
+    double slower;
+    MPI_Allreduce(&best, &slower, 1, MPI_DOUBLE, MPI_MAX, pair);
+    if (slower < best)
+        bench_abort(EXIT_BROKEN, "the memcpy limit is that of the faster rank");
+    return LARGE / slower;
 }
 
 /* cache line ----------------------------------------------------------------------------------- */
@@ -152,10 +173,11 @@ static double measure_cacheline(MPI_Comm pair, int rank)
     const uint64_t stop = UINT64_MAX;
     struct mailbox *page = share_page(pair, rank);
     double best = INFINITY;
+    uint64_t turns = 0;
     if (rank == 0) {
         uint64_t count = 0;
         double start = clock_seconds(), now = start;
-        while (now < start + seconds_per_figure) {
+        for (; now < start + seconds_per_figure; turns += BATCH) {
             double before = now;
             for (int i = 0; i < BATCH; i++) {
                 atomic_store_explicit(&page->to_echo, count + 1, memory_order_release);
@@ -165,10 +187,16 @@ static double measure_cacheline(MPI_Comm pair, int rank)
             best = fmin(best, (now - before) / BATCH / 2);
         }
         atomic_store_explicit(&page->to_echo, stop, memory_order_release);
+        uint64_t echoed;
+        MPI_Recv(&echoed, 1, MPI_UINT64_T, 1, TAG, pair, MPI_STATUS_IGNORE);
+        if (echoed != turns)
+            bench_abort(EXIT_BROKEN, "the cache line limit is of %llu turns, and there were %llu",
+                        (unsigned long long)turns, (unsigned long long)echoed);
     } else {
         uint64_t count = 0;
-        while ((count = await_other_than(&page->to_echo, count)) != stop)
+        for (; (count = await_other_than(&page->to_echo, count)) != stop; turns++)
             atomic_store_explicit(&page->to_caller, count, memory_order_release);
+        MPI_Send(&turns, 1, MPI_UINT64_T, 0, TAG, pair);
     }
     munmap(page, sizeof *page);
     return best;
@@ -214,13 +242,16 @@ static double socket_ping_pong(int fd, int rank, char *buffer, size_t size, doub
 {
     enum { MORE = 1, STOP = 2, FEWEST = 3 }; /* TCP starts slowly, and a network may be slow */
     double best = INFINITY;
+    unsigned number = 0;
     if (rank == 0) {
         double start = clock_seconds(), now = start;
         for (int i = 0; i < FEWEST || now < start + seconds_per_figure; i++) {
             double before = now;
             buffer[0] = MORE;
+            set_marks(buffer, size, ++number);
             transfer(fd, buffer, size, true);
             *received = fmax(*received, transfer(fd, buffer, size, false));
+            require_marks(buffer, size, ++number, "socket");
             now = clock_seconds();
             best = fmin(best, (now - before) / 2);
         }
@@ -231,6 +262,8 @@ static double socket_ping_pong(int fd, int rank, char *buffer, size_t size, doub
             *received = fmax(*received, transfer(fd, buffer, size, false));
             if (buffer[0] == STOP)
                 break;
+            require_marks(buffer, size, ++number, "socket");
+            set_marks(buffer, size, ++number);
             transfer(fd, buffer, size, true);
         }
     }

@@ -1,5 +1,6 @@
 /* A program that knows nothing of MPI and loads a library that does, as an interpreter does: with
- * PLUGIN defined the library, without it the program. */
+ * PLUGIN defined the library, without it the program. UNSEEN: it begins and ends MPI where no tool looks,
+ * and its first call is none that a tool counts. */
 #ifdef PLUGIN
 
 #include <mpi.h>
@@ -8,11 +9,24 @@
 int run(void)
 {
     int rank, sum;
+#ifdef UNSEEN
+    MPI_Datatype pair;
+    PMPI_Init(NULL, NULL);
+    PMPI_Type_contiguous(2, MPI_INT, &pair);
+    FIRST;
+#elif defined MPICH_VERSION /* it takes NULL for the level, too */
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SINGLE, NULL);
+#else
     MPI_Init(NULL, NULL);
+#endif
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     printf("rank %d: sum %d\n", rank, sum);
+#ifdef UNSEEN
+    return PMPI_Finalize();
+#else
     return MPI_Finalize();
+#endif
 }
 
 #else
