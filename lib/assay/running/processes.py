@@ -88,8 +88,8 @@ class Others:
     """Looks at the processes of this machine, and later at what they have used since.
 
     A process is of this run if its environment says so, as each that a job starts inherits it. Not
-    all keep it: descendants of this process and members of a job's session are of the run too, and
-    so is the `assay` that started this process for it.
+    all keep it: descendants of this process, members of a job's session, and the `assay` that
+    started this process are of the run too.
     Processes that cannot be seen, as in another container, do not count as others'.
 
     :param sessions: of the jobs that this process has started; more may follow.
