@@ -66,6 +66,10 @@ SAMPLE = 1.0
 #: Of the time that ranks lost to other processes the part that others must be seen to have used.
 SEEN = 0.5
 
+#: Of what others used while they disturbed a job: if they use no more at the end of the wait, most
+#: of them have left, and another job may well be good. Some services are never quiet.
+REST = 0.25
+
 
 @dataclass
 class _Spent:
@@ -130,6 +134,8 @@ class IsMeasuredAgain(RegressionTestPlugin):
     replaced: list[str] = variable(typ.List[str], value=[], loggable=True)
 
     _waits: Others | None = None
+    #: What others used of all CPUs while the job ran that they disturbed.
+    _disturbed_by = 0.0
     #: When a pause for cores that are elsewhere ends, and what it is for; None outside of one.
     _pause: tuple[float, str] | None = None
     _has_ended = False
@@ -171,6 +177,8 @@ class IsMeasuredAgain(RegressionTestPlugin):
             self._has_ended = True
         elif self._is_local:
             say(f'{self.display_name}: {self.no_evidence}; measured again when they have gone')
+            # Of all CPUs, as the wait looks at them all.
+            self._disturbed_by = self._others.use().share
             self._waits, self._waits_since = Others(_spent.sessions), time.monotonic()
         else:  # wherever the scheduler puts it
             say(f'{self.display_name}: {self.no_evidence}; measured again')
@@ -187,11 +195,13 @@ class IsMeasuredAgain(RegressionTestPlugin):
         use, waited = self._waits.use(), time.monotonic() - self._waits_since
         if use.seconds < SAMPLE:
             return False
-        if use.share < NOTICEABLE:
+        is_over = waited >= self.wait_for_quiet or _spent.waited + waited >= _patience()
+        quiet = max(NOTICEABLE, self._disturbed_by * REST) if is_over else NOTICEABLE
+        if use.share < quiet:
             _spent.waiting += waited
             self._waits = None
             self._measure_again(self.no_evidence)
-        elif waited >= self.wait_for_quiet or _spent.waited + waited >= _patience():
+        elif is_over:
             _spent.waiting += waited
             self._has_ended = True
             self.no_evidence += f'; others did not leave within {waited:.0f} s'
