@@ -100,8 +100,7 @@ bool Broadcast::advance()
     if (!done)
         return true;
     if (state == SCATTERING) {
-        MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, data, piece, MPI_DOUBLE, comm,
-                       &incoming);
+        MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DOUBLE, data, piece, MPI_DOUBLE, comm, &incoming);
         state = COLLECTING;
         return true;
     }

@@ -256,7 +256,8 @@ void Replay::embed()
         atoms.push_back(counts[r] / 3);
         from.push_back(starts[r] / 3);
     }
-    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, embedded.data(), atoms.data(), from.data(),
+    /* In place the first type means nothing, but MUST 1.9 refuses one that is null. */
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, embedded.data(), atoms.data(), from.data(),
                    MPI_DOUBLE, MPI_COMM_WORLD);
 }
 
@@ -314,8 +315,8 @@ void Replay::step(bool renews)
     std::vector<double> before = f;
     for (std::size_t c = 0; c < v.size(); c++)
         x[three(first) + c] += dt * v[c] + dt * dt / (2 * inertia) * f[c];
-    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, x.data(), counts.data(), starts.data(),
-                   MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, x.data(), counts.data(), starts.data(), MPI_DOUBLE,
+                   MPI_COMM_WORLD);
     if (renews) { // places in the box again
         for (std::size_t c = 0; c < x.size(); c++)
             x[c] -= period[c % 3] * std::floor(x[c] / period[c % 3]);

@@ -136,7 +136,7 @@ ROW = (
 )
 LEAK = ROW.format('e', '0-1', 'MUST_ERROR_LEAK_REQUEST', '1 request is not<br>freed', 'MPI_Irecv')
 MISMATCH = ROW.format('e', '1', 'Error', 'MPI_INT &amp; MPI_FLOAT', 'MPI_Recv called from a.c:12')
-ZERO = ROW.format('w', '1', 'Warning', 'count is zero', 'MPI_Send')
+ZERO = ROW.format('w', '1', 'Warning', 'count is zero', 'At:<br>\n<b>MPI_Send</b>call MPI_Send')
 NOTHING = ROW.format('i', '&nbsp;', 'Information', 'nothing was detected', '&nbsp;')
 DEADLOCK = ROW.format('e', '&nbsp;', 'MUST_ERROR_DEADLOCK', 'a deadlock', '&nbsp;')
 
@@ -151,7 +151,7 @@ def test_must_finds_nothing(tmp_path):
 
 
 def test_what_must_warns_of_is_told(tmp_path):
-    assert must(tmp_path, HEAD, ZERO, END) == ['rank 1: count is zero (MPI_Send)']
+    assert must(tmp_path, HEAD, ZERO, END) == ['rank 1: count is zero (At: MPI_Send call MPI_Send)']
 
 
 @pytest.mark.parametrize(

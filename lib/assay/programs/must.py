@@ -71,6 +71,8 @@ class _Messages(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == 'td':
             self._column = ''
+        elif tag == 'b':  # the call, which the words behind it touch
+            self.handle_data(' ')
 
     def handle_data(self, data: str) -> None:
         if self._column:
