@@ -12,6 +12,9 @@ from assay.programs.figure import Quantity
 VICTIMS = ('latency', 'allreduce')
 AGGRESSORS = ('incast', 'alltoall', 'shift')
 
+#: The end of a figure's name, and what of the times it is in the report.
+TOLD = {'': 'median', '_p99': 'p99'}
+
 #: Two victims and two aggressors.
 FEWEST_RANKS = 4
 
@@ -30,16 +33,12 @@ class Congestion(MpiBenchmark):
     is_smoke_case = False
 
     measures = {
-        **{
-            f'{victim}_alone{of}': Quantity('us', 'lower')
-            for victim in VICTIMS
-            for of in ('', '_p99')
-        },
+        **{f'{victim}_alone{of}': Quantity('us', 'lower') for victim in VICTIMS for of in TOLD},
         **{
             f'{victim}_beside_{aggressor}{of}': Quantity('us', 'lower')
             for victim in VICTIMS
             for aggressor in AGGRESSORS
-            for of in ('', '_p99')
+            for of in TOLD
         },
         **{
             f'{victim}_impact_of_{aggressor}{of}': Quantity(
@@ -47,7 +46,7 @@ class Congestion(MpiBenchmark):
             )
             for victim in VICTIMS
             for aggressor in AGGRESSORS
-            for of in ('', '_p99')
+            for of in TOLD
         },
         **{f'bandwidth_of_{aggressor}': Quantity('MB/s', 'higher') for aggressor in AGGRESSORS},
     }
@@ -63,7 +62,7 @@ class Congestion(MpiBenchmark):
     def figures(self):
         results = self.report['results']
         values = {}
-        for of, name in (('', 'median'), ('_p99', 'p99')):
+        for of, name in TOLD.items():
             for one in results:
                 victim, aggressor = one['victim'], one['aggressor']
                 values[f'{victim}_beside_{aggressor}{of}'] = one['beside']['time'][name] * 1e6

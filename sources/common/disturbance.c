@@ -38,22 +38,30 @@ void disturbance_add_cpus(struct set *cpus)
         set_add(cpus, cpu);
 }
 
-/* The lines of /proc/stat are "cpu3 user nice system idle iowait irq softirq steal ...", in ticks;
- * that of all CPUs together begins with "cpu ". */
+bool disturbance_cpu_times(const char *line, int *cpu, struct cpu_times *times)
+{
+    unsigned long long user, nice, system, irq, softirq, steal;
+    if (strncmp(line, "cpu ", 4) == 0 ||
+        sscanf(line, "cpu%d %llu %llu %llu %*u %*u %llu %llu %llu", cpu, &user, &nice, &system,
+               &irq, &softirq, &steal) != 7)
+        return false;
+    double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
+    *times = (struct cpu_times){ .busy = tick * (double)(user + nice + system),
+                                 .interrupts = tick * (double)(irq + softirq),
+                                 .steal = tick * (double)steal };
+    return true;
+}
+
 static void add_times(struct disturbance *sum, const struct set *cpus)
 {
-    double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
     char *text = system_text("/proc/stat"), *rest = text, *line;
     while ((line = strsep(&rest, "\n"))) {
         int cpu;
-        unsigned long long user, nice, system, steal;
-        if (strncmp(line, "cpu ", 4) == 0 ||
-            sscanf(line, "cpu%d %llu %llu %llu %*u %*u %*u %*u %llu", &cpu, &user, &nice, &system,
-                   &steal) != 5 ||
-            !set_has(cpus, cpu))
+        struct cpu_times times;
+        if (!disturbance_cpu_times(line, &cpu, &times) || !set_has(cpus, cpu))
             continue;
-        sum->busy += tick * (double)(user + nice + system);
-        sum->steal += tick * (double)steal;
+        sum->busy += times.busy;
+        sum->steal += times.steal;
     }
     free(text);
 }

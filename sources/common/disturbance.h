@@ -30,6 +30,17 @@ struct disturbance {
     double waited; /* threads of this process were ready to run, and had no CPU; over threads */
 };
 
+/* Of a CPU since the boot, in seconds. */
+struct cpu_times {
+    double busy;       /* user, nice and system time */
+    double interrupts; /* hardware's and software's */
+    double steal;
+};
+
+/* By a line of /proc/stat, "cpu3 user nice system idle iowait irq softirq steal ..." in ticks; false if it
+ * is another one. That of all CPUs together begins with "cpu ". */
+bool disturbance_cpu_times(const char *line, int *cpu, struct cpu_times *times);
+
 /* Adds the CPUs that the calling thread may run on. */
 void disturbance_add_cpus(struct set *cpus);
 

@@ -32,8 +32,7 @@ struct noise {
     double longest; /* seconds of the longest interruption of a thread */
     double all;     /* shares of all threads, added up */
     double threads;
-    double
-        others; /* of its time, in which the thread that lost most was ready, and others had its CPU */
+    double others; /* of its time, in which that thread was ready, and others had its CPU */
     double cpu; /* of that thread, in the end */
 };
 enum { NOISE_DOUBLES = sizeof(struct noise) / sizeof(double) };
@@ -43,8 +42,8 @@ struct noise measures_noise(void);
 /* What whoever reads the rates holds them against, of all measurements since the last call: sums. */
 struct account {
     struct {
-        double work; /* bytes, operations, cycles */
-        double passes; /* or additions, as the chain counted them */
+        double work;     /* bytes, operations, cycles */
+        double passes;   /* or additions, as the chain counted them */
         double by_rates; /* work again, by the rates and their times */
         double rates;
     } of[MEASURES];

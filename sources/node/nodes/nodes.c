@@ -80,9 +80,9 @@ struct node {
     double values[MODES][MEASURES][MOST_SWEEPS];
     double taken[MODES][MOST_SWEEPS]; /* by others, as a share of the CPUs' time */
     struct noise noise[MOST_SWEEPS];
+    /* Of the time of the CPU that lost most, as the kernel counts them. */
     struct taken {
-        double interrupts,
-            stolen; /* of the time of the CPU that lost most, as the kernel counts them */
+        double interrupts, stolen;
     } of_noise[MOST_SWEEPS];
     struct process busiest;           /* of the others; id 0: none */
     double busiest_share;             /* of one core, over all sweeps */
@@ -129,18 +129,18 @@ static void measure(struct node *node, enum mode mode, long sweep)
     node->thermal_events += passed.thermal_known ? passed.thermal_events : 0;
 }
 
-/* Seconds of a CPU, by the text of /proc/stat. */
-static struct taken taken_of(const char *text, int cpu)
+/* By the text of /proc/stat; nothing of a CPU that it does not list. */
+static struct cpu_times times_of(const char *text, int wanted)
 {
-    char name[32];
-    unsigned long long irq = 0, softirq = 0, steal = 0;
-    snprintf(name, sizeof name, "\ncpu%d ", cpu);
-    const char *line = text ? strstr(text, name) : NULL;
-    if (!line ||
-        sscanf(line, " cpu%*d %*u %*u %*u %*u %*u %llu %llu %llu", &irq, &softirq, &steal) != 3)
-        return (struct taken){ 0 };
-    double tick = 1.0 / (double)sysconf(_SC_CLK_TCK);
-    return (struct taken){ tick * (double)(irq + softirq), tick * (double)steal };
+    int cpu;
+    struct cpu_times times;
+    for (const char *line = text; line;) {
+        if (disturbance_cpu_times(line, &cpu, &times) && cpu == wanted)
+            return times;
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return (struct cpu_times){ 0 };
 }
 
 /* Of the ranks of a host: the core that lost most, and the sums. */
@@ -175,10 +175,11 @@ static void listen(struct node *node, long sweep)
         char *after = system_text("/proc/stat");
         double seconds = MPI_Wtime() - start;
         noise = worst_of(all, ranks);
-        struct taken was = taken_of(before, (int)noise.cpu), is = taken_of(after, (int)noise.cpu);
+        int cpu = (int)noise.cpu;
+        struct cpu_times was = times_of(before, cpu), is = times_of(after, cpu);
         node->noise[sweep] = noise;
         node->of_noise[sweep] = (struct taken){ (is.interrupts - was.interrupts) / seconds,
-                                                (is.stolen - was.stolen) / seconds };
+                                                (is.steal - was.steal) / seconds };
         free(after);
     }
     free(before);
