@@ -25,7 +25,8 @@ pytestmark = [
 
 # What others take is itself held to a reference, which on a quiet machine nothing misses: no speed
 # decides. The scheduler gives sessions equal shares of a CPU: 50% was seen, and 30% before each
-# process had its own; it is less where the hypervisor gives the CPU to other guests.
+# process had its own; it is less where the hypervisor gives the CPU to other guests. The launcher
+# and what else there is took up to 6%.
 CHECK = """
 from pathlib import Path
 
@@ -47,7 +48,7 @@ class Held(Ring):
 
     @run_after('setup')
     def read_references(self):
-        held = {'$index': ['fabric'], '.*': {'foreign_share': [0, None, 0.05, '1']}}
+        held = {'$index': ['fabric'], '.*': {'foreign_share': [0, None, 0.2, '1']}}
         self.layers = [Layer(Path(__file__), RegressionTestDict(held))]
 """
 SELECTED = ('-n', '^Held%fabric=shm%layout=packed%scale=1_node', '-p', '^mpich$')
@@ -58,7 +59,7 @@ test = os.getppid()
 while os.getppid() == test:  # and no longer, however that ends
     pass
 """
-CASE = r'Held .*: foreign_share is 0\.\d+, but at most 0\.05000 is allowed'
+CASE = r'Held .*: foreign_share is 0\.\d+, but at most 0\.2000 is allowed'
 DISTURBED = rf"{CASE}.*; the node was disturbed: other processes took \d+% of the time of the job's"
 
 
