@@ -14,10 +14,14 @@ from pathlib import Path
 import pytest
 
 from assay import paths
+from assay.programs.application import WrongAnswerError
+from assay.programs.benchmarks import check_distances
 from building import SANITIZED, SOURCES, configure
 from families import dealt, on_one_mpi
 from measured import check_head, check_samples
+from namespaces import needs_namespaces
 from quiet import measured
+from running import run_command
 
 OPERATIONS = {'copy': 16, 'scale': 16, 'add': 24, 'triad': 24}
 TEAMS = [(2, 1), (1, 2)]
@@ -108,6 +112,60 @@ def test_a_flipped_bit_is_found(run, fault):
         re.MULTILINE,
     ), done.err
     assert not list(done.files.glob('report.json'))
+
+
+def check_matrix(report, pairs):
+    """:param pairs: domains of cores and of memory."""
+    check_distances(report)
+    assert [(r['measure'], r['from'], r['memory_of']) for r in report['results']] == [
+        (measure, *pair) for measure in ('latency', 'bandwidth') for pair in pairs
+    ]
+    for entry in report['results']:
+        check_samples(entry)
+        low, high = (1e-10, 1e-4) if entry['measure'] == 'latency' else (1e7, 1e13)
+        assert low < entry['value'] < high
+
+
+@on_one_mpi
+def test_distances(run):
+    done = run('distances', '--size', '1M', '--budget', '0.01', ranks=1)
+    assert done.code == 0, done.err
+    check_head(done.report, 'distances', 1)
+    check_disturbance(done.report)
+    found = done.report['results']
+    starts, ends = (sorted({one[name] for one in found}) for name in ('from', 'memory_of'))
+    check_matrix(done.report, [(start, end) for start in starts for end in ends])
+    refused = run('distances', ranks=2)
+    assert refused.code == 2 and 'needs one rank, which may run on all cores' in refused.err
+
+
+@on_one_mpi
+@needs_namespaces
+def test_distances_between_two_domains(build, surroundings, tmp_path):
+    """Of a machine that seems to have two with a core each; the kernel has memory of one alone."""
+    cpus = sorted(os.sched_getaffinity(0))
+    node, program = tmp_path / 'node', build('distances') / 'distances'
+    for number, cpu in ((0, cpus[0]), (3, cpus[-1])):
+        folder = node / f'node{number}'
+        folder.mkdir(parents=True)
+        (folder / 'cpulist').write_text(f'{cpu}\n')
+        (folder / 'distance').write_text('10 21\n' if number == 0 else '21 10\n')
+    for name in ('online', 'has_memory'):
+        (node / name).write_text('0,3\n')
+    arguments = f'--size 1M --budget 0.01 --json {tmp_path}/report.json'
+    shell = f'mount --bind {node} /sys/devices/system/node && exec {program} {arguments}'
+    done = run_command(['unshare', '--mount', 'sh', '-c', shell], surroundings, tmp_path, 60)
+    assert done.code == 0, done.err
+    report = json.loads((tmp_path / 'report.json').read_text())
+    check_matrix(report, [(0, 0), (3, 0)])
+    assert [one['distance'] for one in report['results']] == 2 * [10, 21]
+    assert 'cores of domain 3' in done.out
+    report['results'][0]['in_domain'] = 0.5
+    with pytest.raises(WrongAnswerError, match=r'50\.0% of the memory is in domain 0'):
+        check_distances(report)
+    del report['results'][0]
+    with pytest.raises(WrongAnswerError, match='latency from domain 0 to 0 is missing'):
+        check_distances(report)
 
 
 @dealt(('ranks', 'threads'), TEAMS)

@@ -522,6 +522,62 @@ def check_stream(report: Mapping[str, Any]) -> None:
         _equal(f'last element of {array}', found, factor * start)
 
 
+#: Of the pages of a block of memory, those that have to be in the domain that it is said to be of.
+_IN_DOMAIN = 0.99
+
+_LINE = 64
+"""Bytes of a line of ``distances``, whatever the machine's are."""
+
+
+def check_distances(report: Mapping[str, Any]) -> None:
+    """Latencies and bandwidths, and that the memory was of the domains that it is said to be of.
+
+    :raises WrongAnswerError: if one of them is wrong, or that of a pair of domains is missing.
+    """
+    size, lines = report['arguments']['size'], report['bytes'] // _LINE
+    if lines.bit_count() != 1 or not lines * _LINE <= size < 2 * lines * _LINE:
+        raise WrongAnswerError(f'a block has {report["bytes"]} bytes, and --size is {size}')
+    found, walked = set(), 0
+    for result in report['results']:
+        measure, start, end = (result[name] for name in ('measure', 'from', 'memory_of'))
+        what = f'{measure} from domain {start} to {end}'
+        _check_sampled(what, result, 1)
+        best = result['time']['best']
+        if measure == 'latency':
+            walked += report['steps'] * result['clocks']['operations']
+            expected = best / report['steps']
+        else:
+            expected = report['bytes'] / best
+        _equal(what, result['value'], expected)
+        share = result.get('in_domain', 1)
+        if share < _IN_DOMAIN:
+            raise WrongAnswerError(f'{what}: {share:.1%} of the memory is in domain {end}')
+        found.add((measure, start, end))
+    starts, ends = ({one[place] for one in found} for place in (1, 2))
+    for measure in ('latency', 'bandwidth'):
+        if missing := {(measure, start, end) for start in starts for end in ends} - found:
+            measure, start, end = min(missing)
+            raise WrongAnswerError(f'{measure} from domain {start} to {end} is missing')
+    if not starts & ends:
+        raise WrongAnswerError('no domain has both cores and memory')
+    # Walks that begin where others began find their lines in the caches.
+    if (last := _line_after(walked, lines)) != report['last_line']:
+        raise WrongAnswerError(
+            f'walks of {walked} steps one behind the other end at line {last}, '
+            f'and these ended at {report["last_line"]}'
+        )
+
+
+def _line_after(steps: int, lines: int) -> int:
+    """Where a walk of ``distances`` from line 0 is after so many steps."""
+    factor, term, line = 6364136223846793005, 1442695040888963407, 0
+    for digit in reversed(f'{steps:b}'):
+        if digit == '1':
+            line = (line * factor + term) % lines
+        factor, term = factor * factor % lines, term * (factor + 1) % lines
+    return line
+
+
 def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     """Rates, by the order of the matrices.
 
@@ -626,6 +682,7 @@ REPORT_CHECKS: dict[str, Callable[[Mapping[str, Any]], None]] = {
     'collectives': check_collectives,
     'congestion': check_congestion,
     'datatypes': check_datatypes,
+    'distances': check_distances,
     'files': check_files,
     'matching': check_matching,
     'nodes': check_nodes,
