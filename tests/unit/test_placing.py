@@ -18,10 +18,11 @@ import placing_programs
 import witnessed
 from assay import AssayError
 from assay.placing import costs, files, mapping, plan, turns
-from assay.placing.problem import DISTANCES, PlacingProblem, seats_of
+from assay.placing.problem import PlacingProblem, seats_of
 from assay.placing.sat import sat
 from assay.results.history import History
 from assay.witness import read_witness
+from assay.witness.placement import DISTANCES
 from command import call, heed_signals
 from screenings import screening, slow_links
 

@@ -18,15 +18,6 @@ from assay.witness.report import Process, Report
 
 Numbers = NDArray[np.int64]
 
-#: Distances of two seats, the nearest first; each but the last is also what both are in.
-DISTANCES = (
-    'within a NUMA domain',
-    'between NUMA domains of a socket',
-    'between sockets of a node',
-    'between nodes of a switch',
-    'between switches',
-)
-
 
 @dataclass(frozen=True, eq=False)
 class Seats:
