@@ -78,7 +78,7 @@ def _cores_in_order(report: Report, host: str) -> list[int]:
     Which socket a domain is in is known from the ranks that sat there.
     """
     (its,) = (one for one in report.hosts if one.name == host)
-    domains = {domain.id: domain.cpus for domain in its.numa}
+    domains = {domain.id: domain.cpus for domain in its.numa if domain.cpus}
     socket = {
         next(iter(one.numa)): next(iter(one.packages))
         for one in report.processes
