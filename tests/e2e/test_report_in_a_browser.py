@@ -61,13 +61,16 @@ def wait_until(is_so):
 def opened(browser, golden_report, tmp_path):
     """Opens the page of a run of six cases, changed by a function; the charts are drawn.
 
-    One is of an application whose witness was there, and the partition was screened before.
+    One is of an application whose witness was there, with a plan for its ranks, and the partition
+    was screened before.
     """
 
     def open_it(change=lambda report: None, node='n3', **others):
         report = filled(golden_report, 6, tmp_path / 'output')
         cases(report)[0]['implementation'] = 'assay'
-        witnessed.write(tmp_path / 'output' / 'witness.json', crowded(node))
+        job = witnessed.write(tmp_path / 'output' / 'witness.json', crowded(node))
+        plan = witnessed.kept_plan([0, 4, 2, 3, 1, 5, 6, 7])
+        job.with_name('witness.json.plan').write_text(json.dumps(plan))
         change(report)
         path = tmp_path / 'page.html'
         page.write_page(path, page.page(found_in(report, screened=[one_bad(node)], **others)))
@@ -96,9 +99,11 @@ def one_bad(name):
 
 
 def crowded(name):
-    """What the witness saw of eight ranks, of which two shared a core."""
+    """What the witness saw of eight ranks in two domains, of which two shared a core."""
     report = witnessed.halo(8)
     report['processes'][1] |= {'cpus': '0', 'cores': '0'}
+    for one in report['processes'][4:]:
+        one['numa'] = '1'
     for one in (*report['hosts'], *report['processes']):
         one['name' if 'numa' in one and 'devices' in one else 'host'] = name
     return report
@@ -162,11 +167,12 @@ def test_it_draws_all_charts_and_asks_nobody(opened):
         *('Nodes', 'Pairs', 'Pairs', 'Time one way, by ping-pong between two ranks'),
         *('Bandwidth one way, by ping-pong between two ranks',),
         *('How near to the limits of the machine', 'Where the time of jobs went'),
-        *('Who sent to whom', 'Where ranks sat'),
+        *('Who sent to whom', 'Sizes of messages', 'Where ranks sat'),
+        *('Who sent to whom, by place', 'Where ranks should sit'),
     ]
     signs = [len(one.find_elements(By.CSS_SELECTOR, '.points path')) for one in figures]
     # The bad node in each figure, the link both ways, and the core of two ranks.
-    assert [signs[number] for number in (0, 1, 2, 7, 8)] == [6, 2, 2, 0, 1]
+    assert [signs[number] for number in (0, 1, 2, 7, 9)] == [6, 2, 2, 0, 1]
     legend = figures[0].find_element(By.CSS_SELECTOR, '.legend').text
     assert legend.split() == ['bad']
     assert browser.get_log('browser') == []

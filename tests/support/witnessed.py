@@ -193,6 +193,21 @@ def halo(ranks, hosts=1, bytes_each=10**6):
     return entries(processes, machine)
 
 
+def kept_plan(seats, **more):
+    """What ``assay place`` keeps of a job; every other two seats are behind another switch."""
+    return {
+        'started': entries([])['started'],
+        'verdict': 'place',
+        'why': 'messages take half of the time',
+        'gain': {'expected': 0.25, 'low': 0.2, 'high': 0.3, 'share_of_messages': 0.5},
+        'ranks': [
+            {'rank': rank, 'host': '', 'seat_of': seat, 'switch': seat // 2 % 2}
+            for rank, seat in enumerate(seats)
+        ],
+        **more,
+    }
+
+
 def disturbance(foreign=0.0, steal=0.0, throttled=0.0, waited=0.0, seconds=2.0, **additions):
     return additions | {
         'seconds': seconds,

@@ -27,7 +27,9 @@ def parts(chart):
 
 
 def test_what_is_drawn_of_a_job(job):
-    matrix, seats, time = jobs.of_job(job(16, 2))
+    matrix, sizes, seats, places, time = jobs.of_job(job(16, 2))
+    assert sizes.title == 'Sizes of messages: halo'
+    assert places.title == 'Who sent to whom, by place: halo'
     assert (matrix.upwards.title, matrix.across.title) == ('from rank', 'to rank')
     assert seats.title == 'Where ranks sat: halo'
     assert (time.across.title, time.upwards.title) == ('of the wall time [%]', 'rank')
@@ -53,7 +55,7 @@ def test_parts_are_percent_of_each_ranks_wall_time():
 
 @pytest.mark.parametrize(('ranks', 'rows', 'bars'), [(128, 128, 32), (130, 65, 26)])
 def test_many_ranks_of_a_host_are_drawn_in_blocks(job, ranks, rows, bars):
-    matrix, _, time = jobs.of_job(job(ranks))
+    matrix, *_, time = jobs.of_job(job(ranks))
     sent = sum(value for row in matrix.panels[0].values for value in row if value)
     assert (len(matrix.rows), sent) == (rows, 2 * ranks * 10**6)
     assert len(time.places) == bars
@@ -63,7 +65,7 @@ def test_many_ranks_of_a_host_are_drawn_in_blocks(job, ranks, rows, bars):
 
 
 def test_many_ranks_of_several_hosts_are_drawn_by_host(job):
-    matrix, _, time = jobs.of_job(job(160, 20))
+    matrix, *_, time = jobs.of_job(job(160, 20))
     assert (len(matrix.rows), len(time.places), time.upwards.title) == (20, 20, 'node')
 
 

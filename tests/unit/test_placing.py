@@ -17,11 +17,13 @@ from scipy.sparse import coo_array
 import placing_programs
 import witnessed
 from assay import AssayError
+from assay.commands import place
 from assay.placing import costs, files, mapping, plan, turns
-from assay.placing.problem import DISTANCES, PlacingProblem, seats_of
+from assay.placing.problem import PlacingProblem, seats_of
 from assay.placing.sat import sat
 from assay.results.history import History
 from assay.witness import read_witness
+from assay.witness.placement import DISTANCES
 from command import call, heed_signals
 from screenings import screening, slow_links
 
@@ -278,6 +280,21 @@ def test_seats():
     assert len(DISTANCES) == 1 + len(seats.groups)
 
 
+def test_a_domain_without_cpus_has_no_seats():
+    """Memory alone, or CPUs that are all offline."""
+    machine = [witnessed.host('n0', [[0], [], [1]])]
+    ranks = [witnessed.process(rank, (rank,), 'n0') for rank in range(2)]
+    assert seats_of(witnessed.report(ranks, machine), {}).cores == ({0}, {1})
+
+
+def test_hosts_that_slurm_does_not_tell_apart_keep_their_names(tmp_path, monkeypatch):
+    monkeypatch.setattr('assay.machine.slurm.records', lambda _: [{'NodeName': 'n0'}])
+    text = json.dumps(ring(2, 2, dealt=True)).replace('"n0"', '"n0.a"').replace('"n1"', '"n0.b"')
+    (tmp_path / 'r.json').write_text(text)
+    found = place._read(tmp_path / 'r.json')
+    assert [host.name for host in found.hosts] == ['n0.a', 'n0.b']
+
+
 # What launchers take ------------------------------------------------------------------------------
 
 
@@ -329,6 +346,16 @@ def test_seats_that_share_cores_need_leave():
     own = ['--bind-to', 'none']
     assert made(new, *own) == ['mpirun', '--map-by', 'rankfile:file=F', *own, 'ls']
     assert made(old) == ['mpirun', '--rankfile', 'F', 'ls']
+
+
+def test_a_rankfile_names_cores_of_the_job():
+    """The host's first rank may see another cpuset than the others."""
+    made = planned(ring(2, 2, dealt=True, pairs_only=True))
+    cores = made.seats.cores
+    unknown = replace(made, seats=replace(made.seats, cores=(*cores[:3], frozenset())))
+    with pytest.raises(AssayError, match='rank 3 sat on cores that are none of the job on n1'):
+        files.rankfile(unknown)
+    assert files.hosts(unknown) == files.hosts(made)
 
 
 def test_roles_are_dealt_by_seats_and_not_by_ranks():

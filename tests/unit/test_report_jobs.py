@@ -12,7 +12,18 @@ from assay.results.reframe_report import case_of
 from assay.witness.profile import COLLECTIVES, MESSAGES, ONE_SIDED
 from pages import HOSTILE, Seen, filled, found_in
 from reports import cases
-from witnessed import entries, halo, host, partner, process, sent, thread, validated, write
+from witnessed import (
+    entries,
+    halo,
+    host,
+    kept_plan,
+    partner,
+    process,
+    sent,
+    thread,
+    validated,
+    write,
+)
 
 
 @pytest.fixture
@@ -37,6 +48,16 @@ def only(found):
     return charts
 
 
+def named(found, title):
+    """The one of that name."""
+    (one,) = (one for one in found if one.title.startswith(f'{title}: '))
+    return one
+
+
+def matrix_of(report):
+    return named(jobs._of_job(validated(report), 'job'), 'Who sent to whom')
+
+
 def shown(some):
     return jobs.job_charts([*map(case_of, some)])
 
@@ -46,7 +67,8 @@ def shown(some):
 
 def test_jobs_of_real_applications(ran):
     for path in sorted(paths.ROOT.glob('tests/golden/jobs/Mini*/*/witness.json')):
-        matrix, seats = only(shown(ran(json.loads(path.read_text()))))
+        matrix, sizes, seats = only(shown(ran(json.loads(path.read_text()))))
+        assert sizes.panels[0].values[0][-1] > 0
         assert matrix.panels[0].values[0][1] > 0 < matrix.panels[0].values[1][0]
         assert matrix.panels[0].values[0][0] is None
         assert seats.labels == [['0', '1']] and seats.panels[0].values == [[1, 1]]
@@ -66,7 +88,7 @@ def test_of_benchmarks_and_of_what_is_gone_nothing_is_shown(ran, tmp_path):
 
 def test_of_a_series_the_largest_start_is_shown(ran):
     ran(halo(2), name='2x1-cache/witness.json')
-    matrix, _ = only(shown(ran(halo(8), name='10x1-cache/witness.json')))
+    matrix, *_ = only(shown(ran(halo(8), name='10x1-cache/witness.json')))
     assert matrix.title.endswith(' 10x1-cache') and len(matrix.rows) == 8
 
 
@@ -99,7 +121,7 @@ def test_a_pipe_is_not_waited_for(ran, tmp_path):
 
 def test_of_many_jobs_the_first_are_shown(ran):
     charts, (note,) = shown(ran(halo(2), count=30))
-    assert len(charts) == 2 * jobs.MOST
+    assert len(charts) == 3 * jobs.MOST
     assert 'the first 12 of 30 jobs of applications' in note
 
 
@@ -107,7 +129,7 @@ def test_of_many_jobs_the_first_are_shown(ran):
 
 
 def test_a_matrix_of_ranks():
-    matrix, _ = [*jobs._of_job(validated(halo(4, bytes_each=123_456)), 'job')]
+    matrix = matrix_of(halo(4, bytes_each=123_456))
     (panel,) = matrix.panels
     assert panel.values[0] == [None, 123000, None, 123000]
     assert panel.values[1] == [123000, None, 123000, None]
@@ -136,7 +158,7 @@ def test_each_kind_has_a_matrix_of_its_own():
 
 
 def test_many_ranks_are_grouped_to_their_nodes():
-    matrix, _ = [*jobs._of_job(validated(halo(64, hosts=4, bytes_each=10)), 'job')]
+    matrix = matrix_of(halo(64, hosts=4, bytes_each=10))
     assert matrix.rows == matrix.columns == ['n1', 'n2', 'n3', 'n4']
     # Of 16 ranks in a row 15 send to the next and to the one before within the node.
     assert matrix.panels[0].values[0] == [300, 10, None, 10]
@@ -145,12 +167,13 @@ def test_many_ranks_are_grouped_to_their_nodes():
 
 
 def test_many_nodes_and_many_ranks_of_one_are_blocks():
-    matrix, seats = [*jobs._of_job(validated(halo(200, hosts=100, bytes_each=10)), 'job')]
+    found = [*jobs._of_job(validated(halo(200, hosts=100, bytes_each=10)), 'job')]
+    matrix, seats = named(found, 'Who sent to whom'), named(found, 'Where ranks sat')
     assert len(matrix.rows) == 25 and matrix.rows[:2] == ['n1', 'n5']
     assert matrix.across.title == 'to nodes, 4 from'
     assert len(seats.rows) == jobs.MOST_SEATS
     assert 'These are 32 of 200 rows of cores' in seats.notes[0]
-    matrix, _ = [*jobs._of_job(validated(halo(64, bytes_each=10)), 'job')]
+    matrix = matrix_of(halo(64, bytes_each=10))
     assert len(matrix.rows) == 32 and matrix.rows[:2] == ['0-1', '2-3']
     assert matrix.panels[0].values[0][:3] == [20, 10, None]
 
@@ -188,27 +211,12 @@ def test_what_is_not_known_of_messages_is_said(changed, words):
 # Plans --------------------------------------------------------------------------------------------
 
 
-def planned(seats, **more):
-    """A plan that was kept; all nodes of odd number are behind another switch."""
-    return {
-        'started': halo(2)['started'],
-        'verdict': 'place',
-        'why': 'messages take half of the time',
-        'gain': {'expected': 0.25, 'low': 0.2, 'high': 0.3, 'share_of_messages': 0.5},
-        'ranks': [
-            {'rank': rank, 'host': '', 'seat_of': seat, 'switch': seat // 2 % 2}
-            for rank, seat in enumerate(seats)
-        ],
-        **more,
-    }
-
-
 @pytest.fixture
 def plan_of(tmp_path):
-    """The chart of the plan that was kept beside the report of a job of 4 ranks on 2 nodes."""
+    """The charts behind the messages of a job of 4 ranks on 2 nodes with a kept plan."""
 
-    def run(plan):
-        path = write(tmp_path / 'r.json', halo(4, 2))
+    def run(plan, report=None):
+        path = write(tmp_path / 'r.json', report or halo(4, 2))
         path.with_name('r.json.plan').write_text(json.dumps(plan))
         return [*jobs._of_job(jobs._read(path), 'job')][2:]
 
@@ -216,7 +224,7 @@ def plan_of(tmp_path):
 
 
 def test_a_kept_plan_is_drawn(plan_of):
-    (chart,) = plan_of(planned([0, 2, 1, 3], turns={'verdict': 'better', 'ratio': 0.8}))
+    *_, chart = plan_of(kept_plan([0, 2, 1, 3], turns={'verdict': 'better', 'ratio': 0.8}))
     assert chart.rows == ['switch 0, n1 socket 0', 'switch 1, n2 socket 0']
     assert chart.labels == [['0', '1 > 2'], ['2 > 1', '3']]
     assert chart.panels[0].values == [[0, 1], [1, 0]]
@@ -227,11 +235,12 @@ def test_a_kept_plan_is_drawn(plan_of):
 
 @pytest.mark.parametrize('other', [{'started': '2020-01-01T00:00:00Z'}, {'ranks': []}])
 def test_a_plan_of_an_earlier_job_is_not_drawn(plan_of, other):
-    assert plan_of(planned([0, 2, 1, 3], **other)) == []
+    seats, places = plan_of(kept_plan([0, 2, 1, 3], **other))
+    assert seats.notes == [] and len(places.panels) == 1
 
 
 def test_a_plan_that_decided_nothing(plan_of):
-    (chart,) = plan_of(planned([0, 2, 1, 3], turns={'verdict': 'cannot tell', 'ratio': 0.97}))
+    *_, chart = plan_of(kept_plan([0, 2, 1, 3], turns={'verdict': 'cannot tell', 'ratio': 0.97}))
     assert 'was not proven faster or slower: it took 0.970' in chart.notes[-1]
 
 
@@ -239,7 +248,116 @@ def test_what_is_no_plan_of_the_job_is_not_drawn_and_told(ran, tmp_path):
     some = ran(halo(4, 2))
     (tmp_path / 'output/witness.json.plan').write_text('{}')
     charts, (note,) = shown(some)
-    assert len(charts) == 2 and note.endswith('no plan of this job: it is not drawn.')
+    assert len(charts) == 4 and note.endswith('no plan of this job: it is not drawn.')
+
+
+def test_of_many_rows_of_seats_those_that_change_are_drawn(tmp_path):
+    path = write(tmp_path / 'r.json', halo(80, 40))
+    seat_of = [*range(80)]
+    seat_of[75], seat_of[77] = 77, 75
+    path.with_name('r.json.plan').write_text(json.dumps(kept_plan(seat_of)))
+    plan = named(jobs._of_job(jobs._read(path), 'job'), 'Where ranks should sit')
+    assert plan.rows[:2] == ['switch 0, n39 socket 0', 'switch 1, n38 socket 0']
+    assert plan.labels[0] == ['76', '77 > 75'] and len(plan.rows) == 32
+    assert 'These are 32 of 40 rows of seats, those that change first.' in plan.notes
+
+
+@pytest.mark.parametrize('verdict', ['leave it', 'place'])
+def test_a_plan_that_moves_nobody_is_told_and_not_drawn(plan_of, verdict):
+    """Nor one whose gain is not worth it."""
+    seat_of = [0, 2, 1, 3] if verdict == 'leave it' else [0, 1, 2, 3]
+    seats, places = plan_of(kept_plan(seat_of, verdict=verdict))
+    assert seats.notes == [f'A plan was made: {verdict}: messages take half of the time.']
+    assert [panel.title for panel in places.panels] == [''] and len(places.headings) == 2
+
+
+# Messages by place --------------------------------------------------------------------------------
+
+
+def test_messages_by_seat_before_and_after(plan_of):
+    """Two rings of two, dealt round two nodes: as planned none leaves its node."""
+    report = halo(4, 2)
+    for rank, one in enumerate(report['processes']):
+        one['partners'] = [partner((rank + 2) % 4, 10, 5000), partner(-1, 1, 9), partner(rank)]
+    places, _ = plan_of(kept_plan([0, 2, 1, 3]), report)
+    names = ['n1 domain 0: 0', 'n1 domain 0: 1', 'n2 domain 0: 0', 'n2 domain 0: 1']
+    assert places.rows == places.columns == names
+    now, then = places.panels
+    assert now.title == 'as ranks sat' and then.title == 'as planned (expected gain: 25.0%)'
+    assert now.values[0] == [None, None, 5000, None] and now.values[3] == [None, 5000, None, None]
+    assert then.values[0] == [None, 5000, None, None] and then.values[3] == [None, None, 5000, None]
+    assert places.headings == ['distance', *(f'{panel.title} [B]' for panel in places.panels)]
+    assert places.cells == [
+        ['within a NUMA domain', '0', '20000'],
+        ['between switches', '20000', '0'],
+    ]
+
+
+def by_place(report):
+    return named(jobs._of_job(validated(report), 'job'), 'Who sent to whom, by place')
+
+
+def test_places_of_many_ranks_are_their_domains_or_nodes():
+    report = halo(64, hosts=4, bytes_each=10)
+    for one in report['processes']:
+        one['numa'] = str(int(one['cores']) // 8)
+    places = by_place(report)
+    assert places.rows[:3] == ['n1 domain 0', 'n1 domain 1', 'n2 domain 0']
+    # Of eight ranks in a row seven send to the next and to the one before within the domain.
+    assert places.panels[0].values[0][:3] == [140, 10, None]
+    assert places.cells[1] == ['between NUMA domains of a socket', '80']
+    places = by_place(halo(200, hosts=100, bytes_each=10))
+    assert len(places.rows) == 25 and places.across.title == 'to nodes, 4 from'
+
+
+def test_ranks_that_share_a_seat_have_rows_of_their_own():
+    some = [process(rank, (0,), f'n{rank // 2}', partners=[partner(0)]) for rank in range(4)]
+    places = by_place(entries(some, [host('n0'), host('n1')]))
+    assert len({*places.rows}) == 4 and places.rows[2:] == ['n1 domain 0: 0', 'n1 domain 0: 0 (3)']
+
+
+@pytest.mark.parametrize('partners', [[], [partner(-1, 1, 9)], [partner(0)]])
+def test_no_messages_have_no_places(partners):
+    some = [process(0, partners=partners), process(1, on='n2')]
+    found = jobs._of_job(validated(entries(some, [host(), host('n2')])), 'job')
+    assert not [one for one in found if 'by place' in one.title]
+
+
+# Sizes --------------------------------------------------------------------------------------------
+
+
+def test_sizes_of_each_kind():
+    report = halo(4)
+    one = report['processes'][1]
+    one['partners'] = [partner(0, 3, 80, {0: 1, 16: 2}) | {'kind': 'one_sided'}]
+    one['collectives'] = [sent('0,2-3', 5, 8 << 20, {1 << 20: 5})]
+    sizes = named(jobs._of_job(validated(report), 'job'), 'Sizes of messages')
+    assert sizes.rows == [MESSAGES, COLLECTIVES, ONE_SIDED]
+    # Each size between, so that a gap is seen.
+    assert sizes.columns == ['0', *(str(1 << n) for n in range(10)), *_in_ki(1, 512), '1 Mi']
+    of_kind = dict(zip(sizes.rows, sizes.panels[0].values, strict=True))
+    assert of_kind[MESSAGES][14] == 600 and of_kind[COLLECTIVES][-1] == 15
+    assert of_kind[ONE_SIDED][:6] == [1, None, None, None, None, 2]
+    assert sizes.cells[1] == ['16', '31', '0', '0', '2']
+    assert sizes.texts[1][-1] == 'collectives, 1048576 to 2097151 B'
+
+
+def _in_ki(first, last):
+    return [f'{1 << n} Ki' for n in range(first.bit_length() - 1, last.bit_length())]
+
+
+@pytest.mark.parametrize('sizes', [{10**400: 1}, {8: 10**400}, {8: 1 << 63}])
+def test_more_sizes_than_any_job_has_leave_out_the_job(ran, sizes):
+    some = [process(0, partners=[partner(1, 1, 1, sizes)]), process(1, (1,))]
+    charts, (note,) = shown(ran(entries(some)))
+    assert charts == [] and note.endswith('a rank sent more than any job sends')
+
+
+def test_odd_sizes_have_a_place():
+    """A report of somebody else's: what is no power of two, below 0, or counted 0 times."""
+    some = [process(0, partners=[partner(1, 1, 1, {3: 1, -1: 1, 64: 0})]), process(1, (1,))]
+    sizes = named(jobs._of_job(validated(entries(some)), 'job'), 'Sizes of messages')
+    assert sizes.columns == ['0', '1', '2'] and sizes.panels[0].values == [[1, None, 1]]
 
 
 # Messages that are not all there ------------------------------------------------------------------
@@ -342,7 +460,13 @@ def test_a_page_with_all_of_it_is_bounded(golden_report, tmp_path):
         )
         for rank in range(32)
     ]
-    write(tmp_path / 'output' / 'witness.json', entries(everyone, [host(domains=[range(32)])]))
+    for one in everyone[16:]:
+        one['numa'] = '1'
+        one['partners'][0]['sizes'] = {1 << n: n + 1 for n in range(30)}
+    domains = [range(16), range(16, 32)]
+    path = write(tmp_path / 'output' / 'witness.json', entries(everyone, [host(domains=domains)]))
+    path.with_name('witness.json.plan').write_text(json.dumps(kept_plan([*range(31, -1, -1)])))
     for case in cases(report):
         case['implementation'] = 'assay'
-    assert len(page.page(found_in(report))) - without < 12 * 20_000
+    grown = len(page.page(found_in(report))) - without
+    assert grown < 12 * 20_000, grown

@@ -140,17 +140,13 @@ def place(
 def _read(file: Path) -> Report:
     """A report whose hosts have Slurm's names, where there is a Slurm."""
     from assay.machine.slurm import names_of_hosts, records
-    from assay.witness.reading import read_witness
+    from assay.witness.reading import read_witness, with_host_names
 
     report, names = read_witness(file), {}
     with suppress(AssayError):
         nodes = [one['NodeName'] for one in records('node')]
         names = names_of_hosts([host.name for host in report.hosts], nodes)
-    hosts = [one.model_copy(update={'name': names.get(one.name, one.name)}) for one in report.hosts]
-    processes = [
-        one.model_copy(update={'host': names.get(one.host, one.host)}) for one in report.processes
-    ]
-    return report.model_copy(update={'hosts': hosts, 'processes': processes})
+    return with_host_names(report, names)
 
 
 def _code(word: str, how: Sat | None, measured: Turns | None) -> int:

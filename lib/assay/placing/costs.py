@@ -12,10 +12,10 @@ import numpy as np
 from assay import AssayError, paths
 from assay.config.scales import is_at_most, is_scale
 from assay.machine import slurm
-from assay.placing.problem import DISTANCES
 from assay.screening import kept
 from assay.screening.measured import Screening, behind_one_switch
 from assay.text import plain
+from assay.witness.placement import DISTANCES
 
 if TYPE_CHECKING:
     from assay.results.history import History

@@ -48,7 +48,16 @@ class Launcher:
 
 
 def rankfile(plan: SeatPlan) -> str:
-    """Open MPI's: host and cores of each rank, as hwloc counts them."""
+    """Open MPI's: host and cores of each rank, as hwloc counts them.
+
+    :raises AssayError: if the report does not say which cores a rank had of its host.
+    """
+    if not all(plan.seats.cores):
+        rank = plan.seats.cores.index(frozenset())
+        raise AssayError(
+            f'rank {rank} sat on cores that are none of the job on {plan.seats.hosts[rank]}, as in '
+            'a container of its own: a rankfile cannot name them'
+        )
     return ''.join(
         f'rank {rank}={plan.seats.hosts[seat]} slot={as_list(plan.seats.cores[seat])}\n'
         for rank, seat in enumerate(plan.seat.tolist())

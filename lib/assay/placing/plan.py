@@ -18,9 +18,10 @@ import numpy as np
 from assay import AssayError
 from assay.placing.costs import Costs
 from assay.placing.mapping import best_seats
-from assay.placing.problem import DISTANCES, Floats, Numbers, PlacingProblem, Seats, seats_of
+from assay.placing.problem import Floats, Numbers, PlacingProblem, Seats, seats_of
 from assay.text import many
 from assay.witness.disturbance import disturbed, taken_by_others
+from assay.witness.placement import DISTANCES
 from assay.witness.profile import TimeSplit, mean_shares, split, waits_of
 from assay.witness.report import Process, Report
 from assay.witness.traffic import COLLECTIVE

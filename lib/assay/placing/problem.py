@@ -18,15 +18,6 @@ from assay.witness.report import Process, Report
 
 Numbers = NDArray[np.int64]
 
-#: Distances of two seats, the nearest first; each but the last is also what both are in.
-DISTANCES = (
-    'within a NUMA domain',
-    'between NUMA domains of a socket',
-    'between sockets of a node',
-    'between nodes of a switch',
-    'between switches',
-)
-
 
 @dataclass(frozen=True, eq=False)
 class Seats:
@@ -87,7 +78,7 @@ def _cores_in_order(report: Report, host: str) -> list[int]:
     Which socket a domain is in is known from the ranks that sat there.
     """
     (its,) = (one for one in report.hosts if one.name == host)
-    domains = {domain.id: domain.cpus for domain in its.numa}
+    domains = {domain.id: domain.cpus for domain in its.numa if domain.cpus}
     socket = {
         next(iter(one.numa)): next(iter(one.packages))
         for one in report.processes

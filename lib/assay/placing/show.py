@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from assay.files import json_text
 from assay.placing.plan import SeatPlan
-from assay.placing.problem import DISTANCES
 from assay.report.console import as_change, as_interval, percent, print_line, print_table
 from assay.text import as_list, many, plain
+from assay.witness.placement import DISTANCES
 
 if TYPE_CHECKING:
     from rich.console import Console

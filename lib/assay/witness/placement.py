@@ -17,6 +17,15 @@ from assay.witness.report import Domain, Host, Process, Report, Thread
 # and in seconds.
 IDLE_SHARE, IDLE_TIME = 0.01, 0.02
 
+#: Distances of two ranks, the nearest first; each but the last is also what both are in.
+DISTANCES = (
+    'within a NUMA domain',
+    'between NUMA domains of a socket',
+    'between sockets of a node',
+    'between nodes of a switch',
+    'between switches',
+)
+
 
 @dataclass(frozen=True)
 class Rank:

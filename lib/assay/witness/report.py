@@ -459,6 +459,12 @@ class KeptPlan(_Told):
     ranks: list[PlannedRank]
     turns: PlannedTurns | None = None
 
+    @property
+    def moves(self) -> bool:
+        """Whether it says that ranks should change their seats."""
+        moved = any(one.rank != one.seat_of for one in self.ranks)
+        return moved and self.verdict != 'leave it'
+
 
 class Report(_Record):
     """What the witness wrote.

@@ -6,8 +6,9 @@ import math
 import os
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from assay import AssayError
 from assay.job.launch import WITNESS
@@ -15,8 +16,15 @@ from assay.report.html.chart import Axis, Chart, ChartSeries, Grid, Mark, Panel
 from assay.results.cases import Case, left_in
 from assay.text import many, plain
 from assay.witness import Report, WitnessError, as_list, read_witness
-from assay.witness.placement import PlacedHost, cores_in_words, hosts_of, ranks_in_words, shared
-from assay.witness.profile import PARTS, Messages, matrices, mean_shares, split
+from assay.witness.placement import (
+    DISTANCES,
+    PlacedHost,
+    cores_in_words,
+    hosts_of,
+    ranks_in_words,
+    shared,
+)
+from assay.witness.profile import PARTS, Matrix, Messages, matrices, mean_shares, split
 from assay.witness.report import KeptPlan
 from assay.witness.traffic import decimal_size
 
@@ -33,7 +41,7 @@ MOST_DOTS = 128
 
 
 def job_charts(cases: Sequence[Case]) -> tuple[list[Grid], list[str]]:
-    """Two for each job of an application, as far as its files are there; and what is missing."""
+    """Those of each job of an application, as far as its files are there; and what is missing."""
     found: list[Grid] = []
     notes: list[str] = []
     jobs = [(case, path) for case in cases if case.implementation if (path := _report_of(case))]
@@ -101,9 +109,12 @@ def of_job(report: Report) -> list[Chart | Grid]:
 
 
 def _of_job(report: Report, title: str, most: int = MOST_ROWS) -> Iterator[Grid]:
-    matrix = _matrix(report, title, most) if report.has_matrix else None
+    sent = matrices(report) if report.has_matrix else {}
+    matrix, sizes = _matrix(report, sent, title, most), _sizes(sent, title)
     if matrix:
         yield matrix
+    if sizes:
+        yield sizes
     notes = []
     if not report.complete:
         notes.append('The job did not get to MPI_Finalize: who sent to whom is not known.')
@@ -111,18 +122,23 @@ def _of_job(report: Report, title: str, most: int = MOST_ROWS) -> Iterator[Grid]
         notes.append('The report has no section matrix: who sent to whom is not known.')
     elif not matrix:
         notes.append('No message went from rank to rank.')
+    if report.plan and not report.plan.moves:
+        notes.append(f'A plan was made: {_answer(report.plan)}.')
     if seats := _seats(report, title, notes):
         yield seats
-    if report.plan:
+    if matrix and (places := _by_place(report, title)):
+        yield places
+    if report.plan and report.plan.moves:
         yield _plan(report, report.plan, title)
 
 
 # Messages -----------------------------------------------------------------------------------------
 
 
-def _matrix(report: Report, title: str, most: int) -> Grid | None:
+def _matrix(report: Report, sent: Mapping[str, Matrix], title: str, most: int) -> Grid | None:
     """Bytes from each row to each column, of each kind; None if no messages went between ranks.
 
+    :param sent: by kind.
     :param most: rows and columns.
     :raises WitnessError: if there are more than any job sends.
     """
@@ -130,7 +146,7 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
     ranks_of: list[list[int]] = [[] for _ in names]
     for rank, row in enumerate(row_of):
         ranks_of[row].append(rank)
-    found = [(kind, pair) for kind, matrix in matrices(report).items() for pair in matrix.pairs]
+    found = [(kind, pair) for kind, matrix in sent.items() for pair in matrix.pairs]
     lost = as_list([one.rank for one in report.processes if one.collectives_incomplete])
     if any(max(pair.bytes * pair.count, pair.messages) >= MOST_SENT for _, pair in found):
         raise WitnessError(f'{title}: a rank sent more to another than any job sends')
@@ -144,8 +160,6 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
     every = [count for of_kind in cells.values() for count in of_kind.values()]
     if not every:
         return None
-    lowest = 10 ** math.floor(math.log10(min(every)))
-    highest = 10 ** math.ceil(math.log10(max(every)))
     notes = ['Collectives: what their arguments say; the MPI chooses the way.']
     if not report.has_kinds:
         notes = ['Messages and neighbourhood collectives; other collectives are in no pair.']
@@ -162,7 +176,7 @@ def _matrix(report: Report, title: str, most: int) -> Grid | None:
         rows=names,
         measure=Axis('sent [B]', is_logarithmic=True),
         colours='amount',
-        ends=(lowest, max(highest, 10 * lowest)),
+        ends=_decades(every),
         panels=[
             Panel(kind if report.has_kinds else '', _filled(of_kind, len(names)))
             for kind, of_kind in cells.items()
@@ -198,8 +212,17 @@ def _columns(
     return [(column, count) for column, count in found.items() if count]
 
 
-def _filled(cells: Mapping[tuple[int, int], int], size: int) -> list[list[float | None]]:
-    values: list[list[float | None]] = [[None] * size for _ in range(size)]
+def _decades(counts: Collection[int]) -> tuple[int, int]:
+    """The powers of ten around some numbers above 0."""
+    lowest = 10 ** math.floor(math.log10(min(counts)))
+    return lowest, max(10 ** math.ceil(math.log10(max(counts))), 10 * lowest)
+
+
+def _filled(
+    cells: Mapping[tuple[int, int], int], columns: int, rows: int | None = None
+) -> list[list[float | None]]:
+    """Rows of cells; as many as columns, if nothing else is said."""
+    values: list[list[float | None]] = [[None] * columns for _ in range(rows or columns)]
     for (row, column), count in cells.items():
         values[row][column] = int(float(f'{count:.3g}'))
     return values
@@ -219,6 +242,59 @@ def _rows(report: Report, most: int) -> tuple[list[int], list[str], str]:
     starts = range(0, report.ranks, block)
     names = [f'{start}-{min(start + block, report.ranks) - 1}' for start in starts]
     return [rank // block for rank in range(report.ranks)], names, 'ranks'
+
+
+def _sizes(sent: Mapping[str, Matrix], title: str) -> Grid | None:
+    """How many messages of each kind have which size, in powers of two; None if that is not known.
+
+    :raises WitnessError: if there are more than any job sends.
+    """
+    counts: dict[str, Counter[int]] = {}
+    for kind, matrix in sent.items():
+        for size, count in matrix.sizes.items():
+            if max(size, count) >= MOST_SENT:
+                raise WitnessError(f'{title}: a rank sent more than any job sends')
+            if count > 0:
+                counts.setdefault(kind, Counter())[max(size, 0).bit_length()] += count
+    if not counts:
+        return None
+    kinds = [*counts]
+    first, last = (end(end(of_kind) for of_kind in counts.values()) for end in (min, max))
+    columns = range(first, last + 1)
+    ends = [(2**power >> 1, max(0, 2**power - 1)) for power in columns]
+    # Sizes between two that occur are columns too, so that a gap is seen as one.
+    cells = {
+        (row, power - first): count
+        for row, kind in enumerate(kinds)
+        for power, count in counts[kind].items()
+    }
+    return Grid(
+        title=f'Sizes of messages: {title}',
+        across=Axis('from this size to below its double [B]'),
+        upwards=Axis('kind'),
+        columns=[_in_ki(least) for least, _ in ends],
+        rows=kinds,
+        measure=Axis('messages [1]', is_logarithmic=True),
+        colours='amount',
+        ends=_decades(cells.values()),
+        panels=[Panel('', _filled(cells, len(columns), len(kinds)))],
+        headings=['from [B]', 'to [B]', *(f'{kind} [1]' for kind in kinds)],
+        cells=[
+            [str(least), str(most), *(str(counts[kind][power]) for kind in kinds)]
+            for power, (least, most) in zip(columns, ends, strict=True)
+            if any(counts[kind][power] for kind in kinds)
+        ],
+        texts=[[f'{kind}, {least} to {most} B' for least, most in ends] for kind in kinds],
+    )
+
+
+def _in_ki(size: int) -> str:
+    """A power of two: ``64 Ki``."""
+    for unit in ('', ' Ki', ' Mi', ' Gi', ' Ti'):
+        if size < 1024:
+            return f'{size}{unit}'
+        size >>= 10
+    return f'{size} Pi'
 
 
 # Time ---------------------------------------------------------------------------------------------
@@ -324,15 +400,127 @@ def _seats(report: Report, title: str, notes: list[str]) -> Grid | None:
     )
 
 
+#: Of a seat: its switch, the number of its host, its packages and its domains.
+_Seat = tuple[int, int, tuple[int, ...], tuple[int, ...]]
+
+
+def _seats_of(report: Report) -> list[_Seat]:
+    """The seat of each rank. Those of one domain are equal."""
+    number = {host.name: number for number, host in enumerate(report.hosts)}
+    ranks = report.plan.ranks if report.plan else []
+    switch = {one.seat_of: one.switch for one in ranks}
+    return [
+        (
+            switch.get(one.rank, 0),
+            number[one.host],
+            tuple(sorted(one.packages)),
+            tuple(sorted(one.numa)),
+        )
+        for one in report.processes
+    ]
+
+
+def _by_place(report: Report, title: str) -> Grid | None:
+    """Bytes between the places where ranks sat, as they sat and as planned.
+
+    A place is a seat; of many ranks their NUMA domain, or node. Neighbours are near each other, so
+    that what is far from the diagonal went far. None if all seats are in one domain, or no messages
+    went between two ranks.
+    """
+    seats = _seats_of(report)
+    sent = [
+        (process.rank, one.rank, max(one.bytes, 1))
+        for process in report.processes
+        for one in process.partners
+        if one.rank not in (-1, process.rank)
+    ]
+    place_of, names, what = _places(report, seats)
+    if len({*seats}) < 2 or len(names) < 2 or not sent:
+        return None
+    plan = report.plan
+    ways = {'as ranks sat': [*range(report.ranks)]}
+    if plan and plan.moves:
+        ways[f'as planned (expected gain: {plan.gain.expected:.1%})'] = [
+            one.seat_of for one in plan.ranks
+        ]
+    panels: list[Counter[tuple[int, int]]] = []
+    columns: list[Counter[str]] = []
+    for seat_of in ways.values():
+        cells: Counter[tuple[int, int]] = Counter()
+        far: Counter[str] = Counter()
+        for sender, receiver, size in sent:
+            one, other = seat_of[sender], seat_of[receiver]
+            cells[place_of[one], place_of[other]] += size
+            far[_distance(seats[one], seats[other])] += size
+        panels.append(cells)
+        columns.append(far)
+    return Grid(
+        title=f'Who sent to whom, by place: {title}',
+        across=Axis(f'to {what}'),
+        upwards=Axis(f'from {what}'),
+        columns=names,
+        rows=names,
+        measure=Axis('sent [B]', is_logarithmic=True),
+        colours='amount',
+        ends=_decades([count for cells in panels for count in cells.values()]),
+        panels=[
+            Panel(way if len(ways) > 1 else '', _filled(cells, len(names)))
+            for way, cells in zip(ways, panels, strict=True)
+        ],
+        headings=['distance', *(f'{way} [B]' for way in ways)],
+        cells=[
+            [distance, *(str(far[distance]) for far in columns)]
+            for distance in DISTANCES
+            if any(far[distance] for far in columns)
+        ],
+        notes=['Messages and one-sided calls, without the collectives that no plan counts.'],
+    )
+
+
+def _distance(one: _Seat, other: _Seat) -> str:
+    """How far two seats are from each other."""
+    inner = len(one)
+    return DISTANCES[next((inner - n for n in range(inner) if one[n] != other[n]), 0)]
+
+
+def _places(report: Report, seats: Sequence[_Seat]) -> tuple[list[int], list[str], str]:
+    """The place of each rank's seat, the names of the places, and what they are."""
+    cores = [tuple(sorted(one.cores)) for one in report.processes]
+    levels: dict[str, list[tuple[Any, ...]]] = {
+        'seat': [(*seat, cores[rank], rank) for rank, seat in enumerate(seats)],
+        'NUMA domain': [*seats],
+        'node': [seat[:2] for seat in seats],
+    }
+    what = next((one for one, keys in levels.items() if len({*keys}) <= MOST_ROWS), 'node')
+    keys = levels[what]
+    places = sorted({*keys})
+    block = -(-len(places) // MOST_ROWS)
+    number = {place: n // block for n, place in enumerate(places)}
+    names: list[str] = []
+    for place in places[::block]:
+        rank = keys.index(place)
+        process = report.processes[rank]
+        name = plain(process.host, WIDTH)
+        if what != 'node':
+            name += f' domain {as_list(process.numa)}'
+        if what == 'seat':
+            name += f': {as_list([*cores[rank]])}'
+        # Ranks that share a seat need names of their own.
+        names.append(name if name not in names else f'{name} ({len(names)})')
+    return [number[key] for key in keys], names, what if block == 1 else f'{what}s, {block} from'
+
+
+def _answer(plan: KeptPlan) -> str:
+    return f'{plain(plan.verdict)}: {plain(plan.why)}'
+
+
 def _plan(report: Report, plan: KeptPlan, title: str) -> Grid:
     """Where ranks should sit: a row of seats for each socket, those behind a switch together."""
-    switch = {one.seat_of: one.switch for one in plan.ranks}
     rank_of = {one.seat_of: one.rank for one in plan.ranks}
-    many_switches = len({*switch.values()}) > 1
-    rows: dict[tuple[int, str, str], list[int]] = {}
-    for seat, process in enumerate(report.processes):
-        place = switch[seat], process.host, as_list(process.packages)
-        rows.setdefault(place, []).append(seat)
+    many_switches = len({one.switch for one in plan.ranks}) > 1
+    rows: dict[tuple[int, int, tuple[int, ...]], list[int]] = {}
+    for seat, (switch, host, packages, _) in enumerate(_seats_of(report)):
+        rows.setdefault((switch, host, packages), []).append(seat)
     places = sorted(
         (place, seats[start : start + WIDE])
         for place, seats in rows.items()
@@ -340,7 +528,7 @@ def _plan(report: Report, plan: KeptPlan, title: str) -> Grid:
     )
     gain = plan.gain
     notes = [
-        f'{plain(plan.verdict)}: {plain(plan.why)}.',
+        f'{_answer(plan)}.',
         f'Expected gain: {gain.expected:.1%} of the wall time ({gain.low:.1%} to {gain.high:.1%}).',
     ]
     if plan.turns and plan.turns.ratio is not None:
@@ -351,14 +539,17 @@ def _plan(report: Report, plan: KeptPlan, title: str) -> Grid:
             f'{plan.turns.ratio:.3f} times as long.'
         )
     if len(places) > MOST_SEATS:
-        notes.append(f'These are {MOST_SEATS} of {len(places)} rows of seats.')
+        notes.append(
+            f'These are {MOST_SEATS} of {len(places)} rows of seats, those that change first.'
+        )
+        places.sort(key=lambda row: all(rank_of[seat] == seat for seat in row[1]))
     names: list[str] = []
     values: list[list[float | None]] = []
     labels: list[list[str]] = []
     texts: list[list[str]] = []
-    for number, ((behind, host, socket), seats) in enumerate(places[:MOST_SEATS]):
+    for number, ((behind, host, packages), seats) in enumerate(places[:MOST_SEATS]):
         gap = [''] * (min(WIDE, max(len(some) for _, some in places)) - len(seats))
-        where = f'{plain(host, WIDTH)} socket {socket}'
+        where = f'{plain(report.hosts[host].name, WIDTH)} socket {as_list([*packages])}'
         if many_switches:
             where = f'switch {behind}, {where}'
         # Two rows of a socket need names of their own.

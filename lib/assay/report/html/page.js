@@ -247,6 +247,10 @@ function scale(grid, shade) {
 const scaledBy = (grid) => (grid.measure.is_logarithmic ? Math.log10 : (value) => value);
 const endsOf = (grid) => (grid.colours === 'seats' ? [-0.5, 2.5] : grid.ends.map(scaledBy(grid)));
 
+// Pixels of a letter in a cell, and of the widest cell.
+const LETTER = 5.5;
+const WIDEST = 62;
+
 // The panels in a chart of this width, in pixels.
 function places(grid, width) {
   const across = Math.min(grid.panels.length, Math.max(1, Math.floor(width / (printing ? 320 : 340))));
@@ -256,7 +260,7 @@ function places(grid, width) {
   const above = grid.panels.length > 1 ? 24 : 8;
   const [columns, rows] = [grid.columns.length, grid.rows.length];
   const most = Math.max(80, width / across - left - right);
-  const cell = Math.min(grid.labels.length ? 56 : 36, most / columns, printing ? (480 / down - above - below) / rows : Infinity);
+  const cell = Math.min(grid.labels.length ? WIDEST : 36, most / columns, printing ? (480 / down - above - below) / rows : Infinity);
   const wide = Math.min(most, Math.max(cell * columns, 200));
   const high = Math.max(Math.min(cell, 36) * rows, Math.min(64, 20 * rows));
   const [step, drop] = [left + wide + right, above + high + below];
@@ -268,8 +272,11 @@ function gridTraces(grid, shade, width) {
   const scaled = scaledBy(grid);
   const gap = cell > 8 ? 1 : 0.2; // without any Plotly would set a style that the policy forbids
   const between = grid.colours === 'amount' ? ' to ' : ', ';
-  const value = {seats: '', amount: ': %{customdata:.3~s}B'}[grid.colours] ?? ': %{customdata:.4~g}';
-  const labels = cell < (grid.colours === 'seats' ? 14 : 30) ? [] : grid.labels; // else they would stand over each other
+  const unit = grid.measure.title.endsWith('[B]') ? 'B' : '';
+  const value = {seats: '', amount: `: %{customdata:.3~s}${unit}`}[grid.colours] ?? ': %{customdata:.4~g}';
+  // Else they would stand over each other.
+  const fitting = (label) => (label.length * LETTER > cell ? '' : label);
+  const labels = cell < (grid.colours === 'seats' ? 14 : 30) ? [] : grid.labels.map((row) => row.map(fitting));
   const all = (texts) => texts.map((row) => row.map(text));
   const found = [];
   grid.panels.forEach((panel, place) => {
@@ -375,7 +382,9 @@ function draw(place, width) {
   return window.Plotly.react(box, those(chart, shade, size), around(chart, shade, size), config);
 }
 
-const isWide = (chart) => (chart.kind === 'grid' ? chart.panels.length > 1 || chart.columns.length > 64 : chart.kind !== 'lines');
+// What stands in the cells of a map of seats takes more room than half of the page where it is long.
+const isLong = (grid) => grid.colours === 'seats' && grid.columns.length * LETTER * Math.max(0, ...grid.labels.flat().map((label) => label.length)) > 400;
+const isWide = (chart) => (chart.kind === 'grid' ? chart.panels.length > 1 || chart.columns.length > 64 || isLong(chart) : chart.kind !== 'lines');
 
 async function inflate(packed) {
   const bytes = Uint8Array.from(atob(packed), (sign) => sign.charCodeAt(0));
