@@ -175,7 +175,8 @@ exit $code
 """
 SQUEUE = """#!/bin/bash
 if [[ $* == *--steps* ]]; then cat "$STATE"/step-* 2>/dev/null; exit 0; fi
-[[ ! -e $STATE/job ]] || exec cat "$STATE/job"
+[[ $* != *%A* ]] || number='7|'
+[[ ! -e $STATE/job ]] || exec sed "s/^/$number/" "$STATE/job"
 echo 'slurm_load_jobs error: Invalid job id specified' >&2
 exit 1
 """
@@ -300,6 +301,18 @@ def test_a_script_sees_a_job_of_its_own_nodes(cluster, monkeypatch):
         'SLURM_TASKS_PER_NODE': '2,1',
         'SLURM_THREADS_PER_CORE': '1',
     }
+
+
+def test_nodes_of_the_largest_machines_fit_into_a_variable():
+    """Frontier has 9,408 nodes; ranges are at the ends of names alone."""
+    large = [f'frontier{n:05}' for n in range(1, 9409) if n != 77]
+    assert slurm.node_list(large) == 'frontier[00001-00076,00078-09408]'
+    large = [f'x{n}c{n % 8}s0b0n{m}' for n in range(998, 6000) for m in (0, 1)]
+    large += ['login', 'n008', 'n009', 'n010', 'n9']
+    folded = slurm.node_list(large)
+    assert folded.startswith('x998c6s0b0n[0-1],x999c7s0b0n[0-1],')
+    assert folded.endswith(',login,n[008-010],n9')
+    assert slurm.node_list(['r2i0n1', 'r1i0n1']) == 'r2i0n1,r1i0n1'
 
 
 def test_a_script_does_not_take_itself_for_a_rank(cluster, monkeypatch):
@@ -906,6 +919,8 @@ def idle(monkeypatch):
         'n7': 'mixed',
         'n8': 'down*: mended',
         'n9': 'drained',
+        'n10': 'idle*',
+        'n11': 'mixed*: Not responding',
     }
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
 
@@ -917,7 +932,7 @@ def idle(monkeypatch):
         ([4, 2, 2], 6),
         ([4, 4, 2], 7),  # all that there are
         ([16, 4], 4),  # the others go on
-        ([9, 2], 7),  # two of nine are out: no job can have all
+        ([9, 2], 7),  # four of eleven are out: no job can have all
         ([16], 16),  # Slurm says why not
         ([0], 6),  # a screening has all that are idle
     ],
@@ -973,6 +988,8 @@ def test_what_else_is_asked_for(idle):
 
 def test_what_salloc_does_not_know_is_not_asked_for(idle):
     access = '-p all --export=NONE --no-requeue -o log --error=log --requeue --qos=high'
+    access += ' --propagate=MEMLOCK --get-user-env --parsable -W --quiet --input=none --batch=big'
+    access += ' --propagate --kill-on-invalid-dep=yes --ignore-pbs --export-file=x'
     asked = allocation.request(site({'access': [access]}), [case(1)], ['output=x'], None)
     assert asked == ['--exclusive', '--nodes=1', '-p', 'all', '--qos=high']
 
@@ -1067,6 +1084,23 @@ def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch, reason, words
     assert (cluster.state / 'free').read_text() == '12'
 
 
+OF_OWN_JOBS = """#!/bin/bash
+[[ $* == *--me* ]] || exec echo QOSMaxNodePerUserLimit
+[[ -e $STATE/looks ]] || echo 3
+echo >>"$STATE/looks"
+"""
+
+
+def test_a_job_beyond_a_limit_on_all_jobs_of_its_user(cluster, salloc, monkeypatch):
+    """It is given up once none of them has nodes, and not before."""
+    monkeypatch.setattr(allocation, 'LOOK', 0)
+    (cluster.folder / 'squeue').write_text(OF_OWN_JOBS)
+    salloc("trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done")
+    with pytest.raises(AssayError, match='UserLimit: it asks for more than the QOS allows all of'):
+        allocation.obtain(['--nodes=9'], cluster.folder)
+    assert (cluster.state / 'looks').read_text() == (1 + allocation.ALONE) * '\n'
+
+
 @pytest.mark.parametrize(
     ('reason', 'seconds', 'reasons', 'ends'),
     [
@@ -1154,7 +1188,7 @@ BOOTS = """#!/bin/bash
 [[ $* != *--steps* ]] || exit 0
 echo >>"$STATE/asked"
 (($(wc -l <"$STATE/asked") < 3)) || state=RUNNING
-echo "${state-CONFIGURING}|n[1-4]|NO|all"
+echo "7|${state-CONFIGURING}|n[1-4]|NO|all"
 """
 
 
@@ -1166,6 +1200,26 @@ def test_a_job_whose_nodes_boot_is_waited_for(cluster, monkeypatch):
     (cluster.state / 'asked').unlink()
     assert steps._allocation().nodes == {*names(4)}
     assert (cluster.state / 'asked').read_text() == '\n' * 3
+
+
+#: What Slurm tells by the number of one job: of all of an array, of all components of a job.
+FAMILIES = {
+    'array': '9|TIMEOUT|n[7-8]|NO|all|0:00\n7|RUNNING|n[1-4]|NO|all|1:00\n',
+    'heterogeneous': '7|RUNNING|n[1-4]|NO|all|1:00\n8|RUNNING|n[5-6]|OK|big|UNLIMITED\n',
+}
+
+
+@pytest.mark.parametrize('family', FAMILIES)
+def test_a_job_of_several_that_slurm_tells_together(cluster, family):
+    (cluster.folder / 'squeue').write_text(f'#!/bin/bash\necho -n "{FAMILIES[family]}"\n')
+    found = allocation.standing('7')
+    assert found == allocation.Standing(True, tuple(names(4)), False, 'all', False, 'RUNNING', 60)
+
+
+def test_steps_of_a_job_of_an_array(cluster):
+    """Not those of Slurm itself, and of a batch script."""
+    (cluster.state / 'step-1').write_text('6_1.0|n[1-2]\n6_1.batch|n1\n6_1.extern|n[1-4]\n7.3|n4\n')
+    assert allocation.steps('7') == {'6_1.0': {'n1', 'n2'}, '7.3': {'n4'}}
 
 
 @pytest.mark.parametrize(

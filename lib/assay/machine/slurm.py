@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from assay import AssayError
-from assay.text import expand_nodes, plain
+from assay.text import as_list, expand_nodes, plain
 from assay.tools import ask
 
 #: Seconds that Slurm has for an answer.
@@ -49,6 +49,10 @@ PASSES = re.compile(
 
 #: Seconds after which it is asked again that has said so.
 AGAIN = (1, 2, 4, 8)
+
+#: Characters of a list of nodes that fit into an argument of a program, and a variable: Linux takes
+#: 128 KiB, with the name of the variable.
+LONGEST_LIST = 120_000
 
 _LEAF = re.compile(r'SwitchName=(\S+) Level=0 .*?Nodes=(\S+)')
 _PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
@@ -197,6 +201,27 @@ def is_free(state: str) -> bool:
     """
     # What is switched off is switched on for a job.
     return state.partition(':')[0].rstrip('~#') == 'idle'
+
+
+def node_list(nodes: Sequence[str]) -> str:
+    """The names of nodes as Slurm and MPIs read them, which know a range only at the end of a name.
+
+    In their order; but thousands of them by ranges, or they would be too long for a variable.
+    """
+    names = ','.join(nodes)
+    if len(names) <= LONGEST_LIST:
+        return names
+    alike: dict[tuple[str, int], set[int]] = {}
+    for node in nodes:
+        before = node.rstrip('0123456789')
+        digits = node[len(before) :]
+        alike.setdefault((before, len(digits)), set()).update([int(digits)] if digits else [])
+    return ','.join(_folded(*of, numbers) for of, numbers in alike.items())
+
+
+def _folded(before: str, width: int, numbers: set[int]) -> str:
+    text = re.sub(r'\d+', lambda found: found[0].zfill(width), as_list(numbers))
+    return f'{before}[{text}]' if len(numbers) > 1 else before + text
 
 
 def switches() -> dict[str, tuple[str, ...]]:

@@ -36,7 +36,7 @@ from reframe.frontend.executors import RegressionTask, policies
 
 from assay import AssayError, locks, paths, say
 from assay.machine import job_states
-from assay.machine.slurm import BROKEN, PASSES, node_states, query, without_defaults
+from assay.machine.slurm import BROKEN, PASSES, node_list, node_states, query, without_defaults
 from assay.running import allocation, node_choice
 from assay.running.asking import OUTAGE, STOPPING
 from assay.running.node_plan import NodePlan, Want
@@ -335,8 +335,7 @@ class _Allocation:
             **dict.fromkeys(('SLURM_NTASKS', 'SLURM_NPROCS'), f'{count}'),
             'SLURM_TASKS_PER_NODE': ','.join([*ranks, *([f'{rest}'] if rest else [])]),
             **dict.fromkeys(('SLURM_NNODES', 'SLURM_JOB_NUM_NODES'), f'{len(nodes)}'),
-            # Not folded: r[1-2]i0n1 is none to Slurm and MPIs, which know a range only at the end.
-            **dict.fromkeys(('SLURM_NODELIST', 'SLURM_JOB_NODELIST'), ','.join(nodes)),
+            **dict.fromkeys(('SLURM_NODELIST', 'SLURM_JOB_NODELIST'), node_list(nodes)),
         }
         if job.num_tasks_per_node:
             found['SLURM_NTASKS_PER_NODE'] = f'{job.num_tasks_per_node}'
