@@ -96,6 +96,7 @@ def test_cases_of_one_job_are_on_the_nodes_that_are_chosen():
 def test_the_nodes_of_one_job_for_all_cases(monkeypatch, jobs, named):
     states = dict.fromkeys(['n1', 'n2', 'n3'], 'idle') | {'n0': 'mixed', 'n4': 'idle*'}
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+    monkeypatch.setattr(allocation, 'most_nodes', lambda partitions: 9)
     monkeypatch.setattr('assay.machine.slurm.records', lambda what: FEATURES)
     partition = {'name': 'a', 'scheduler': 'slurm', 'max_jobs': 1}
     choice = NodeChoice('turn', {'n1': 2.0, 'n2': 1.0}, {})

@@ -3,6 +3,7 @@
 import errno
 import heapq
 import json
+import math
 import os
 import re
 import shutil
@@ -923,6 +924,7 @@ def idle(monkeypatch):
         'n11': 'mixed*: Not responding',
     }
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+    monkeypatch.setattr(allocation, 'most_nodes', lambda partitions: math.inf)
 
 
 @pytest.mark.parametrize(
@@ -942,6 +944,18 @@ def test_nodes_that_are_asked_for(idle, cases, nodes):
     assert asked == ['--exclusive', f'--nodes={nodes}', '-p', 'all']
 
 
+@pytest.mark.parametrize(
+    ('access', 'nodes'),
+    [('-p all', 6), ('-p debug', 2), ('-p debug,few', 4), ('', 4), ('-p gone', 6)],
+)
+def test_no_more_nodes_are_asked_for_than_a_job_may_have(idle, monkeypatch, access, nodes):
+    sizes = 'all|1-infinite\ndebug|1-2\ndebug|1-2\nfew*|4\n'
+    monkeypatch.setattr(slurm, 'query', lambda *command: sizes)
+    monkeypatch.setattr(allocation, 'most_nodes', slurm.most_nodes)
+    asked = allocation.request(site({'access': [access]}), [case(4), case(2), case(2)], [], None)
+    assert f'--nodes={nodes}' in asked
+
+
 #: The states of nodes, three of which are in a reservation, and one in another.
 RESERVED = {'n1': 'idle', 'n2': 'maint', 'n3': 'reserved', 'n4': 'mixed', 'n5': 'reserved'}
 
@@ -954,6 +968,7 @@ def reserved(monkeypatch):
         {'ReservationName': 'licences', 'Nodes': '(null)'},
     ]
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: RESERVED)
+    monkeypatch.setattr(allocation, 'most_nodes', lambda partitions: math.inf)
     monkeypatch.setattr(slurm, 'records', lambda what: found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -123,6 +124,23 @@ def node_states(partitions: Sequence[str]) -> dict[str, str]:
         if is_asked if partitions else partition.endswith('*'):
             found[node] = state if reason in ('', 'none') else f'{state}: {reason}'
     return found
+
+
+def most_nodes(partitions: Sequence[str]) -> float:
+    """The nodes of the largest job that one of the partitions takes (``MaxNodes``).
+
+    :param partitions: as of :func:`node_states`.
+    :returns: infinity if there is no limit, or Slurm does not answer.
+    """
+    found = []
+    with suppress(AssayError):
+        for line in query('sinfo', '--all', '--noheader', '--format=%P|%s').splitlines():
+            partition, _, size = line.strip().partition('|')
+            name = partition.removesuffix('*')
+            if name in partitions if partitions else partition.endswith('*'):
+                most = size.rpartition('-')[2]
+                found.append(int(most) if most.isdecimal() else math.inf)
+    return max(found, default=math.inf)
 
 
 class ConstraintError(AssayError):

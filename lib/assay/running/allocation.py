@@ -28,6 +28,7 @@ from assay.machine.slurm import (
     ConstraintError,
     RefusedError,
     is_free,
+    most_nodes,
     node_list,
     node_states,
     nodes_with,
@@ -228,7 +229,7 @@ def request(
         constraint = value_in(words, '-C', '--constraint')
         say(f'{many(len(able), "node")} can be used with {constraint}: {fold_nodes(able)}')
     idle = [name for name, state in states.items() if is_free(state)]
-    usable = len(able)
+    usable = int(min(len(able), most_nodes(partitions_in(' '.join(words)))))
     needs = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
     possible = [count for count in needs if count <= usable] or needs
     # If nodes that are out are all that a case lacks, the job has the others, which shows it.
