@@ -123,6 +123,7 @@ def test_sentences():
         (0, 10.7 * MB, 'infiniband', 'infiniband', False),
         (0, 13 * MB, 'cxi', 'cxi', True),
         (0, 13 * MB, 'ethernet', 'infiniband', False),
+        (0, 0, 'infiniband', 'cxi', False),
         (13 * MB, 13 * MB, 'infiniband', 'infiniband', False),
         (13 * MB, 13 * MB, 'ethernet', 'sockets', True),
         (0, 13 * MB, 'ethernet', 'sockets', False),
