@@ -55,7 +55,8 @@ AGAIN = (1, 2, 4, 8)
 #: 128 KiB, with the name of the variable.
 LONGEST_LIST = 120_000
 
-_LEAF = re.compile(r'SwitchName=(\S+) Level=0 .*?Nodes=(\S+)')
+# A leaf switch of topology/tree, or a block of topology/block.
+_LEAF = re.compile(r'(?:Switch|Block)Name=(\S+) (?:Level=0|BlockIndex=\d+) .*?Nodes=(\S+)')
 _PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
 
 
@@ -243,7 +244,7 @@ def _folded(before: str, width: int, numbers: set[int]) -> str:
 
 
 def switches() -> dict[str, tuple[str, ...]]:
-    """The nodes behind each leaf switch, as Slurm knows them; nothing where it does not."""
+    """The nodes behind each leaf switch, or of each block, as Slurm knows them, if it does."""
     try:
         shown = query('scontrol', '--oneliner', 'show', 'topology')
         return {name: tuple(expand_nodes(nodes)) for name, nodes in _LEAF.findall(shown)}
