@@ -324,11 +324,15 @@ def test_a_script_does_not_take_itself_for_a_rank(cluster, monkeypatch):
     assert cluster.said(job) == 'PMIX_MCA_gds=0\n'
 
 
-def test_what_a_job_exports_its_step_does(cluster):
-    job = cluster.job('true', options='#SBATCH --export=ALL,KEY=value')
-    cluster.play()
-    assert job.state == 'COMPLETED'
-    assert ' --export=ALL,KEY=value ' in (cluster.state / 'sruns').read_text()
+def test_what_a_job_exports_and_which_limits_it_takes_along_its_step_does(cluster):
+    options = '#SBATCH --export=ALL,KEY=value\n#SBATCH --propagate=NONE'
+    for one in (options, ''):
+        job = cluster.job('true', options=one)
+        cluster.play()
+        assert job.state == 'COMPLETED'
+    first, second = (cluster.state / 'sruns').read_text().splitlines()
+    assert ' --export=ALL,KEY=value --propagate=NONE ' in first
+    assert '--export' not in second and '--propagate' not in second
 
 
 def test_side_by_side_and_alone_on_their_nodes(cluster):

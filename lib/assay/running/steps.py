@@ -302,7 +302,7 @@ class _Allocation:
             [
                 *('srun', f'--jobid={self.number}', '--overlap', '--nodes=1', '--ntasks=1'),
                 *(f'--nodelist={nodes[0]}', f'--job-name={job.name}', '--mem=0', '--mpi=none'),
-                *('--cpu-bind=none', '--input=none', f'--chdir={folder}', *job.exported),
+                *('--cpu-bind=none', '--input=none', f'--chdir={folder}', *job.for_srun),
                 *(str(SCRIPT), job.script_filename, job.stdout, job.stderr),
                 *(f'{name}={value}' for name, value in self._variables(job, nodes).items()),
             ],
@@ -699,7 +699,11 @@ class Steps(MakesJobs, slurm.SqueueJobScheduler):
             own = _allocation().nodes
             among = frozenset(job.named) if options.nodelist else own
             among -= {*allocation.expanded(options.exclude or '')}
-        job.exported = [f'--export={options.export}'] if options.export else []
+        job.for_srun = [
+            f'--{name}={value}'
+            for name in ('export', 'propagate')
+            if (value := getattr(options, name))
+        ]
         job.handed_on = {
             variable: value
             for name, variable in _HANDED_ON.items()
@@ -754,6 +758,7 @@ def _options(script: str) -> Any:
     parser.add_argument('-x', '--exclude')
     for name in ('export', *_HANDED_ON):
         parser.add_argument(f'--{name.replace("_", "-")}')
+    parser.add_argument('--propagate', nargs='?', const='ALL')
     words = [word for option in options_in(script) for word in shlex.split(option)]
     return parser.parse_known_args(words)[0]
 
