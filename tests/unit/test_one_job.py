@@ -870,12 +870,14 @@ def test_jobs_that_do_not_end_have_one_time_to_do_so(cluster, monkeypatch):
     cluster.play()
 
 
-def test_what_somebody_runs_by_hand_there_is_left_alone(cluster):
-    (cluster.state / 'step-1').write_text('7.1|n1\n')
+def test_what_somebody_runs_by_hand_there_is_left_alone(cluster, capsys):
+    (cluster.state / 'step-1').write_text('7.1|n1\n6_0.1|n9\n')
     job = cluster.job('exit 1')
     cluster.play()
     assert job.nodelist == ['n1']
     assert not (cluster.state / 'cancelled').exists()
+    told = capsys.readouterr().err
+    assert '7.1 go on in the job 7' in told and '6_0.1' not in told
 
 
 def test_srun_is_kept_to_the_nodes_of_a_case():

@@ -149,8 +149,9 @@ class _Allocation:
     def __init__(self, number: str) -> None:
         self.number = number
         now = allocation.standing_once_booted(number)
-        # What somebody runs there by hand.
-        self._foreign = {*allocation.steps(number)}
+        # What somebody runs there by hand. Slurm tells steps of an array's other jobs as well.
+        going_on = allocation.steps(number).items()
+        self._foreign = {step for step, its in going_on if not its.isdisjoint(now.nodes)}
         # Of all nodes, by the options that they are asked for with.
         self._states: dict[tuple[str, ...], dict[str, str]] = {}
         self._is_sized = os.environ.get(allocation.SIZED) == number
