@@ -24,16 +24,19 @@ from assay.results.budget import Choice, choose
 from assay.results.case_history import CaseHistory, case_histories
 from assay.results.diff.cores import tell_distances
 from assay.results.history import StoredRun, load
+from assay.results.node_turns import NodeTurns
 from assay.results.reframe_report import read_report
 from assay.results.run_selectors import of_system
 from assay.results.verdict import Verdict
 from assay.running import allocation, runs, selection, session_extras, turn
+from assay.running.asking import OUTAGE
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.selection import listed
 from assay.running.session import Suite
 from assay.running.supervise import Ended
 from assay.text import many
+from assay.tools import NoAnswerError
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -167,13 +170,40 @@ def measure_every_node(request: RunRequest, budget: float | None) -> int:
         if codes:
             os.close(own.handle)
         codes.append(verdict.exit_code)
-        before, now = now, node_turns.turns(suite, site, began, given.jobs)
+        until = max(end_of_budget, time.monotonic() + OUTAGE)
+        before, after = now, _turns(suite, site, given, began, until)
+        if not after:
+            say(f'{many(len(codes), "run")}: which nodes had a case is not known')
+            return _worst(codes)
+        now = after
         in_vain = 0 if {*before.late} - {*now.late} else in_vain + 1
         if in_vain == IN_VAIN:
             say(f'no other node had a case in the last {IN_VAIN} runs, so no more are made')
             break
     say(f'{many(len(codes), "run")}: {now.told("in them")}')
+    return _worst(codes)
+
+
+def _worst(codes: Sequence[int]) -> int:
     return max(codes, key=(0, 3, 1).index, default=3)
+
+
+def _turns(
+    suite: Suite, site: _SiteConfig, given: Given, since: float, until: float
+) -> NodeTurns | None:
+    """Whose turn it is as soon as Slurm answers; None if it does not in time.
+
+    :param until: that time, by the monotonic clock.
+    """
+    while True:
+        try:
+            return node_turns.turns(suite, site, since, given.jobs)
+        except (AwayError, NoAnswerError) as error:
+            left = until - time.monotonic()
+            if left <= 0:
+                say(str(error))
+                return None
+            time.sleep(min(LOOK, left))
 
 
 def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until: float) -> bool:
@@ -183,13 +213,9 @@ def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until
     """
     has_told = False
     while time.monotonic() < until:
-        try:
-            now = node_turns.turns(suite, site, since, given.jobs)
-        except AwayError:
-            time.sleep(LOOK)
-            continue
-        if now.free or not now.late:
-            return bool(now.late)
+        now = _turns(suite, site, given, since, until)
+        if not now or now.free or not now.late:
+            return bool(now and now.late)
         if not has_told:
             has_told = True
             say(f'waiting until a node is idle: {now.told("yet")}')

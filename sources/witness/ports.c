@@ -43,18 +43,33 @@ static double decimal(const char *text)
     return whole + tenths / 10.0;
 }
 
-/* "200 Gb/sec (4X HDR)". */
+/* "200 Gb/sec (4X HDR)". Kernels up to some 4.x leave out the word SDR: "10 Gb/sec (4X)". */
 static void write_rate(struct json *json, const char *port)
 {
     char *rate = system_text("%s/rate", port);
     double gigabits = rate ? decimal(rate) : 0;
-    char link[16];
+    char link[16], word[24];
     if (gigabits > 0) {
         json_integer(json, "speed", (long long)(gigabits * 1e9 / 8));
-        if (sscanf(rate, "%*[^(](%15[^)])", link) == 1)
-            json_string(json, "link", link);
+        if (sscanf(rate, "%*[^(](%15[^)])", link) == 1) {
+            snprintf(word, sizeof word, "%s%s", link, strchr(link, ' ') ? "" : " SDR");
+            json_string(json, "link", word);
+        }
     }
     free(rate);
+}
+
+/* "4: ACTIVE". A port with a link that no subnet manager has set up is in "2: INIT" or "3: ARMED". */
+static void write_state(struct json *json, const char *port)
+{
+    char *state = system_text("%s/state", port), word[16];
+    if (state) {
+        bool up = strstr(state, "ACTIVE") != NULL;
+        json_boolean(json, "up", up);
+        if (!up && sscanf(state, "%*d: %15s", word) == 1)
+            json_string(json, "state", word);
+    }
+    free(state);
 }
 
 /* One PCI function may have a port for each of several interfaces. */
@@ -159,10 +174,7 @@ static void write_rdma(struct json *json, const char *name)
     sscanf(name + length, ":%d", &number);
     snprintf(folder, sizeof folder, "/sys/class/infiniband/%.*s", length, name);
     snprintf(port, sizeof port, "%s/ports/%d", folder, number);
-    char *state = system_text("%s/state", port);
-    if (state)
-        json_boolean(json, "up", strstr(state, "ACTIVE") != NULL);
-    free(state);
+    write_state(json, port);
     write_file(json, "layer", port, "link_layer");
     write_rate(json, port);
     if (find_interface(interface, sizeof interface, folder, number))

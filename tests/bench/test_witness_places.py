@@ -470,6 +470,15 @@ PORTS = {
         {'name': 'mlx5_1:1', 'link': '4X HDR', 'interface': 'ib1', 'nic': '0000:a1:00.0'}
         | {'numa': 1},
     ],
+    'infiniband-init': [
+        {'name': f'mlx5_{n}:1', 'link': link, 'speed': speed, 'up': False, 'state': state}
+        | {'interface': f'ib{n}', 'nic': f'000a:11:00.{n}', 'numa': 2}
+        | {'pcie': {'width': 8, 'widest': 16, 'speed': 8, 'fastest': 8}}
+        for n, link, speed, state in (
+            (0, '4X SDR', 1_250_000_000, 'DOWN'),
+            (1, '4X EDR', 12_500_000_000, 'INIT'),
+        )
+    ],
     'roce-bond': [
         {'name': 'mlx5_bond_0:1', 'layer': 'Ethernet', 'link': '4X EDR', 'speed': 12_500_000_000}
         | {'interface': 'ens1f0np0'}

@@ -46,6 +46,19 @@ MACHINES: dict[str, list[Nic]] = {
         HDR,
         replace(HDR, name='mlx5_1', pci='0000:a1:00.0', numa=1, interface='ib1'),
     ],
+    # openucx/ucx #5970: one port without a cable, one without a subnet manager, in half of a slot.
+    # Linux up to 4.x says no SDR.
+    'infiniband-init': [
+        replace(
+            HDR,
+            **{'name': f'mlx5_{n}', 'rate': rate, 'state': state, 'interface': f'ib{n}'},
+            **{'numa': 2, 'pci': f'000a:11:00.{n}', 'pcie': (8, 8.0), 'card': (16, 8.0)},
+        )
+        for n, rate, state in (
+            (0, '10 Gb/sec (4X)', '1: DOWN'),
+            (1, '100 Gb/sec (4X EDR)', '2: INIT'),
+        )
+    ],
     # NVIDIA/nccl #1866 (rates by the words of InfiniBand), deepseek-ai/DeepEP #671 (a bond has the
     # rate of one of its ports).
     'roce-bond': [

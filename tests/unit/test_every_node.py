@@ -8,12 +8,15 @@ from types import SimpleNamespace
 import pytest
 
 from assay import AssayError, one_run, paths
+from assay.machine.slurm import AwayError
 from assay.one_run import IN_VAIN, LOOK, RunRequest, measure_every_node
 from assay.results import node_turns
 from assay.results.node_turns import NodeTurns
 from assay.results.verdict import Verdict
 from assay.running import runs
+from assay.running.asking import OUTAGE
 from assay.running.supervise import Ended
+from assay.tools import NoAnswerError
 from command import call
 
 ENDS = {0: Verdict(()), 1: Verdict(('a case failed',)), 3: Verdict((), True)}
@@ -96,6 +99,28 @@ def test_a_node_that_goes_down_is_not_waited_for(machine):
     one_run.time.sleep = machine.sleep
     assert machine.run() == 0
     assert machine.done == {'n1', 'n3'}
+
+
+@pytest.mark.parametrize('kind', [AwayError, NoAnswerError])
+def test_slurm_is_asked_again_that_is_away_after_a_run(machine, monkeypatch, capsys, kind):
+    away = iter([kind('x'), kind('x')])
+
+    def turns(*about):
+        if machine.done and (error := next(away, None)):
+            raise error
+        return machine.turns(*about)
+
+    monkeypatch.setattr(node_turns, 'turns', turns)
+    machine.states['n2'] = 'down'
+    assert machine.run() == 0
+    assert machine.done == {'n1', 'n3'} and machine.seconds == 2 * LOOK
+    away = iter([kind('sinfo: no answer')] * 100)
+    machine.done, machine.codes = set(), [3]
+    assert machine.run(LOOK) == 3
+    assert machine.done == {'n1'} and machine.seconds == 2 * LOOK + OUTAGE
+    assert capsys.readouterr().err.endswith(
+        'Assay: sinfo: no answer\nAssay: 1 run: which nodes had a case is not known\n'
+    )
 
 
 def test_runs_that_reach_no_other_node_end(machine, capsys):

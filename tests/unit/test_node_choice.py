@@ -11,7 +11,7 @@ from reframe.core.exceptions import JobSchedulerError
 from reframe.core.schedulers import slurm
 
 from assay import AssayError
-from assay.machine.slurm import ConstraintError, nodes_with
+from assay.machine.slurm import ConstraintError, nodes_with, switches
 from assay.results import node_turns
 from assay.running import allocation, node_choice, slurm_jobs
 from assay.running.node_choice import NodeChoice, way_of
@@ -20,6 +20,21 @@ from assay.running.selection import Listed
 
 NODES = [f'n{number}' for number in range(1, 7)]
 SWITCHES = {'s1': ['n1', 'n2', 'n3'], 's2': ['n4', 'n5'], 's3': ['n6', 'n7']}
+
+
+@pytest.mark.parametrize(
+    'topology',
+    [
+        'SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-3]\n'
+        'SwitchName=s2 Level=0 LinkSpeed=1 Nodes=n4\n'
+        'SwitchName=core Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=s[1-2]\n',
+        'BlockName=s1 BlockIndex=0 Nodes=n[1-3] BlockSize=4\nBlockName=s2 BlockIndex=1 Nodes=n4\n'
+        'AggregatedBlock=s[1-2] BlockIndex=2 Nodes=n[1-4] BlockSize=8\n',
+    ],
+)
+def test_switches_and_blocks(monkeypatch, topology):
+    monkeypatch.setattr('assay.machine.slurm.query', lambda *command: topology)
+    assert switches() == {'s1': ('n1', 'n2', 'n3'), 's2': ('n4',)}
 
 
 def test_those_that_had_no_case_for_the_longest_time():
@@ -96,6 +111,7 @@ def test_cases_of_one_job_are_on_the_nodes_that_are_chosen():
 def test_the_nodes_of_one_job_for_all_cases(monkeypatch, jobs, named):
     states = dict.fromkeys(['n1', 'n2', 'n3'], 'idle') | {'n0': 'mixed', 'n4': 'idle*'}
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+    monkeypatch.setattr(allocation, 'most_nodes', lambda partitions: 9)
     monkeypatch.setattr('assay.machine.slurm.records', lambda what: FEATURES)
     partition = {'name': 'a', 'scheduler': 'slurm', 'max_jobs': 1}
     choice = NodeChoice('turn', {'n1': 2.0, 'n2': 1.0}, {})

@@ -3,6 +3,7 @@
 import errno
 import heapq
 import json
+import math
 import os
 import re
 import shutil
@@ -175,7 +176,8 @@ exit $code
 """
 SQUEUE = """#!/bin/bash
 if [[ $* == *--steps* ]]; then cat "$STATE"/step-* 2>/dev/null; exit 0; fi
-[[ ! -e $STATE/job ]] || exec cat "$STATE/job"
+[[ $* != *%A* ]] || number='7|'
+[[ ! -e $STATE/job ]] || exec sed "s/^/$number/" "$STATE/job"
 echo 'slurm_load_jobs error: Invalid job id specified' >&2
 exit 1
 """
@@ -302,6 +304,18 @@ def test_a_script_sees_a_job_of_its_own_nodes(cluster, monkeypatch):
     }
 
 
+def test_nodes_of_the_largest_machines_fit_into_a_variable():
+    """Frontier has 9,408 nodes; ranges are at the ends of names alone."""
+    large = [f'frontier{n:05}' for n in range(1, 9409) if n != 77]
+    assert slurm.node_list(large) == 'frontier[00001-00076,00078-09408]'
+    large = [f'x{n}c{n % 8}s0b0n{m}' for n in range(998, 6000) for m in (0, 1)]
+    large += ['login', 'n008', 'n009', 'n010', 'n9']
+    folded = slurm.node_list(large)
+    assert folded.startswith('x998c6s0b0n[0-1],x999c7s0b0n[0-1],')
+    assert folded.endswith(',login,n[008-010],n9')
+    assert slurm.node_list(['r2i0n1', 'r1i0n1']) == 'r2i0n1,r1i0n1'
+
+
 def test_a_script_does_not_take_itself_for_a_rank(cluster, monkeypatch):
     for name in ('PMI_RANK', 'PMIX_RANK', 'PMIX_MCA_gds'):
         monkeypatch.setenv(name, '0')
@@ -310,11 +324,15 @@ def test_a_script_does_not_take_itself_for_a_rank(cluster, monkeypatch):
     assert cluster.said(job) == 'PMIX_MCA_gds=0\n'
 
 
-def test_what_a_job_exports_its_step_does(cluster):
-    job = cluster.job('true', options='#SBATCH --export=ALL,KEY=value')
-    cluster.play()
-    assert job.state == 'COMPLETED'
-    assert ' --export=ALL,KEY=value ' in (cluster.state / 'sruns').read_text()
+def test_what_a_job_exports_and_which_limits_it_takes_along_its_step_does(cluster):
+    options = '#SBATCH --export=ALL,KEY=value\n#SBATCH --propagate=NONE'
+    for one in (options, ''):
+        job = cluster.job('true', options=one)
+        cluster.play()
+        assert job.state == 'COMPLETED'
+    first, second = (cluster.state / 'sruns').read_text().splitlines()
+    assert ' --export=ALL,KEY=value --propagate=NONE ' in first
+    assert '--export' not in second and '--propagate' not in second
 
 
 def test_side_by_side_and_alone_on_their_nodes(cluster):
@@ -852,12 +870,14 @@ def test_jobs_that_do_not_end_have_one_time_to_do_so(cluster, monkeypatch):
     cluster.play()
 
 
-def test_what_somebody_runs_by_hand_there_is_left_alone(cluster):
-    (cluster.state / 'step-1').write_text('7.1|n1\n')
+def test_what_somebody_runs_by_hand_there_is_left_alone(cluster, capsys):
+    (cluster.state / 'step-1').write_text('7.1|n1\n6_0.1|n9\n')
     job = cluster.job('exit 1')
     cluster.play()
     assert job.nodelist == ['n1']
     assert not (cluster.state / 'cancelled').exists()
+    told = capsys.readouterr().err
+    assert '7.1 go on in the job 7' in told and '6_0.1' not in told
 
 
 def test_srun_is_kept_to_the_nodes_of_a_case():
@@ -906,8 +926,11 @@ def idle(monkeypatch):
         'n7': 'mixed',
         'n8': 'down*: mended',
         'n9': 'drained',
+        'n10': 'idle*',
+        'n11': 'mixed*: Not responding',
     }
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
+    monkeypatch.setattr(allocation, 'most_nodes', lambda partitions: math.inf)
 
 
 @pytest.mark.parametrize(
@@ -917,7 +940,7 @@ def idle(monkeypatch):
         ([4, 2, 2], 6),
         ([4, 4, 2], 7),  # all that there are
         ([16, 4], 4),  # the others go on
-        ([9, 2], 7),  # two of nine are out: no job can have all
+        ([9, 2], 7),  # four of eleven are out: no job can have all
         ([16], 16),  # Slurm says why not
         ([0], 6),  # a screening has all that are idle
     ],
@@ -925,6 +948,18 @@ def idle(monkeypatch):
 def test_nodes_that_are_asked_for(idle, cases, nodes):
     asked = allocation.request(site({}), [case(count) for count in cases], [], None)
     assert asked == ['--exclusive', f'--nodes={nodes}', '-p', 'all']
+
+
+@pytest.mark.parametrize(
+    ('access', 'nodes'),
+    [('-p all', 6), ('-p debug', 2), ('-p debug,few', 4), ('', 4), ('-p gone', 6)],
+)
+def test_no_more_nodes_are_asked_for_than_a_job_may_have(idle, monkeypatch, access, nodes):
+    sizes = 'all|1-infinite\ndebug|1-2\ndebug|1-2\nfew*|4\n'
+    monkeypatch.setattr(slurm, 'query', lambda *command: sizes)
+    monkeypatch.setattr(allocation, 'most_nodes', slurm.most_nodes)
+    asked = allocation.request(site({'access': [access]}), [case(4), case(2), case(2)], [], None)
+    assert f'--nodes={nodes}' in asked
 
 
 #: The states of nodes, three of which are in a reservation, and one in another.
@@ -939,6 +974,7 @@ def reserved(monkeypatch):
         {'ReservationName': 'licences', 'Nodes': '(null)'},
     ]
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: RESERVED)
+    monkeypatch.setattr(allocation, 'most_nodes', lambda partitions: math.inf)
     monkeypatch.setattr(slurm, 'records', lambda what: found)
 
 
@@ -973,6 +1009,8 @@ def test_what_else_is_asked_for(idle):
 
 def test_what_salloc_does_not_know_is_not_asked_for(idle):
     access = '-p all --export=NONE --no-requeue -o log --error=log --requeue --qos=high'
+    access += ' --propagate=MEMLOCK --get-user-env --parsable -W --quiet --input=none --batch=big'
+    access += ' --propagate --kill-on-invalid-dep=yes --ignore-pbs --export-file=x'
     asked = allocation.request(site({'access': [access]}), [case(1)], ['output=x'], None)
     assert asked == ['--exclusive', '--nodes=1', '-p', 'all', '--qos=high']
 
@@ -1067,6 +1105,23 @@ def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch, reason, words
     assert (cluster.state / 'free').read_text() == '12'
 
 
+OF_OWN_JOBS = """#!/bin/bash
+[[ $* == *--me* ]] || exec echo QOSMaxNodePerUserLimit
+[[ -e $STATE/looks ]] || echo 3
+echo >>"$STATE/looks"
+"""
+
+
+def test_a_job_beyond_a_limit_on_all_jobs_of_its_user(cluster, salloc, monkeypatch):
+    """It is given up once none of them has nodes, and not before."""
+    monkeypatch.setattr(allocation, 'LOOK', 0)
+    (cluster.folder / 'squeue').write_text(OF_OWN_JOBS)
+    salloc("trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done")
+    with pytest.raises(AssayError, match='UserLimit: it asks for more than the QOS allows all of'):
+        allocation.obtain(['--nodes=9'], cluster.folder)
+    assert (cluster.state / 'looks').read_text() == (1 + allocation.ALONE) * '\n'
+
+
 @pytest.mark.parametrize(
     ('reason', 'seconds', 'reasons', 'ends'),
     [
@@ -1154,7 +1209,7 @@ BOOTS = """#!/bin/bash
 [[ $* != *--steps* ]] || exit 0
 echo >>"$STATE/asked"
 (($(wc -l <"$STATE/asked") < 3)) || state=RUNNING
-echo "${state-CONFIGURING}|n[1-4]|NO|all"
+echo "7|${state-CONFIGURING}|n[1-4]|NO|all"
 """
 
 
@@ -1166,6 +1221,26 @@ def test_a_job_whose_nodes_boot_is_waited_for(cluster, monkeypatch):
     (cluster.state / 'asked').unlink()
     assert steps._allocation().nodes == {*names(4)}
     assert (cluster.state / 'asked').read_text() == '\n' * 3
+
+
+#: What Slurm tells by the number of one job: of all of an array, of all components of a job.
+FAMILIES = {
+    'array': '9|TIMEOUT|n[7-8]|NO|all|0:00\n7|RUNNING|n[1-4]|NO|all|1:00\n',
+    'heterogeneous': '7|RUNNING|n[1-4]|NO|all|1:00\n8|RUNNING|n[5-6]|OK|big|UNLIMITED\n',
+}
+
+
+@pytest.mark.parametrize('family', FAMILIES)
+def test_a_job_of_several_that_slurm_tells_together(cluster, family):
+    (cluster.folder / 'squeue').write_text(f'#!/bin/bash\necho -n "{FAMILIES[family]}"\n')
+    found = allocation.standing('7')
+    assert found == allocation.Standing(True, tuple(names(4)), False, 'all', False, 'RUNNING', 60)
+
+
+def test_steps_of_a_job_of_an_array(cluster):
+    """Not those of Slurm itself, and of a batch script."""
+    (cluster.state / 'step-1').write_text('6_1.0|n[1-2]\n6_1.batch|n1\n6_1.extern|n[1-4]\n7.3|n4\n')
+    assert allocation.steps('7') == {'6_1.0': {'n1', 'n2'}, '7.3': {'n4'}}
 
 
 @pytest.mark.parametrize(

@@ -178,6 +178,12 @@ def of_a_card(first, second, speed, nic='', of='ab', bus='3b'):
         (two(16 * GB, 0, speed=3 * GB, link='1X EDR', layer='Ethernet'), 2, None),
         (two(16 * GB, 0, layer='Ethernet'), 2, None),
         (two(16 * GB, 0, virtual=True), 2, None),
+        # A container that has virtual functions alone.
+        (
+            [{**one, 'virtual': True} for one in two(16 * GB, 0)],
+            2,
+            'mlx5_1:1 carried 0 B of 16.0 GB; rank 1 sits beside it',
+        ),
         # A management interface, and IP over InfiniBand.
         ([*EVEN, {**port('eno1', 0), 'kind': 'ethernet'}], 2, None),
         ([*EVEN, {**port('ib0', 0), 'kind': 'ip-over-infiniband'}], 2, None),
@@ -245,6 +251,11 @@ def test_one_host_and_other_fabrics_say_nothing():
             'n2: mlx5_1:1 runs at 100 of 200 Gbit/s (2X HDR) that it',
         ),
         ({'up': False, 'link': '4X SDR'}, 'n2: the link of mlx5_1:1 is down'),
+        # openucx/ucx #5970: it has a link, and no address.
+        (
+            {'up': False, 'state': 'INIT'},
+            'n2: mlx5_1:1 is in state INIT: its subnet manager has not set it up',
+        ),
         ({'pcie': SLOT | {'width': 8}}, 'n2: mlx5_1:1 has 8 of 16 PCIe lanes'),
         ({'pcie': SLOT | {'width': 1}}, 'n2: mlx5_1:1 has 1 of 16 PCIe lanes'),
         (

@@ -123,6 +123,7 @@ def test_sentences():
         (0, 10.7 * MB, 'infiniband', 'infiniband', False),
         (0, 13 * MB, 'cxi', 'cxi', True),
         (0, 13 * MB, 'ethernet', 'infiniband', False),
+        (0, 0, 'infiniband', 'cxi', False),
         (13 * MB, 13 * MB, 'infiniband', 'infiniband', False),
         (13 * MB, 13 * MB, 'ethernet', 'sockets', True),
         (0, 13 * MB, 'ethernet', 'sockets', False),
@@ -134,6 +135,16 @@ def test_two_hosts(by_sockets, by_device, kind, carrier, good):
     assert (verify_traffic(found, carrier, 'it') is None) == good
 
 
+@pytest.mark.parametrize(
+    ('by_sockets', 'by_ethernet', 'good'),
+    [(0, MB, True), (0, 2 * MB, False), (13 * MB, 13 * MB, False)],
+)
+def test_ports_whose_counters_nobody_can_read(by_sockets, by_ethernet, good):
+    """As in containers with a network of their own: nebius/soperator #403."""
+    found = on_two_hosts(12 * MB, by_sockets, by_ethernet, 'ethernet')
+    assert (verify_traffic(found, 'infiniband', 'ucx-ib') is None) == good
+
+
 def test_a_single_host_of_many_that_fell_back_is_found():
     hosts, processes = [], []
     for rank in range(16):
@@ -143,6 +154,17 @@ def test_a_single_host_of_many_that_fell_back_is_found():
         processes.append(process(rank, (0,), f'n{rank}', partners=[to]))
     found = verify_traffic(report(processes, hosts), 'infiniband', 'ucx-ib')
     assert 'that n9 sent to others its infiniband devices carried 0 B' in found
+
+
+def test_a_single_host_of_many_whose_ports_count_nothing_is_found():
+    hosts = [host('n1'), host('n2')]
+    hosts[0]['devices'] = [device('mlx5_0', 'infiniband', 13 * MB)]
+    ranks = [
+        process(rank, (0,), f'n{rank + 1}', partners=[partner(1 - rank, 1, 12 * MB)])
+        for rank in (0, 1)
+    ]
+    found = verify_traffic(report(ranks, hosts), 'infiniband', 'ucx-ib')
+    assert found.endswith('that n2 sent to others its infiniband devices carried 0 B')
 
 
 def test_what_had_to_travel_on_one_host():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import time
@@ -9,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from assay import AssayError
-from assay.text import expand_nodes, plain
+from assay.text import as_list, expand_nodes, plain
 from assay.tools import ask
 
 #: Seconds that Slurm has for an answer.
@@ -50,7 +51,12 @@ PASSES = re.compile(
 #: Seconds after which it is asked again that has said so.
 AGAIN = (1, 2, 4, 8)
 
-_LEAF = re.compile(r'SwitchName=(\S+) Level=0 .*?Nodes=(\S+)')
+#: Characters of a list of nodes that fit into an argument of a program, and a variable: Linux takes
+#: 128 KiB, with the name of the variable.
+LONGEST_LIST = 120_000
+
+# A leaf switch of topology/tree, or a block of topology/block.
+_LEAF = re.compile(r'(?:Switch|Block)Name=(\S+) (?:Level=0|BlockIndex=\d+) .*?Nodes=(\S+)')
 _PARTITION = re.compile(r'(?:^|\s)(?:--partition(?:=|\s+)|-p\s*)(\S+)')
 
 
@@ -119,6 +125,23 @@ def node_states(partitions: Sequence[str]) -> dict[str, str]:
         if is_asked if partitions else partition.endswith('*'):
             found[node] = state if reason in ('', 'none') else f'{state}: {reason}'
     return found
+
+
+def most_nodes(partitions: Sequence[str]) -> float:
+    """The nodes of the largest job that one of the partitions takes (``MaxNodes``).
+
+    :param partitions: as of :func:`node_states`.
+    :returns: infinity if there is no limit, or Slurm does not answer.
+    """
+    found = []
+    with suppress(AssayError):
+        for line in query('sinfo', '--all', '--noheader', '--format=%P|%s').splitlines():
+            partition, _, size = line.strip().partition('|')
+            name = partition.removesuffix('*')
+            if name in partitions if partitions else partition.endswith('*'):
+                most = size.rpartition('-')[2]
+                found.append(int(most) if most.isdecimal() else math.inf)
+    return max(found, default=math.inf)
 
 
 class ConstraintError(AssayError):
@@ -199,8 +222,29 @@ def is_free(state: str) -> bool:
     return state.partition(':')[0].rstrip('~#') == 'idle'
 
 
+def node_list(nodes: Sequence[str]) -> str:
+    """The names of nodes as Slurm and MPIs read them, which know a range only at the end of a name.
+
+    In their order; but thousands of them by ranges, or they would be too long for a variable.
+    """
+    names = ','.join(nodes)
+    if len(names) <= LONGEST_LIST:
+        return names
+    alike: dict[tuple[str, int], set[int]] = {}
+    for node in nodes:
+        before = node.rstrip('0123456789')
+        digits = node[len(before) :]
+        alike.setdefault((before, len(digits)), set()).update([int(digits)] if digits else [])
+    return ','.join(_folded(*of, numbers) for of, numbers in alike.items())
+
+
+def _folded(before: str, width: int, numbers: set[int]) -> str:
+    text = re.sub(r'\d+', lambda found: found[0].zfill(width), as_list(numbers))
+    return f'{before}[{text}]' if len(numbers) > 1 else before + text
+
+
 def switches() -> dict[str, tuple[str, ...]]:
-    """The nodes behind each leaf switch, as Slurm knows them; nothing where it does not."""
+    """The nodes behind each leaf switch, or of each block, as Slurm knows them, if it does."""
     try:
         shown = query('scontrol', '--oneliner', 'show', 'topology')
         return {name: tuple(expand_nodes(nodes)) for name, nodes in _LEAF.findall(shown)}

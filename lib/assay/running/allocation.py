@@ -28,6 +28,8 @@ from assay.machine.slurm import (
     ConstraintError,
     RefusedError,
     is_free,
+    most_nodes,
+    node_list,
     node_states,
     nodes_with,
     partitions_in,
@@ -70,6 +72,10 @@ AGAIN = 5
 
 #: Seconds between two questions why an allocation waits.
 LOOK = 60
+
+#: Looks one after the other at which no job of the user's has nodes, and this one waits for a limit
+#: on all of them: then it is more than that by itself. Once may be before Slurm tries it again.
+ALONE = 5
 
 #: What squeue says of the time left to a job that has had all of it. Slurm ends it up to half a
 #: minute later, and refuses its steps at once.
@@ -116,8 +122,12 @@ def standing(job: str) -> Standing:
 
     :raises AssayError: if Slurm does not answer.
     """
-    said = _squeue(f'--jobs={job}', '--states=all', '--format=%T|%N|%h|%P|%L')
-    state, nodes, sharing, partition, left = [*said.strip().split('|'), '', '', '', ''][:5]
+    said = _squeue(f'--jobs={job}', '--states=all', '--format=%A|%T|%N|%h|%P|%L')
+    # By the number of one job Slurm tells all of an array, and all components of a heterogeneous
+    # job by that of the first, which has the steps.
+    found = [line.strip().split('|') for line in said.splitlines()]
+    own = [one for one in found if one[0] == job] or found
+    _, state, nodes, sharing, partition, left = [*(own[0] if own else []), *6 * ['']][:6]
     if state in job_states.RUNNING and left in OVER:
         state = 'TIMEOUT'
     is_booting = state == 'CONFIGURING'
@@ -152,7 +162,7 @@ def steps(job: str) -> dict[str, set[str]]:
     found = {}
     for line in _squeue('--steps', f'--jobs={job}', '--format=%i|%N').splitlines():
         step, _, nodes = line.strip().partition('|')
-        if re.fullmatch(r'\d+\.\d+', step):
+        if re.fullmatch(r'\d+(_\d+)?\.\d+', step):  # 12_3.0 in an array
             found[step] = {*expanded(nodes)}
     return found
 
@@ -219,7 +229,7 @@ def request(
         constraint = value_in(words, '-C', '--constraint')
         say(f'{many(len(able), "node")} can be used with {constraint}: {fold_nodes(able)}')
     idle = [name for name, state in states.items() if is_free(state)]
-    usable = len(able)
+    usable = int(min(len(able), most_nodes(partitions_in(' '.join(words)))))
     needs = sorted((case.nodes or len(idle) or 1 for case in cases), reverse=True) or [1]
     possible = [count for count in needs if count <= usable] or needs
     # If nodes that are out are all that a case lacks, the job has the others, which shows it.
@@ -230,7 +240,7 @@ def request(
     if choice and not named:
         least = re.match(r'\d+', asked)
         chosen = choice.choose(idle, int(least[0]) if least else count)
-        options += [f'--nodelist={",".join(chosen)}'] if chosen else []
+        options += [f'--nodelist={node_list(chosen)}'] if chosen else []
     if budget:
         options.append(f'--time={-(-(budget + BEYOND) // 60):.0f}')
     return [*options, *_without_those_of_scripts(words)]
@@ -265,16 +275,28 @@ def states_for(words: Sequence[str]) -> dict[str, str]:
 
 def out_of_use(states: Mapping[str, str]) -> list[str]:
     """The nodes that no job can have, by the states of all."""
-    return [node for node, state in states.items() if not state.startswith(IN_USE)]
+    return [
+        node
+        for node, state in states.items()
+        # Slurm does not hear of the last ones, and gives them no jobs: idle*
+        if not state.startswith(IN_USE) or state.partition(':')[0].endswith('*')
+    ]
 
 
 def _without_those_of_scripts(words: Sequence[str]) -> list[str]:
     """Options of sbatch without those that salloc does not know."""
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
-    for names in (['--export'], ['--open-mode'], ['-o', '--output'], ['-e', '--error']):
+    for name in ('--export', '--export-file', '--open-mode', '--batch', '--kill-on-invalid-dep'):
+        parser.add_argument(name)
+    for names in (['-i', '--input'], ['-o', '--output'], ['-e', '--error']):
         parser.add_argument(*names)
-    for name in ('--requeue', '--no-requeue'):
+    for name in ('--propagate', '--get-user-env'):
+        parser.add_argument(name, nargs='?')
+    for name in ('--requeue', '--no-requeue', '--parsable', '--ignore-pbs'):
         parser.add_argument(name, action='store_true')
+    # With these salloc waits for something else, and does not tell the number of the job.
+    for names in (['-W', '--wait'], ['-Q', '--quiet']):
+        parser.add_argument(*names, action='store_true')
     return parser.parse_known_args(words)[1]
 
 
@@ -375,13 +397,17 @@ def obtain(options: Sequence[str], folder: Path, given_up: Collection[str] = ())
         except OSError as error:
             raise AssayError(f'salloc: {error.strerror}') from None
         began, has_told, why = time.monotonic(), False, None
-        looked, since, reason = began, began, ''
+        looked, since, reason, alone = began, began, '', 0
         while process.poll() is None:
             if time.monotonic() - looked > LOOK:
                 looked = time.monotonic()
                 before, reason = reason, _reason(_number(log)) or reason
                 since = since if reason == before else looked
-                if words := job_states.in_vain(reason, looked - since, given_up):
+                alone = alone + 1 if _is_of_own_jobs(reason) and not _has_nodes() else 0
+                words = job_states.in_vain(reason, looked - since, given_up)
+                if alone >= ALONE:
+                    words = 'it asks for more than the QOS allows all of your jobs together'
+                if words:
                     why = f'{plain(reason, 200)}: {words}'
             if signals or why:
                 process.terminate()
@@ -420,6 +446,19 @@ def _reason(job: str | None) -> str:
         if job:
             return query('squeue', '--noheader', f'--jobs={job}', '--format=%r').strip()
     return ''
+
+
+def _is_of_own_jobs(reason: str) -> bool:
+    """Whether a job waits for a limit on all jobs of its user."""
+    return bool(re.match(r'QOSMax\w+PerUser', reason))
+
+
+def _has_nodes() -> bool:
+    """Whether some job of this user has nodes; it may if Slurm does not answer."""
+    states = '--states=running,suspended,configuring,completing'
+    with suppress(AssayError):
+        return bool(query('squeue', '--noheader', '--me', states, '--format=%i').strip())
+    return True
 
 
 def release(job: str) -> None:

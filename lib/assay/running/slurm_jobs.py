@@ -19,7 +19,7 @@ from reframe.core.schedulers import Job, slurm
 
 from assay import AssayError, say
 from assay.machine import job_states
-from assay.machine.slurm import PASSES, nodes_with
+from assay.machine.slurm import PASSES, node_list, nodes_with
 from assay.running import node_choice
 from assay.running.allocation import expanded, options_of, taken
 from assay.running.asking import (
@@ -108,7 +108,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
             free = self._free(job)
             nodes = choice.take(free, count)
             self._promised.add(job, nodes)
-            job.options = [*job.options, *([f'--nodelist={",".join(nodes)}'] if nodes else [])]
+            job.options = [*job.options, *([f'--nodelist={node_list(nodes)}'] if nodes else [])]
         return super().emit_preamble(job)
 
     def _free(self, job: Any) -> set[str]:

@@ -36,7 +36,7 @@ from reframe.frontend.executors import RegressionTask, policies
 
 from assay import AssayError, locks, paths, say
 from assay.machine import job_states
-from assay.machine.slurm import BROKEN, PASSES, node_states, query, without_defaults
+from assay.machine.slurm import BROKEN, PASSES, node_list, node_states, query, without_defaults
 from assay.running import allocation, node_choice
 from assay.running.asking import OUTAGE, STOPPING
 from assay.running.node_plan import NodePlan, Want
@@ -149,8 +149,9 @@ class _Allocation:
     def __init__(self, number: str) -> None:
         self.number = number
         now = allocation.standing_once_booted(number)
-        # What somebody runs there by hand.
-        self._foreign = {*allocation.steps(number)}
+        # What somebody runs there by hand. Slurm tells steps of an array's other jobs as well.
+        going_on = allocation.steps(number).items()
+        self._foreign = {step for step, its in going_on if not its.isdisjoint(now.nodes)}
         # Of all nodes, by the options that they are asked for with.
         self._states: dict[tuple[str, ...], dict[str, str]] = {}
         self._is_sized = os.environ.get(allocation.SIZED) == number
@@ -302,7 +303,7 @@ class _Allocation:
             [
                 *('srun', f'--jobid={self.number}', '--overlap', '--nodes=1', '--ntasks=1'),
                 *(f'--nodelist={nodes[0]}', f'--job-name={job.name}', '--mem=0', '--mpi=none'),
-                *('--cpu-bind=none', '--input=none', f'--chdir={folder}', *job.exported),
+                *('--cpu-bind=none', '--input=none', f'--chdir={folder}', *job.for_srun),
                 *(str(SCRIPT), job.script_filename, job.stdout, job.stderr),
                 *(f'{name}={value}' for name, value in self._variables(job, nodes).items()),
             ],
@@ -335,8 +336,7 @@ class _Allocation:
             **dict.fromkeys(('SLURM_NTASKS', 'SLURM_NPROCS'), f'{count}'),
             'SLURM_TASKS_PER_NODE': ','.join([*ranks, *([f'{rest}'] if rest else [])]),
             **dict.fromkeys(('SLURM_NNODES', 'SLURM_JOB_NUM_NODES'), f'{len(nodes)}'),
-            # Not folded: r[1-2]i0n1 is none to Slurm and MPIs, which know a range only at the end.
-            **dict.fromkeys(('SLURM_NODELIST', 'SLURM_JOB_NODELIST'), ','.join(nodes)),
+            **dict.fromkeys(('SLURM_NODELIST', 'SLURM_JOB_NODELIST'), node_list(nodes)),
         }
         if job.num_tasks_per_node:
             found['SLURM_NTASKS_PER_NODE'] = f'{job.num_tasks_per_node}'
@@ -700,7 +700,11 @@ class Steps(MakesJobs, slurm.SqueueJobScheduler):
             own = _allocation().nodes
             among = frozenset(job.named) if options.nodelist else own
             among -= {*allocation.expanded(options.exclude or '')}
-        job.exported = [f'--export={options.export}'] if options.export else []
+        job.for_srun = [
+            f'--{name}={value}'
+            for name in ('export', 'propagate')
+            if (value := getattr(options, name))
+        ]
         job.handed_on = {
             variable: value
             for name, variable in _HANDED_ON.items()
@@ -755,6 +759,7 @@ def _options(script: str) -> Any:
     parser.add_argument('-x', '--exclude')
     for name in ('export', *_HANDED_ON):
         parser.add_argument(f'--{name.replace("_", "-")}')
+    parser.add_argument('--propagate', nargs='?', const='ALL')
     words = [word for option in options_in(script) for word in shlex.split(option)]
     return parser.parse_known_args(words)[0]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError
-from assay.machine.slurm import SCHEDULERS, switches
+from assay.machine.slurm import SCHEDULERS, node_list, switches
 from assay.results.cases import Case, left_in
 from assay.results.failures import failures
 from assay.results.runner import Concluded, Runner, make_ready
@@ -85,7 +85,7 @@ def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: 
         )
     if nodes:
         names = node_names(nodes)
-        options += ['-J', f'nodelist={",".join(names)}', '-S', f'Screen.asked_nodes={len(names)}']
+        options += ['-J', f'nodelist={node_list(names)}', '-S', f'Screen.asked_nodes={len(names)}']
     if reserve:
         options += ['-J', f'reservation={reserve}']
     return options

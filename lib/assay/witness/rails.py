@@ -198,8 +198,13 @@ def _made_for_messages(report: Report, carrier: str) -> list[Rails]:
 
 
 def _real(host: Host, carrier: str) -> list[tuple[str, Device]]:
-    """The candidates by what people call them, without virtual functions beside their card."""
-    return [(_label(one), one) for one in _candidates(host, carrier) if not one.virtual]
+    """The candidates by what people call them, without virtual functions beside their card.
+
+    A container may have these alone.
+    """
+    found = _candidates(host, carrier)
+    whole = [one for one in found if not one.virtual]
+    return [(_label(one), one) for one in whole or found]
 
 
 def _in_use(host: Host, used: Container[str | None]) -> dict[str, Device]:
@@ -247,7 +252,13 @@ def _down(rails: Sequence[Rails], named: Iterable[str]) -> Iterator[_Fault]:
                 yield one.host.name, f'no port {name} with counters, which its partition has'
         for name, port in one.by_name.items():
             if port.up is False and (name in named or (name in up and count < max(counts))):
-                yield one.host.name, f'the link of {name} is down'
+                yield one.host.name, _without_link(name, port)
+
+
+def _without_link(name: str, port: Device) -> str:
+    if port.state in ('INIT', 'ARMED'):
+        return f'{name} is in state {port.state}: its subnet manager has not set it up'
+    return f'the link of {name} is down'
 
 
 def _below_rate(rails: Sequence[Rails], named: Mapping[str, float]) -> Iterator[_Fault]:

@@ -95,9 +95,10 @@ class Device(_Record):
     ``kind`` is loopback, ethernet, infiniband, cxi, or another of Linux's. ``downs`` is how often
     its link went down; None if nobody counts that. ``mtu`` is in bytes, ``speed`` in bytes per
     second as the driver of a real device states it; 0 if unknown. ``up`` is whether its link was at
-    the end. An interface may be part of a ``master``, a bond or bridge; a port may have an
-    ``interface``. ``layer`` and ``link`` are of ports of RDMA devices: Ethernet or InfiniBand, and
-    ``4X HDR``. ``nic`` is its PCI function, ``numa`` its NUMA domain, in ``package``.
+    the end; ``state`` is DOWN, INIT or ARMED of a port of an RDMA device that is not up. An
+    interface may be part of a ``master``, a bond or bridge; a port may have an ``interface``.
+    ``layer`` and ``link`` are of ports of RDMA devices: Ethernet or InfiniBand, and ``4X HDR``.
+    ``nic`` is its PCI function, ``numa`` its NUMA domain, in ``package``.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Device(_Record):
     mtu: int = 0
     speed: int = 0
     up: bool | None = None
+    state: str = ''
     master: str = ''
     interface: str = ''
     layer: str = ''
