@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,8 +57,9 @@ if TYPE_CHECKING:
 
 #: Of its sessions, in the history.
 PURPOSE = 'culprit'
-#: Pairs that a command measures at most, and those in a row that may give no value.
-MOST, NO_VALUES = 60, 3
+#: Pairs that a command measures at most, those in a row that may give no value, and those in a row
+#: that may fail where all changes and none work: each tells what breaks.
+MOST, NO_VALUES, FAILURES = 60, 3, 10
 #: What a session is taken to vary by if that is not known, and at least: few runs may look alike.
 UNKNOWN, LEAST_SPREAD = 0.05, 0.01
 #: What is amiss with a pair that has values of disturbed jobs, or why it has none.
@@ -515,6 +517,8 @@ class CulpritSearch:
                 stopped = str(error)
             signals = self.runner.signals
         found = self.search.answers()
+        if not stopped and found[0].probability < SURE:
+            stopped = 'sessions that would tell these apart fail'
         answered = Culprits(
             self._question(),
             tuple(found),
@@ -559,7 +563,7 @@ class CulpritSearch:
         return kept
 
     def _next(self) -> Split | None:
-        """What to measure, which is said; None if the answer is known."""
+        """What to measure, which is said; None if the answer is known, or nothing tells more."""
         split = self.search.step(self._cost)
         if split is None:
             return None
@@ -610,9 +614,10 @@ class CulpritSearch:
         own = self.pairs[self.earlier :]
         if len(own) >= MOST:
             raise StoppedError(f'{MOST} pairs were not enough')
-        last = own[-NO_VALUES:]
-        if len(last) == NO_VALUES and not any(pair.figures for pair in last):
-            raise StoppedError(f'{NO_VALUES} pairs had no value: {last[-1].why}')
+        last = [*takewhile(lambda pair: not pair.figures, reversed(own))]
+        teach = all(pair.failed and len(pair.failed) < len(self.names) for pair in last)
+        if len(last) >= (FAILURES if teach else NO_VALUES):
+            raise StoppedError(f'{len(last)} pairs had no value: {last[0].why}')
 
     def _assert_time_is_left(self, took: float) -> None:
         """:raises StoppedError: if what takes so many seconds would end too late."""
@@ -854,7 +859,7 @@ def chance_of_failure(splits: Flags, failed: Sequence[Flags], worked: Sequence[F
     for one in failed:
         suspects = np.outer(one, ~one) & ~harmless
         within = np.einsum('ij,jk,ik->i', splits, suspects.astype(float), ~splits)
-        found = np.maximum(found, within / max(1, suspects.sum()))
+        found = 1 - (1 - found) * (1 - within / max(1, suspects.sum()))
     return found
 
 
