@@ -1861,6 +1861,14 @@ def test_nothing_worse_is_nothing_to_explain(machine):
     with pytest.raises(AssayError, match='failed after: only what has figures is explained'):
         asked(machine)
 
+    @machine.changes
+    def zero(name, number, case, values):
+        machine._change(name, number, case, values)
+        values['latency'] = 5.0 if machine.variables else 0.0
+
+    with pytest.raises(AssayError, match=r'latency of Ring .* no value above 0 on a side'):
+        asked(machine)
+
 
 def test_an_environment_that_is_gone_is_said_before_anything_is_measured(machine):
     with pytest.raises(AssayError, match=r'openmpi cannot be run: .*openmpi-old'):

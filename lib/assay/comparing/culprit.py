@@ -188,9 +188,11 @@ def question(
 def _question(found: Difference, site: _SiteConfig, cases: str, figures: str) -> Question:
     chosen = choose_figures({one.figure: one.after for one in found.figures}, cases, figures)
     are_worse = [one for one in found.figures if one.word == 'worse' and one.change]
-    worse = [one for one in are_worse or found.suspects if one.figure in chosen]
+    # Of what was 0 there is no share that a change might have.
+    able = are_worse or [one for one in found.suspects if one.change]
+    worse = [one for one in able if one.figure in chosen]
     if not worse:
-        raise NothingWorseError(_nothing(found, are_worse or found.suspects))
+        raise NothingWorseError(_nothing(found, able))
     # The case that tells most: each more would take its time in every session.
     first = max(worse, key=_certainty).figure.test_case
     of_case = [one for one in worse if one.figure.test_case == first]
@@ -223,6 +225,12 @@ def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
         return f'no figure that -n and --figure choose is or looks worse after; others: {others}.'
     if missed := [one.case for one in (*found.lost, *found.at_times)]:
         return f'{some(missed)} failed after: only what has figures is explained; `assay triage`.'
+    without = [one.figure for one in found.gone]
+    without += [one.figure for one in found.figures if one.word == 'worse']
+    without += [one.figure for one in found.suspects]
+    if without:
+        names = some([str(one) for one in without])
+        return f'{names}: no value above 0 on a side, so no change of which a part is to be found.'
     if found.lacks_values:
         return 'too few values before and after count: `assay compare-runs` says why. Run again.'
     return 'no figure is worse after: there is nothing to explain. `assay compare-runs` shows all.'
