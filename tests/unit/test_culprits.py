@@ -126,6 +126,16 @@ def test_one_pair_is_not_enough_for_none():
     assert search.step() is None
 
 
+@pytest.mark.parametrize('in_order', [True, False])
+def test_one_pair_is_not_enough_for_the_only_change(in_order):
+    search, everything = Search([1.0], 0.07, in_order), np.ones(1, dtype=bool)
+    search.record(everything, ~everything, 0.5)
+    assert search.answers()[0].probability > SURE
+    assert search.step().is_proof
+    search.record(everything, ~everything, 0.0)
+    assert search.answers()[0].probability < SURE
+
+
 @pytest.mark.parametrize(
     'effect',
     [

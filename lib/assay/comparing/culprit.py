@@ -584,11 +584,13 @@ class CulpritSearch:
             say(f'{self._name(top)}: {top.probability:.0%}; to confirm it, {alone}')
             return split
         guilt, others = self.search.guilt(), int(split.second.sum())
-        which = 'first' if self.asked.in_order else 'other'
+        against = f'the other {others}' if others else 'none'
+        if (split.first & split.second).any():
+            against = f'the first {others}' if self.asked.in_order else f'{others} of these'
         say(
             f'pair {len(self.pairs) + 1}: {self._told(split.first)}, with '
             f'{guilt @ (split.first & ~split.second) / guilt.sum():.0%} of the suspicion, against '
-            f'{f"the {which} {others}" if others else "none"}: it tells '
+            f'{against}: it tells '
             f'{split.bits:.1f} bits; likeliest by now is {self._name(top)} ({top.probability:.0%})'
         )
         return split

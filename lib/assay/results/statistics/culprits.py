@@ -297,8 +297,9 @@ class Search:
         alone = np.zeros_like(everything)
         alone[[*top.changes]] = True
         # Parts of the change rest on how large all of it is, and on a pair that parts them: each
-        # is measured twice, as one pair may be wrong. None of them rests on the pair of all.
-        times = 1 if top.kind == 'one' else 2
+        # is measured twice, as one pair may be wrong. None of them rests on the pair of all; so does
+        # one change that is all.
+        times = 1 if top.kind == 'one' and len(alone) > 1 else 2
         proofs = [(alone, ~alone, times), (~alone, ~everything, 1)][: len(top.changes)]
         order = np.arange(len(alone))
         if top.kind in ('several', 'none'):
