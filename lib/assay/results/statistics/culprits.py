@@ -297,8 +297,8 @@ class Search:
         alone = np.zeros_like(everything)
         alone[[*top.changes]] = True
         # Parts of the change rest on how large all of it is, and on a pair that parts them: each
-        # is measured twice, as one pair may be wrong. None of them rests on the pair of all; so does
-        # one change that is all.
+        # is measured twice, as one pair may be wrong. None of them, and a change that is the only
+        # one, rest on the pair of all.
         times = 1 if top.kind == 'one' and len(alone) > 1 else 2
         proofs = [(alone, ~alone, times), (~alone, ~everything, 1)][: len(top.changes)]
         order = np.arange(len(alone))
@@ -348,10 +348,10 @@ class Search:
             # Whether any is the cause: halves would leave open which side an effect is on.
             return Split(everything, ~everything, float(worth(parts[:1], ~parts[:1])[1][0]))
         if self.in_order:
-            sides = self._stretches()
-            values, bits = worth(*sides)
+            first, second = self._stretches()
+            values, bits = worth(first, second)
             best = int(np.argmax(values))
-            return Split(*(side[best] for side in sides), float(bits[best]))
+            return Split(first[best], second[best], float(bits[best]))
         value = told = 0.0
         first, second = everything, ~everything
         for _ in range(1 + _ROUNDS):
