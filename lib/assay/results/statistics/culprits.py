@@ -51,10 +51,10 @@ SHARES = (0.25, 0.5, 0.75)
 #: Of more changes than this no two are looked at together: there are too many pairs.
 MOST_IN_PAIRS = 150
 
-#: How much of the change that was seen comes back here, and how likely that is. The outermost are
+#: How much of the change that was seen comes back here, and how likely that is. The least are
 #: next to impossible beforehand: where values leave no doubt all the same, what is left of the
 #: change is not taken for a part of what two changes share.
-EFFECTS = np.concatenate([[0.12, 0.2], np.geomspace(0.35, 2.0, 9), [3.5, 6.0, 10.0]])
+EFFECTS = np.concatenate([[0.12, 0.2], np.geomspace(0.35, 2.0, 9)])
 EFFECT_SPREAD = 0.35
 #: Standard deviation of a measurement, in units of the effect; how far a hint about it may be off.
 SCALES = np.geomspace(0.04, 4.0, 15)
