@@ -126,6 +126,16 @@ def test_one_pair_is_not_enough_for_none():
     assert search.step() is None
 
 
+@pytest.mark.parametrize('in_order', [True, False])
+def test_one_pair_is_not_enough_for_the_only_change(in_order):
+    search, everything = Search([1.0], 0.07, in_order), np.ones(1, dtype=bool)
+    search.record(everything, ~everything, 0.5)
+    assert search.answers()[0].probability > SURE
+    assert search.step().is_proof
+    search.record(everything, ~everything, 0.0)
+    assert search.answers()[0].probability < SURE
+
+
 @pytest.mark.parametrize(
     'effect',
     [
@@ -209,6 +219,85 @@ def test_a_proof_that_has_no_value_is_asked_for_no_more():
     assert search.step() is None
 
 
+@pytest.mark.parametrize(
+    ('fails', 'most'),
+    [
+        (lambda made: made[7] and not made[3], 20),
+        (lambda made: made[3] and not made[7], 20),
+        (lambda made: made[7] and not made[:6].all(), 30),
+    ],
+)
+def test_where_sets_fail_what_tells_the_cause_is_held_against_none_or_all(fails, most):
+    """The other half of a set that works may fail: what is not in it needs what is."""
+    search, sets = Search([1.0] * 12, 0.1), {True: [], False: []}
+
+    def cost(first, second):
+        chance = [chance_of_failure(side, sets[True], sets[False]) for side in (first, second)]
+        with np.errstate(divide='ignore'):
+            return 1 / np.prod(1 - np.array(chance), axis=0)
+
+    for _ in range(most):
+        if (split := search.step(cost)) is None:
+            break
+        both = split.first, split.second
+        if failed := [one for one in both if fails(one)]:
+            sets[True] += failed[:1]
+            search.skip(*both)
+        else:
+            sets[False] += both
+            search.record(*both, float(split.first[3]) - float(split.second[3]))
+    answer = search.answers()[0]
+    assert (answer.changes, answer.probability > SURE) == ((3,), True)
+    assert split is None and len(sets[True]) < 10
+
+
+def test_a_search_ends_where_what_would_tell_two_apart_fails():
+    search = Search([1.0] * 4, 0.1)
+    together = np.array([True, True, False, False])
+    search.record(together | ~together, together & ~together, 1.0)
+    for _ in range(3):
+        search.record(together, ~together, 1.0)
+    search.skip(~together, together)
+
+    def cost(first, second):
+        return np.where((first[:, 0] == first[:, 1]) & (second[:, 0] == second[:, 1]), 1.0, np.inf)
+
+    for _ in range(20):
+        if (split := search.step(cost)) is None:
+            break
+        search.record(split.first, split.second, float(split.first[0]) - float(split.second[0]))
+    assert split is None and search.answers()[0].probability < SURE
+    assert {one.changes for one in search.answers()[:3]} == {(0,), (1,), (0, 1)}
+
+
+@pytest.mark.parametrize('share', [0.2, 5.0])
+def test_a_change_that_makes_less_or_more_than_was_seen_is_named_alone(share):
+    """A fifth was taken for a part that it has with an idle one."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        search = Search([1.0] * 12, 0.05)
+        while split := search.step():
+            value = share * (float(split.first[3]) - float(split.second[3]))
+            search.record(split.first, split.second, value + random.normal(0, 0.02))
+            assert search.measured < 25
+        assert (search.answers()[0].kind, search.answers()[0].changes) == ('one', (3,))
+
+
+@pytest.mark.parametrize(
+    'effect',
+    [lambda made: made[2] or (made[5] and made[6]), lambda made: made[2] and (made[5] or made[6])],
+)
+def test_of_two_and_a_third_that_does_the_same_none_is_left_out(effect):
+    """Two were named, by what both do at once and what one of them does alone."""
+    random = np.random.default_rng(0)
+    search = Search([1.0] * 8, 0.1)
+    while split := search.step():
+        value = float(effect(split.first)) - float(effect(split.second))
+        search.record(split.first, split.second, value + random.normal(0, 0.1))
+        assert search.measured < 25
+    assert (search.answers()[0].kind, search.answers()[0].changes) == ('three', (2, 5, 6))
+
+
 def test_several_small_ones_are_told_from_one():
     search, _ = searched(12, lambda made: float(made.mean()), spread=0.1)
     assert search.answers()[0].kind == 'several'
@@ -259,6 +348,9 @@ def test_probabilities_are_those_of_bayes_rule():
     causes += [
         ((0, 1, 2), PRIOR['all'], all),
         ((0, 1, 2), PRIOR['thirds'], lambda made: sum(made) / 3),
+        ((0, 1, 2), PRIOR['mixed'] / 3, lambda made: max(made[0], made[1] * made[2])),
+        ((0, 1, 2), PRIOR['mixed'] / 3, lambda made: max(made[1], made[0] * made[2])),
+        ((0, 1, 2), PRIOR['mixed'] / 3, lambda made: max(made[2], made[0] * made[1])),
     ]
 
     def likelihood(mean, value, scale):
@@ -1777,6 +1869,14 @@ def test_nothing_worse_is_nothing_to_explain(machine):
         asked(machine, figures='bandwdth')
     machine.change = lambda name, number, case, values: machine.variables and fails(case, values)
     with pytest.raises(AssayError, match='failed after: only what has figures is explained'):
+        asked(machine)
+
+    @machine.changes
+    def zero(name, number, case, values):
+        machine._change(name, number, case, values)
+        values['latency'] = 5.0 if machine.variables else 0.0
+
+    with pytest.raises(AssayError, match=r'latency of Ring .* no value above 0 on a side'):
         asked(machine)
 
 

@@ -1222,6 +1222,36 @@ def test_a_share_that_is_below_0_by_chance_is_not_gone(site, told):
     code, text = told('last~1', 'last', '--all')
     assert code == 0
     assert 'no value after is left: all are below 0, of which there is no ratio' in text
+    site.runs(3, shares(0.7, 0.68), label='before')
+    site.runs(3, shares(-0.02, -0.01), label='after')
+    gone = site.difference('before', 'after').gone
+    assert {one.reason for one in gone} == {'it is below 0'} and len(gone) == 6
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'runs', 'word', 'code'),
+    [
+        (0.0, 5.0, 3, 'worse', 1),
+        (0.0, 5.0, 1, 'cannot tell', 3),
+        (5.0, 0.0, 3, 'better', 0),
+        (0.0, 0.0, 3, 'same', 0),
+        (0.0, 0.01, 3, 'cannot tell', 0),  # it may have been rounded
+    ],
+)
+def test_what_is_0_each_time_on_a_side_needs_no_ratio(site, before, after, runs, word, code):
+    """Such as messages that were sent again."""
+
+    def sent_again(value):
+        def change(case, values):
+            values['latency'] = value
+
+        return change
+
+    site.runs(runs, sent_again(before), label='before')
+    site.runs(runs, sent_again(after), label='after')
+    found = site.difference('before', 'after')
+    assert {one.word for one in found.figures if one.figure.figure == 'latency'} == {word}
+    assert found.exit_code == code
 
 
 def test_another_direction_is_another_figure(site, told):

@@ -242,6 +242,19 @@ def test_values_that_were_rounded_are_no_surer_than_half_a_step():
     assert sure(0.02, 0.03) > 0.05 and sure(0.021234, 0.031851) < 1e-6
 
 
+@pytest.mark.parametrize(
+    ('before', 'lost', 'step'), [(5.2, 3.9, 0.1), (3.9, 2.9, 0.1), (52, 38, 1)]
+)
+def test_equal_values_are_as_sure_as_they_were_rounded(before, lost, step):
+    """The variance of three equal logarithms is 0, or next to it: it was known of 5.2 alone."""
+
+    def judged(after):
+        found = compare(series([before] * 3), series([after] * 3), 'higher')
+        return judge([found])[0].word
+
+    assert (judged(lost), judged(before - step)) == ('worse', 'cannot tell')
+
+
 def test_figures_of_a_family_lend_each_other_the_spread_of_these_runs():
     sides = [(series(noise(seed, 3)), series(noise(seed + 50, 3))) for seed in range(50)]
     within = pooled(sides)

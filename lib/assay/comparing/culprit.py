@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,8 +57,9 @@ if TYPE_CHECKING:
 
 #: Of its sessions, in the history.
 PURPOSE = 'culprit'
-#: Pairs that a command measures at most, and those in a row that may give no value.
-MOST, NO_VALUES = 60, 3
+#: Pairs that a command measures at most, those in a row that may give no value, and those in a row
+#: that may fail where all changes and none work: each tells what breaks.
+MOST, NO_VALUES, FAILURES = 60, 3, 10
 #: What a session is taken to vary by if that is not known, and at least: few runs may look alike.
 UNKNOWN, LEAST_SPREAD = 0.05, 0.01
 #: What is amiss with a pair that has values of disturbed jobs, or why it has none.
@@ -186,9 +188,11 @@ def question(
 def _question(found: Difference, site: _SiteConfig, cases: str, figures: str) -> Question:
     chosen = choose_figures({one.figure: one.after for one in found.figures}, cases, figures)
     are_worse = [one for one in found.figures if one.word == 'worse' and one.change]
-    worse = [one for one in are_worse or found.suspects if one.figure in chosen]
+    # Of what was 0 there is no share that a change might have.
+    able = are_worse or [one for one in found.suspects if one.change]
+    worse = [one for one in able if one.figure in chosen]
     if not worse:
-        raise NothingWorseError(_nothing(found, are_worse or found.suspects))
+        raise NothingWorseError(_nothing(found, able))
     # The case that tells most: each more would take its time in every session.
     first = max(worse, key=_certainty).figure.test_case
     of_case = [one for one in worse if one.figure.test_case == first]
@@ -221,6 +225,12 @@ def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
         return f'no figure that -n and --figure choose is or looks worse after; others: {others}.'
     if missed := [one.case for one in (*found.lost, *found.at_times)]:
         return f'{some(missed)} failed after: only what has figures is explained; `assay triage`.'
+    without = [one.figure for one in found.gone]
+    without += [one.figure for one in found.figures if one.word == 'worse']
+    without += [one.figure for one in found.suspects]
+    if without:
+        names = some([str(one) for one in without])
+        return f'{names}: no value above 0 on a side, so no change of which a part is to be found.'
     if found.lacks_values:
         return 'too few values before and after count: `assay compare-runs` says why. Run again.'
     return 'no figure is worse after: there is nothing to explain. `assay compare-runs` shows all.'
@@ -515,6 +525,8 @@ class CulpritSearch:
                 stopped = str(error)
             signals = self.runner.signals
         found = self.search.answers()
+        if not stopped and found[0].probability < SURE:
+            stopped = 'sessions that would tell these apart fail'
         answered = Culprits(
             self._question(),
             tuple(found),
@@ -559,7 +571,7 @@ class CulpritSearch:
         return kept
 
     def _next(self) -> Split | None:
-        """What to measure, which is said; None if the answer is known."""
+        """What to measure, which is said; None if the answer is known, or nothing tells more."""
         split = self.search.step(self._cost)
         if split is None:
             return None
@@ -572,11 +584,13 @@ class CulpritSearch:
             say(f'{self._name(top)}: {top.probability:.0%}; to confirm it, {alone}')
             return split
         guilt, others = self.search.guilt(), int(split.second.sum())
-        which = 'first' if self.asked.in_order else 'other'
+        against = f'the other {others}' if others else 'none'
+        if (split.first & split.second).any():
+            against = f'the first {others}' if self.asked.in_order else f'{others} of these'
         say(
             f'pair {len(self.pairs) + 1}: {self._told(split.first)}, with '
             f'{guilt @ (split.first & ~split.second) / guilt.sum():.0%} of the suspicion, against '
-            f'{f"the {which} {others}" if others else "none"}: it tells '
+            f'{against}: it tells '
             f'{split.bits:.1f} bits; likeliest by now is {self._name(top)} ({top.probability:.0%})'
         )
         return split
@@ -610,9 +624,10 @@ class CulpritSearch:
         own = self.pairs[self.earlier :]
         if len(own) >= MOST:
             raise StoppedError(f'{MOST} pairs were not enough')
-        last = own[-NO_VALUES:]
-        if len(last) == NO_VALUES and not any(pair.figures for pair in last):
-            raise StoppedError(f'{NO_VALUES} pairs had no value: {last[-1].why}')
+        last = [*takewhile(lambda pair: not pair.figures, reversed(own))]
+        teach = all(pair.failed and len(pair.failed) < len(self.names) for pair in last)
+        if len(last) >= (FAILURES if teach else NO_VALUES):
+            raise StoppedError(f'{len(last)} pairs had no value: {last[0].why}')
 
     def _assert_time_is_left(self, took: float) -> None:
         """:raises StoppedError: if what takes so many seconds would end too late."""
@@ -854,7 +869,7 @@ def chance_of_failure(splits: Flags, failed: Sequence[Flags], worked: Sequence[F
     for one in failed:
         suspects = np.outer(one, ~one) & ~harmless
         within = np.einsum('ij,jk,ik->i', splits, suspects.astype(float), ~splits)
-        found = np.maximum(found, within / max(1, suspects.sum()))
+        found = 1 - (1 - found) * (1 - within / max(1, suspects.sum()))
     return found
 
 

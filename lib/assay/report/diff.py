@@ -285,7 +285,11 @@ def _suspects(found: Difference) -> Iterator[str]:
     in_doubt = {id(one) for one in found.suspects}
     for family in found.families:
         if of_it := [one for one in family.members if id(one) in in_doubt]:
+            in_doubt -= {id(one) for one in of_it}
             yield f'looks worse, not decided: {_family(family, worst_first(of_it))}'
+    for one in found.suspects:
+        if id(one) in in_doubt:
+            yield f'looks worse, not decided: {_figure(one)}'
 
 
 def _figure(one: Compared) -> str:

@@ -94,7 +94,8 @@ class Measured:
     :param uppers: shape (n,), likewise.
     :param disturbed: how many values are left out because others used the nodes.
     :param unusable: how many are left out because they are not finite, negative, or beyond all that
-        is measured. Negative shares are left out as well, and not counted.
+        is measured.
+    :param below_zero: how many shares are left out because they are negative.
     """
 
     figure: FigureKey
@@ -114,6 +115,7 @@ class Measured:
     uppers: pl.Series
     disturbed: int
     unusable: int
+    below_zero: int
 
     @property
     def kind(self) -> tuple[str, str]:
@@ -202,6 +204,7 @@ def measured(table: pl.DataFrame) -> dict[FigureKey, Measured]:
             **{name: pl.col(column).filter('usable') for name, column in _COLUMNS.items()},
             disturbed=(~calm).sum(),
             unusable=(calm & ~(number | is_share).fill_null(False)).sum(),
+            below_zero=(calm & is_share.fill_null(False)).sum(),
         )
         .collect()
     )
@@ -257,7 +260,8 @@ def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -
     """
     figure = FigureKey(*(words[name] or '' for name in IDENTITY))
     fields: dict[str, Any] = {name: words[name] or '' for name in _WORDS}
-    fields |= {name: groups[name][row] for name in (*_COLUMNS, 'disturbed', 'unusable')}
+    counts = 'disturbed', 'unusable', 'below_zero'
+    fields |= {name: groups[name][row] for name in (*_COLUMNS, *counts)}
     return Measured(figure=figure, better=words['better'], **fields)
 
 

@@ -18,7 +18,13 @@ from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.cores import on_alike_cores
 from assay.results.diff.endings import Failed, Gone, ends_of, fails_at_times, is_lost, unusable
 from assay.results.diff.families import Finding, findings, suspects
-from assay.results.diff.judging import Earlier, assert_margin, judge_figures, learn_earlier
+from assay.results.diff.judging import (
+    Earlier,
+    assert_margin,
+    judge_figures,
+    learn_earlier,
+    rises_from_zero,
+)
 from assay.results.diff.sides import (
     Tables,
     TwoStates,
@@ -258,6 +264,8 @@ def difference(
         *(Gone(one, 'its case gives it no more') for one in only_before if one.test_case in gives),
         *unusable(compared),
     ]
+    in_doubt = suspects(families, compared, margin)
+    in_doubt += tuple(one for one in compared if _may_be_worse_than_zero(one))
     facts = facts_of(compared)
     causes = [*causes_of('worse', compared, facts), *causes_of('better', compared, facts)]
     time = None
@@ -291,11 +299,18 @@ def difference(
         ),
         causes=tuple(causes),
         families=findings(families, compared, facts),
-        suspects=suspects(families, compared, margin),
+        suspects=in_doubt,
         facts=tuple(sorted(facts, key=lambda one: (one.follows, -len(one.figures), one.name))),
         disturbances=_disturbances(counting),
         alike_disturbed=_total(_disturbances(latest)) - _total(_disturbances(undisturbed)),
     )
+
+
+def _may_be_worse_than_zero(one: Compared) -> bool:
+    """Whether what is to be low was 0 and is not any more, in too few runs to be sure."""
+    better = one.after.better or one.before.better
+    is_undecided = one.word == 'cannot tell' and better == 'lower'
+    return is_undecided and rises_from_zero(one.before, one.after)
 
 
 def _total(disturbances: Iterable[tuple[str, int]]) -> int:

@@ -9,8 +9,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from assay.results.diff.compared import Compared
-from assay.results.figure_series import FigureKey
+from assay.results.figure_series import FigureKey, Measured
 from assay.text import many
+
+#: A share that was at least this much each time is not below 0 by chance.
+MUCH = 0.2
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,14 @@ def fails_at_times(before: Counter[str | None], after: Counter[str | None]) -> b
     return {*before} == {None} < {*after}
 
 
+def _is_below_zero(share: Measured) -> bool:
+    return share.values.is_empty() and share.below_zero > 0
+
+
+def _was_much(share: Measured) -> bool:
+    return not (share.below_zero or share.values.is_empty()) and min(share.values) >= MUCH
+
+
 def unusable(compared: Iterable[Compared]) -> Iterator[Gone]:
     """Values that are none any more: they are left out of what is compared."""
     for one in compared:
@@ -70,3 +81,5 @@ def unusable(compared: Iterable[Compared]) -> Iterator[Gone]:
             yield Gone(one.figure, f'{many(after.unusable, "value")} not a number, or negative')
         elif after.better == 'higher' and 0 in after.values and 0 not in before.values:
             yield Gone(one.figure, 'it is 0')
+        elif after.better == 'higher' and _is_below_zero(after) and _was_much(before):
+            yield Gone(one.figure, 'it is below 0')

@@ -24,7 +24,7 @@ from assay.results.figure_series import (
 from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
 from assay.results.rows import is_beyond
-from assay.results.statistics.comparison import Better, judge
+from assay.results.statistics.comparison import Better, Word, judge
 from assay.results.statistics.families import FamilyMember, FigureFamily, judge_suite
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Series
@@ -87,6 +87,8 @@ EXACT_SINCE = 20
 #: Likewise a reference that was met in so many sessions before and missed in all after: of one that
 #: is missed in any share of sessions, this share of comparisons looks so at most.
 BY_CHANCE = 20**20 / 21**21
+#: What was 0 may have been rounded to it: it rose if such steps are at most this share of it now.
+ROUNDED = 0.5
 
 
 def assert_margin(margin: float) -> None:
@@ -121,6 +123,8 @@ def judge_figures(
     verdicts = judge(suite.comparisons, rate, margin, suite.p_values)
     for number, verdict in zip(told, verdicts, strict=True):
         one = found[number]
+        if word := _word_of_zeros(one, earlier.figures.get(one.figure)):
+            verdict = replace(verdict, word=word, reason='')
         one = replace(one, verdict=verdict)
         if _misses_now(one, earlier.figures.get(one.figure)):
             one = replace(one, is_missing=True) if one.word == 'worse' else one.worse_by_missing()
@@ -177,8 +181,41 @@ def _misses_now(one: Compared, earlier: Measured | None) -> bool:
 
     if not all(beyond(missed)) or any(any(beyond(side)) for side in met):
         return False
-    n, k = (sum(side.runs.n_unique() for side in sides) for sides in (met, [missed]))
+    return _is_no_chance(met, missed)
+
+
+def _is_no_chance(earlier: Iterable[Measured], after: Measured) -> bool:
+    """Whether what is so in all sessions after, and in none before, is hardly so by chance."""
+    n, k = (sum(side.runs.n_unique() for side in sides) for sides in (earlier, [after]))
     return (n / (n + k)) ** n * (k / (n + k)) ** k <= BY_CHANCE
+
+
+def rises_from_zero(before: Measured, after: Measured) -> bool:
+    """Whether a figure was 0 each time before and never is after, by more than rounding makes."""
+    old, new = before.series, after.series
+    if old is None or new is None or old.values.any():
+        return False
+    return bool(new.values.all()) and new.step <= ROUNDED
+
+
+def _word_of_zeros(one: Compared, earlier: Measured | None) -> Word | None:
+    """What is said of a figure that is 0 each time on a side: it has no ratio. None of others.
+
+    That what is to be high is 0 after is told as gone.
+    """
+    old, new, better = one.before, one.after, _better(one)
+    if better == 'exact':
+        return None
+    if not any(value for side in (old, new) for value in side.values):
+        return 'same'
+    met = [old, *([earlier] if earlier else [])]
+    if not _is_no_chance(met, new):
+        return None
+    if rises_from_zero(old, new) and not any(value for side in met for value in side.values):
+        return 'better' if better == 'higher' else 'worse'
+    if better == 'lower' and all(rises_from_zero(new, side) for side in met):
+        return 'better'
+    return None
 
 
 def _why_not(

@@ -378,7 +378,7 @@ def _of_these_runs(sides: Sequence[Series], kind: FigureKind) -> Variance | None
     """The variance of a session that the runs which are compared show; None of one run a side.
 
     What follows each other is alike: how far occasions are apart comes on top. Values that were
-    rounded are no surer than half a step.
+    rounded are no surer than half a step; that they are equal proves no more.
     """
     squares = freedom = 0.0
     floor = max([FLOOR, *(side.step / 2 for side in sides)])
@@ -387,7 +387,7 @@ def _of_these_runs(sides: Sequence[Series], kind: FigureKind) -> Variance | None
             squares += float(np.var(side.locations, ddof=1)) * (side.size - 1)
             freedom += side.size - 1
     prior = kind.within if kind.within and kind.within.freedom else None
-    if squares:  # equal values are no proof: they may have been rounded
+    if freedom:
         own = Variance(max(squares / freedom, FLOOR**2), freedom)
         found = moderated(own, prior) if prior else own
     elif prior:

@@ -32,14 +32,17 @@ Flags = NDArray[np.bool_]
 Kind = Literal['one', 'two', 'three', 'several', 'none']
 
 #: Before anything is measured: how likely each kind of cause is. Two are either needed both, each
-#: enough by itself, or add up; three are all needed, or have a third each.
+#: enough by itself, or add up; three are all needed, have a third each, or one is enough by itself
+#: and so are the other two together. That one is needed, and either of two with it, looks the same
+#: in sessions with some changes and with the remaining ones.
 PRIOR = {
-    'one': 0.73,
+    'one': 0.72,
     'both': 0.04,
     'either': 0.01,
     'sum': 0.05,
     'all': 0.02,
     'thirds': 0.02,
+    'mixed': 0.01,
     'several': 0.03,
     'none': 0.10,
 }
@@ -48,8 +51,10 @@ SHARES = (0.25, 0.5, 0.75)
 #: Of more changes than this no two are looked at together: there are too many pairs.
 MOST_IN_PAIRS = 150
 
-#: How much of the change that was seen comes back here, and how likely that is.
-EFFECTS = np.geomspace(0.35, 2.0, 9)
+#: How much of the change that was seen comes back here, and how likely that is. The least are
+#: next to impossible beforehand: where values leave no doubt all the same, what is left of the
+#: change is not taken for a part of what two changes share.
+EFFECTS = np.concatenate([[0.12, 0.2], np.geomspace(0.35, 2.0, 9)])
 EFFECT_SPREAD = 0.35
 #: Standard deviation of a measurement, in units of the effect; how far a hint about it may be off.
 SCALES = np.geomspace(0.04, 4.0, 15)
@@ -74,6 +79,10 @@ LIKELY_NONE = 0.12
 _LEVELS = np.linspace(-1, 1, 25)
 #: Splits that are looked at before the best of them is improved, and rounds of that.
 _SPLITS, _ROUNDS = 32, 4
+#: Shares of the probability that small sets have, where sessions fail.
+_SMALL_PARTS = (0.03, 0.06, 0.12, 0.25) * 4
+#: A search among sessions some of which fail ends where none tells as much.
+LEAST_BITS = 0.001
 #: What is measured is chosen for so many of the likeliest causes, and as many drawn from the rest.
 _LIKELY = 300
 
@@ -139,8 +148,9 @@ class Search:
         #: What was measured.
         self._pairs: list[tuple[Flags, Flags, float]] = []
         self._counts: Counter[frozenset[bytes]] = Counter()
-        #: The pairs that no proof asks for: those that were measured, and those without a value.
+        #: The pairs that were measured, and those a session of which failed, in either order.
         self._done: set[tuple[bytes, bytes]] = set()
+        self._failed: set[tuple[bytes, bytes]] = set()
 
     @property
     def measured(self) -> int:
@@ -195,7 +205,7 @@ class Search:
         self._found = None
         self._pairs.append((first, second, value))
         self._counts[frozenset((first.tobytes(), second.tobytes()))] += 1
-        self.skip(first, second)
+        self._done |= _either_order(first, second)
         self._look_at_threes()
 
     def _learn(self, which: NDArray[np.int_], first: Flags, second: Flags, value: float) -> None:
@@ -228,24 +238,27 @@ class Search:
         # The products of all threes, by Newton's identities.
         square, cube = (float((self.weights**power).sum()) for power in (2, 3))
         prior = np.prod(self.weights[members], axis=1) / ((1 - 3 * square + 2 * cube) / 6)
-        ways = (0, 0, 0, 0, 1), (1 / 3, 1 / 3, 0, 1 / 3, 0)
-        logs = [np.log(prior * PRIOR[name])[:, None] + self._grid for name in ('all', 'thirds')]
+        ways = [
+            (members, (0, 0, 0, 0, 1), PRIOR['all']),
+            (members, (1 / 3, 1 / 3, 0, 1 / 3, 0), PRIOR['thirds']),
+            *((np.roll(members, by, 1), (0, 0, 1, 1, -1), PRIOR['mixed'] / 3) for by in range(3)),
+        ]
         base, kinds = len(self._logs), len(self._names)
+        logs = [np.log(prior * share)[:, None] + self._grid for *_, share in ways]
         self._logs = np.concatenate([self._logs, *logs])
-        self._members = np.concatenate([self._members, members, members])
+        self._members = np.concatenate([self._members, *(those for those, *_ in ways)])
         self._effects = np.concatenate(
-            [self._effects, *(np.tile(way, (len(members), 1)) for way in ways)]
+            [self._effects, *(np.tile(effects, (len(members), 1)) for _, effects, _ in ways)]
         )
-        self._of = np.concatenate([self._of, *[kinds + np.arange(len(members))] * 2])
+        self._of = np.concatenate([self._of, *[kinds + np.arange(len(members))] * len(ways)])
         self._names += [('three', tuple(map(int, one))) for one in members]
         for pair in self._pairs:
             self._learn(np.arange(base, len(self._logs)), *pair)
         self._found = None
 
     def skip(self, first: Flags, second: Flags) -> None:
-        """Ask for a pair no more, in either order: it was measured, or has no value."""
-        sides = first.tobytes(), second.tobytes()
-        self._done |= {sides, sides[::-1]}
+        """Have no proof of a pair, in either order: a session of it failed."""
+        self._failed |= _either_order(first, second)
 
     def answers(self) -> list[Answer]:
         """All causes, the most likely first."""
@@ -267,7 +280,7 @@ class Search:
         return found
 
     def step(self, cost: Callable[[Flags, Flags], Floats] = no_cost) -> Split | None:
-        """What to measure now; None if the cause is known, and confirmed.
+        """What to measure now; None if the cause is known and confirmed, or nothing tells more.
 
         All changes against none come first. What is likely enough is confirmed by what has not
         been measured yet: its changes against all others, and where they are two, these against
@@ -284,8 +297,9 @@ class Search:
         alone = np.zeros_like(everything)
         alone[[*top.changes]] = True
         # Parts of the change rest on how large all of it is, and on a pair that parts them: each
-        # is measured twice, as one pair may be wrong. None of them rests on the pair of all.
-        times = 1 if top.kind == 'one' else 2
+        # is measured twice, as one pair may be wrong. None of them, and a change that is the only
+        # one, rest on the pair of all.
+        times = 1 if top.kind == 'one' and len(alone) > 1 else 2
         proofs = [(alone, ~alone, times), (~alone, ~everything, 1)][: len(top.changes)]
         order = np.arange(len(alone))
         if top.kind in ('several', 'none'):
@@ -294,11 +308,15 @@ class Search:
             # Each against the one before it: none is made without those before.
             proofs = [(order <= one, order < one, times) for one in top.changes]
         elif top.kind == 'two':
-            proofs += [(order == one, order != one, times) for one in top.changes[:1]]
+            # What either does depends on a third one where only both at once are looked at.
+            both = zip(top.changes, (times, 1), strict=True)
+            proofs += [(order == one, order != one, often) for one, often in both]
         for first, second, times in proofs:
             # Of all changes there are no others: all of them against none were measured.
             is_empty = np.array_equal(first, second)
-            is_new = (first.tobytes(), second.tobytes()) not in self._done
+            if not self.in_order and (first.tobytes(), second.tobytes()) in self._failed:
+                second = ~everything  # the others fail without it, or it fails without them
+            is_new = (first.tobytes(), second.tobytes()) not in self._done | self._failed
             if not is_empty and (is_new or 0 < self._times(first, second) < times):
                 return Split(first, second, 0.0, is_proof=True)
         return None
@@ -307,8 +325,9 @@ class Search:
         """How often a pair was measured, in either order."""
         return self._counts[frozenset((first.tobytes(), second.tobytes()))]
 
-    def next(self, cost: Callable[[Flags, Flags], Floats] = no_cost) -> Split:
-        """What to measure next: the split that tells most for its cost.
+    def next(self, cost: Callable[[Flags, Flags], Floats] = no_cost) -> Split | None:
+        """What to measure next: the split that tells most for its cost; None if some sessions fail,
+        and those that work tell nothing more.
 
         :param cost: of splits, the changes of their first sessions and of their second ones, each
             of shape (m, n): what each costs, shape (m,).
@@ -323,36 +342,51 @@ class Search:
             times = [self._times(*sides) for sides in zip(first, second, strict=True)]
             return bits / cost(first, second) / (1 + np.array(times)), bits
 
-        splits = self._candidates(random)
+        parts = self._candidates(random)
+        everything = parts[0]
         if self.answers()[0].kind == 'none' and self.answers()[0].probability > LIKELY_NONE:
             # Whether any is the cause: halves would leave open which side an effect is on.
-            return Split(splits[0], ~splits[0], float(worth(splits[:1], ~splits[:1])[1][0]))
+            return Split(everything, ~everything, float(worth(parts[:1], ~parts[:1])[1][0]))
         if self.in_order:
             first, second = self._stretches()
             values, bits = worth(first, second)
             best = int(np.argmax(values))
             return Split(first[best], second[best], float(bits[best]))
-        values, bits = worth(splits, ~splits)
-        best = int(np.argmax(values))
-        chosen, value, told = splits[best], values[best], bits[best]
-        for _ in range(_ROUNDS):
-            # Each change moved to the other side; the pairs of moves that keep the balance.
-            moves = chosen ^ np.eye(len(chosen), dtype=bool)
-            swaps = moves[random.permutation(len(moves))] ^ chosen ^ moves
-            splits = np.concatenate([moves, swaps])
-            values, bits = worth(splits, ~splits)
+        value = told = 0.0
+        first, second = everything, ~everything
+        for _ in range(1 + _ROUNDS):
+            sides = self._sides(parts)
+            values, bits = worth(*sides)
             best = int(np.argmax(values))
             if values[best] <= value * (1 + 1e-6):
                 break
-            chosen, value, told = splits[best], values[best], bits[best]
-        everything = np.ones_like(chosen)
-        if self._times(chosen, ~chosen) > self._times(everything, ~everything):
+            value, told = float(values[best]), float(bits[best])
+            first, second = (side[best] for side in sides)
+            # Each change moved to the other side; the pairs of moves that keep the balance.
+            chosen = parts[best % len(parts)]
+            moves = chosen ^ np.eye(len(chosen), dtype=bool)
+            swaps = moves[random.permutation(len(moves))] ^ chosen ^ moves
+            parts = np.concatenate([moves, swaps])
+        if self._failed and told < LEAST_BITS:
+            return None
+        if self._times(first, second) > self._times(everything, ~everything):
             # What it is held against is known worse than it is.
             return Split(everything, ~everything, 0.0)
         # The effect is in the first session, if it is in either: the likelier one.
-        if self.guilt() @ chosen < self.guilt() @ ~chosen:
-            chosen = ~chosen
-        return Split(chosen, ~chosen, float(told))
+        if self.guilt() @ first < self.guilt() @ second:
+            first, second = second, first
+        return Split(first, second, told)
+
+    def _sides(self, parts: Flags) -> tuple[Flags, Flags]:
+        """Pairs that divide some changes from the others: those of each side against each other.
+
+        Where sessions fail, the ones against none and all against the ones as well: of these only
+        one session may fail.
+        """
+        if not self._failed:
+            return parts, ~parts
+        none = np.zeros_like(parts)
+        return np.concatenate([parts, parts, ~none]), np.concatenate([~parts, none, parts])
 
     def _drawn(self, random: np.random.Generator) -> tuple[NDArray[np.int_], Floats]:
         """Causes that stand for all of them, and how likely each is."""
@@ -384,6 +418,15 @@ class Search:
                 one[change] = side == 0
                 sides[side] += guilt[change]
             splits.append(one)
+        if self._failed:
+            # Nearly none and nearly all of them are likelier to work.
+            for share in _SMALL_PARTS:
+                order = random.permutation(n)
+                few = np.zeros(n, dtype=bool)
+                few[order[: 1 + np.searchsorted(np.cumsum(guilt[order]), share * guilt.sum())]] = (
+                    True
+                )
+                splits += [few, ~few]
         return np.array(splits)
 
     def _stretches(self) -> tuple[Flags, Flags]:
@@ -435,6 +478,11 @@ class Search:
         found = np.exp(_log_density(values - effect * _LEVELS[:, None], np.float64(scale)))
         normed: Floats = found / found.sum(axis=1, keepdims=True)
         return normed
+
+
+def _either_order(first: Flags, second: Flags) -> set[tuple[bytes, bytes]]:
+    sides = first.tobytes(), second.tobytes()
+    return {sides, sides[::-1]}
 
 
 def _bits(levels: NDArray[np.int_], mass: Floats, density: Floats) -> Floats:
