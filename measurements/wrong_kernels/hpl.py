@@ -9,7 +9,8 @@ from assay.programs.hpl import Hpl
 from wrong_kernels import Built, complaint_of_application, read_mutants
 
 #: Order, ranks and threads. Of some the greatest element of x is in the first half, of some not.
-_RUNS = ((160, 2, 1), (224, 4, 1), (96, 1, 2))
+#: Two process columns have one way to broadcast, three have two.
+_RUNS = ((160, 2, 1), (224, 4, 1), (96, 1, 2), (96, 3, 1))
 
 
 def complaint(built: Built, program: str) -> str:

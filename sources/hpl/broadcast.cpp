@@ -22,6 +22,7 @@ Broadcast::Broadcast(MPI_Comm row, Topology chosen) : comm(row), topology(chosen
 {
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
+    sent.resize(static_cast<std::size_t>(size));
 }
 
 Broadcast::~Broadcast()
@@ -75,6 +76,7 @@ void Broadcast::pass_on()
             continue;
         outgoing.emplace_back();
         MPI_Isend(data, count, MPI_DOUBLE, (distance + root) % size, TAG, comm, &outgoing.back());
+        sent[own]++;
     }
 }
 

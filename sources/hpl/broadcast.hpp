@@ -34,6 +34,9 @@ public:
     void receive(); // until the data are here
     void release(); // until nobody waits for what this rank passes on
 
+    // Messages that this rank has sent, by how far it was to the right of the root.
+    const std::vector<long> &passed_on() const { return sent; }
+
 private:
     int parent_of(int distance) const;
     void pass_on();
@@ -49,6 +52,7 @@ private:
     enum { IDLE, RECEIVING, SCATTERING, COLLECTING, HERE } state = IDLE;
     MPI_Request incoming = MPI_REQUEST_NULL;
     std::vector<MPI_Request> outgoing;
+    std::vector<long> sent;
 };
 
 } // namespace hpl

@@ -138,6 +138,19 @@ void take_slowest(Timing &timing, MPI_Comm comm)
     }
 }
 
+// Where ranks are, and what their broadcasts did: what was asked for shows in neither answer nor time.
+void take_ways(Timing &timing, const Grid &grid)
+{
+    int ranks;
+    MPI_Comm_size(grid.all, &ranks);
+    timing.place[0] = grid.row;
+    timing.place[1] = grid.column;
+    MPI_Bcast(timing.place, 2, MPI_INT, std::min(1, ranks - 1), grid.all);
+    std::vector<long> &sent = timing.phases.passed_on;
+    MPI_Allreduce(MPI_IN_PLACE, sent.data(), static_cast<int>(sent.size()), MPI_LONG, MPI_SUM,
+                  grid.all);
+}
+
 // Collective over the grid. Returns the Gflop/s.
 double run(const Test &test, const Input &input, const Grid &grid, assay::Bouts &bouts,
            long first_step, Report &report, Tally &tally)
@@ -162,6 +175,7 @@ double run(const Test &test, const Input &input, const Grid &grid, assay::Bouts 
     // Each panel is waited for, and before it until its memory is free.
     assay::require_runs("the waits", phases.wait, 2L * panels_of(test.n, block_of(test)));
     take_slowest(timing, grid.all);
+    take_ways(timing, grid);
     timing.ended = std::time(nullptr);
     report.result(test, timing);
 

@@ -137,6 +137,11 @@ void Report::result(const Test &test, const Timing &timing)
     clock(" of update", timing.phases.update);
     clock(" of up tr sv", timing.phases.substitute);
     std::fprintf(file, "Phases: %.9f s\n", timing.parts);
+    std::fprintf(file, "Ways: rank 1 in row %d and column %d; messages of broadcasts",
+                 timing.place[0], timing.place[1]);
+    for (long messages : timing.phases.passed_on)
+        std::fprintf(file, " %ld", messages);
+    std::fprintf(file, "\n");
     std::fflush(file);
 }
 

@@ -21,7 +21,8 @@ struct Test {
 struct Timing {
     assay::Time whole; // to solve the system
     double parts;      // seconds of all phases
-    Phases phases;
+    Phases phases;     // and the messages of all
+    int place[2];      // row and column of rank 1, or of the only one
     std::time_t began, ended;
 };
 

@@ -54,6 +54,10 @@ public:
             if (is_wide(first))
                 bouts.add(FACTORISATION, took, operations(first));
         }
+        phases.passed_on.assign(static_cast<std::size_t>(grid.columns), 0);
+        for (const Travelling &one : panels)
+            for (std::size_t i = 0; i < phases.passed_on.size(); i++)
+                phases.passed_on[i] += one.broadcast.passed_on()[i];
     }
 
 private:

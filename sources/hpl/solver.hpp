@@ -2,6 +2,8 @@
 #ifndef HPL_SOLVER_HPP
 #define HPL_SOLVER_HPP
 
+#include <vector>
+
 #include "application.hpp"
 #include "broadcast.hpp"
 #include "matrix.hpp"
@@ -19,6 +21,7 @@ struct Phases {
     assay::Time wait;       // for panels of others
     assay::Time update;     // interchanges, U, and the trailing matrix
     assay::Time substitute;
+    std::vector<long> passed_on; // messages of broadcasts, as Broadcast has them
 };
 
 // Of the loop's bouts: windows are the steps of the first half, in seconds of an operation.

@@ -139,6 +139,8 @@ void print_performance(const Settings &settings, Simulation &simulation, const A
     assay::print_time("force with sums", own.force_with_sums, MPI_SUM);
     assay::print_time("neighbour", own.neighbours, MPI_SUM);
     assay::print_time("communication", own.communication, MPI_SUM);
+    for (const auto &[step, time] : simulation.rows())
+        assay::print_time(("table to step " + std::to_string(step)).c_str(), time, MPI_OP_NULL);
     const assay::Bouts &windows = simulation.windows();
     auto count = static_cast<double>(atoms.total);
     const double interrupted = over_ranks(own.interrupted, job.ranks).mean;

@@ -111,4 +111,31 @@ Recount recount_pairs(const Atoms &atoms, const Settings &settings, const Force 
     return { listed / 2, inside / 2, energy / 2, virial / 2 };
 }
 
+Images images_in_reach(const Atoms &atoms, const Domain &domain, double reach)
+{
+    auto within = [&domain](const double *x, double distance) {
+        double images = 1;
+        for (int d = 0; d < 3; d++) {
+            const double period = domain.period[d], part = period / domain.grid[d];
+            const int around = static_cast<int>(distance / period) + 1;
+            int count = 0;
+            for (int slot = 0; slot < domain.grid[d]; slot++)
+                for (int turn = -around; turn <= around; turn++) {
+                    const double from_middle = x[d] + turn * period - (slot + 0.5) * part;
+                    count += std::fabs(from_middle) <= 0.5 * part + distance;
+                }
+            images *= count;
+        }
+        return images;
+    };
+    const double *x = atoms.x.data();
+    double least = 0, most = 0;
+#pragma omp parallel for schedule(static) reduction(+ : least, most)
+    for (int i = 0; i < atoms.local; i++) {
+        least += within(x + ROW * static_cast<std::size_t>(i), reach * (1 - 1e-9));
+        most += within(x + ROW * static_cast<std::size_t>(i), reach * (1 + 1e-9));
+    }
+    return { least, most };
+}
+
 } // namespace minimd

@@ -130,7 +130,16 @@ Sums Simulation::sums_of_all() const
 void Simulation::report_state(int step)
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    double time = step ? MPI_Wtime() - began : 0;
+    double time = 0;
+    if (step) {
+        const assay::Instant now = assay::Instant::now();
+        time = now.mpi - began;
+        reached.push_back({ step, {} });
+        assay::Time &until = reached.back().second;
+        until.add(start, now);
+        until.subtract(bouts.paused());
+        until.subtract(looked);
+    }
     Sums all = sums_of_all();
     double t = temperature(atoms, units), count = static_cast<double>(atoms.total);
     double freedom = (3 * count - 3) * units.boltzmann;
@@ -225,11 +234,10 @@ void Simulation::run()
     const int between = Replay::steps_between(settings, static_cast<double>(atoms.total));
     const int drawn = draw_renewal(followed, between), drawn_end = drawn > 0 ? drawn + between : 0;
     Motion run, run_between, plain_between;
-    assay::Time looked;
 
     spent = Times();
     MPI_Barrier(MPI_COMM_WORLD);
-    assay::Instant start = assay::Instant::now();
+    start = assay::Instant::now();
     began = start.mpi;
     for (int step = 1; step <= settings.steps; step++) {
         began += bouts.before(step - 1);
@@ -335,6 +343,7 @@ void Simulation::print_fingerprints(const Recount &anew)
         return;
     if (settings.steps % settings.neighbour_every != 0)
         renew_lists(settings.steps);
+    judge.reached(atoms.all(), images_in_reach(atoms, domain, settings.neighbour_cut));
     forces(false); // which the gradient left without those of ghosts
     Replay replay(settings, domain, atoms, force, units);
     if (replay.whole() && same_pairs)

@@ -2,6 +2,9 @@
 #ifndef MINIMD_SIMULATION_HPP
 #define MINIMD_SIMULATION_HPP
 
+#include <utility>
+#include <vector>
+
 #include "application.hpp"
 #include "atoms.hpp"
 #include "force.hpp"
@@ -35,6 +38,8 @@ public:
 
     const Times &times() const { return spent; }
     const assay::Bouts &windows() const { return bouts; }
+    // When the states of the table were reached, by their steps.
+    const std::vector<std::pair<int, assay::Time>> &rows() const { return reached; }
     Verdict &verdict() { return judge; }
     Pairs pairs() const { return count_pairs(atoms, neighbours, force.cut()); }
     double operations(const Pairs &pairs) const { return force.operations(pairs, neighbours); }
@@ -70,7 +75,10 @@ private:
     Times spent;
     assay::Bouts bouts; // windows are computations of forces and of lists
     double kick; // half a time step over the mass, in the units of velocities and forces
+    assay::Instant start{};
     double began = 0; // without the pauses
+    assay::Time looked; // at the atoms, between steps
+    std::vector<std::pair<int, assay::Time>> reached;
     assay::Instant last{};
     int next_sort;
     int rank;

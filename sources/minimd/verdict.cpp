@@ -117,6 +117,15 @@ void Verdict::anew(double energy, double sum, double other)
     sums = error <= sums ? sums : error; // also where it is no number
 }
 
+void Verdict::reached(int atoms_and_ghosts, Images images)
+{
+    double sums[] = { static_cast<double>(atoms_and_ghosts), images.least, images.most };
+    MPI_Allreduce(MPI_IN_PLACE, sums, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    in_reach = sums[0];
+    in_reach_least = sums[1];
+    in_reach_most = sums[2];
+}
+
 void Verdict::replayed(double difference, const Domain &domain)
 {
     double edge = std::fmax(domain.period[0], std::fmax(domain.period[1], domain.period[2]));
@@ -144,9 +153,10 @@ bool Verdict::print() const
     bool complete = std::fabs(pairs_computed - pairs_counted) <=
                     PAIRS_BOUND * pairs_counted + SOME_PAIRS;
     bool whole = atoms_found == atoms_wanted, arrived = missing == 0;
+    bool bordered = in_reach_least <= in_reach && in_reach <= in_reach_most;
     bool summed = sums <= SUMS_BOUND, followed = replay <= replay_bound;
     bool passed = summed && followed && crystalline && conserved && still && consistent &&
-                  complete && whole && arrived;
+                  complete && bordered && whole && arrived;
     if (rank != 0)
         return passed;
     auto word = [](bool good) { return good ? "PASSED" : "FAILED"; };
@@ -169,6 +179,10 @@ bool Verdict::print() const
         std::printf("\t# First and last steps against a plain implementation: error %.3e, bound "
                     "%.1e: %s\n",
                     replay, replay_bound, word(followed));
+    if (in_reach > 0)
+        std::printf(
+            "\t# Atoms and ghosts in reach at the end: %.0f, counted anew %.0f to %.0f: %s\n",
+            in_reach, in_reach_least, in_reach_most, word(bordered));
     std::printf("\t# Atoms at the end: %ld of %ld: %s\n", atoms_found, atoms_wanted, word(whole));
     std::printf("\t# Messages that did not arrive: %ld: %s\n", missing, word(arrived));
     std::printf("\t# All: %s\n\n", word(passed));

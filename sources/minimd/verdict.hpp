@@ -6,6 +6,7 @@
 #include "atoms.hpp"
 #include "domain.hpp"
 #include "force.hpp"
+#include "recount.hpp"
 #include "settings.hpp"
 
 namespace minimd {
@@ -25,6 +26,8 @@ public:
                 long messages_missing);
     // A sum over the pairs at the end, from the run and anew; `energy` is that of all atoms.
     void anew(double energy, double sum, double other);
+    // Collective: atoms and ghosts of this rank, and what its atoms make of those of all ranks.
+    void reached(int atoms_and_ghosts, Images images);
     // How far the atoms are from those of a plain implementation after some steps, as parts of a wave.
     void replayed(double difference, const Domain &domain);
     // Rank 0 prints one line for each oracle and one for all. Returns whether they passed.
@@ -44,6 +47,7 @@ private:
     double sums = 0;                  // run against anew, of the energy
     double replay = 0, replay_bound = 0; // bound 0: was not replayed
     double pairs_counted = 0, pairs_computed = 0;
+    double in_reach = 0, in_reach_least = 0, in_reach_most = 0;
     long atoms_wanted = 0, atoms_found = 0, missing = 0;
 };
 

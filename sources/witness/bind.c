@@ -24,9 +24,13 @@ static const struct {
 /* Not in the headers of an MPI before version 5. */
 static int (*abi_get_version)(int *major, int *minor);
 
+/* In no mpi.h so far. */
+static int (*comm_agree)(MPI_Comm comm, int *flag);
+
 static void bind_from(void *library)
 {
     *(void **)&abi_get_version = dlsym(library, "PMPI_Abi_get_version");
+    *(void **)&comm_agree = dlsym(library, "PMPIX_Comm_agree");
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
         *(void **)symbols[i].place = dlsym(library, symbols[i].name);
 }
@@ -83,6 +87,12 @@ int bound_abi(void)
     if (abi_get_version)
         abi_get_version(&major, &minor);
     return major;
+}
+
+int bound_agree(MPI_Comm comm)
+{
+    int flag = 1;
+    return comm_agree ? comm_agree(comm, &flag) : MPI_SUCCESS;
 }
 
 /* Before the constructors that look whose MPI it is. */

@@ -27,4 +27,8 @@ bool bound_mpi_is_open(void);
  * of its own. */
 int bound_abi(void);
 
+/* MPIX_Comm_agree, where the program's MPI has it: on all ranks that live it returns the same, and an
+ * error if another one has died. */
+int bound_agree(MPI_Comm comm);
+
 #endif

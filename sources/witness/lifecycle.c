@@ -267,6 +267,19 @@ static void analyse_waits(struct summary *summary)
             witness.rank);
 }
 
+/* Of an MPI whose other ranks may go on then (ULFM). A collective would leave some of these waiting for
+ * ever, and each alone may not have heard of it yet, so that all of them have to agree. */
+static bool a_rank_has_died(void)
+{
+#if defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5
+    int *goes_on, found = 0;
+    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_FT, &goes_on, &found);
+    return found && *goes_on && bound_agree(witness.comm) != MPI_SUCCESS;
+#else
+    return false;
+#endif
+}
+
 static void stop(void)
 {
     static struct summary summary;
@@ -275,6 +288,12 @@ static void stop(void)
     monitoring_stop();
     phases_end(ended);
     ticker_stop();
+    if (a_rank_has_died()) {
+        ending_write("MPI_Finalize of a job that lost a rank");
+        ending_unwatch();
+        this_thread = NULL;
+        return;
+    }
     ending_unwatch();
     report_collect();
     ticks_calibrate();

@@ -24,7 +24,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,7 +77,7 @@ def own_session(folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def job(mpi, surroundings, build, tmp_path) -> Iterator[Callable[..., Job]]:
-    """Starts a program on some ranks, with the witness or without."""
+    """Starts a program on some ranks, with the witness or without; ``words`` are the launcher's."""
     started: list[Job] = []
 
     def start(
@@ -86,11 +86,12 @@ def job(mpi, surroundings, build, tmp_path) -> Iterator[Callable[..., Job]]:
         ranks: int = 2,
         env: dict[str, str] | None = None,
         preload: bool | Path = True,
+        words: Sequence[str] = (),
     ) -> Job:
         library = build('assay_witness') / 'libassay_witness.so' if preload is True else preload
         variables = {**surroundings, 'ASSAY_WITNESS_REPORT': str(tmp_path / 'report.json')}
         variables |= own_session(tmp_path)
-        command = [mpi.launcher, '-n', str(ranks), 'env']
+        command = [mpi.launcher, *words, '-n', str(ranks), 'env']
         command += [f'LD_PRELOAD={library}'] if library else ['NO_PRELOAD=']
         process = subprocess.Popen(
             [*command, str(program), *arguments],
@@ -643,6 +644,20 @@ def test_the_rank_that_ends_badly(same, job, mpi, endings, action, reason, ranks
     assert bool(found) is (ranks > 1 and mpi.family in PASSES_SIGTERM_ON)
     for line in found.values():
         assert (line['reason'], line['inside']) == ('SIGTERM', 'MPI_Recv')
+
+
+def test_a_job_that_goes_on_without_a_rank(job, mpi, endings):
+    """As with ULFM: the others end as they would, and each leaves a line."""
+    if 'Fault Tolerance support: yes' not in mpi.description:
+        pytest.skip('this MPI ends the job')
+    words = ['--with-ft', 'ulfm']
+    run = job(endings, 'init', 'lose=0', 'finalize', ranks=3, words=words).wait(30)
+    assert run.code == 0, run.out + run.err
+    check_incomplete(run, 3)
+    assert sorted(lines(run)) == [1, 2]
+    assert {line['reason'] for line in lines(run).values()} == {
+        'MPI_Finalize of a job that lost a rank'
+    }
 
 
 def test_a_fault_is_told_as_before(job, endings):

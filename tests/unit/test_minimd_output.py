@@ -122,6 +122,21 @@ def test_wrong_answers_of_ours(old, new, sentence):
         read_ours(golden('ours-np2').replace(old, new))
 
 
+def test_times_of_the_table():
+    """Each row has its time by two clocks."""
+    row = "Time of the table to step 100: {} s; by the system's clock {} to {}\n"
+    ours = golden('ours-np2') + row.format(0.8983, 0.89829, 0.89831)
+    assert read_ours(ours)
+    for other, sentence in [
+        (ours.replace('  0.898\n', '  0.449\n'), r'is of 0\.449 s, but it took 0\.8983 of'),
+        (ours.replace('0.89831', '0.89829').replace('0.89829', '0.9'), "by the system's clock"),
+        (golden('ours-np2') + row.format(*3 * [0.89899]), r'took 0\.89899 of 0\.898923 s'),
+        (ours.replace('to step 100', 'to step 90'), 'no time of the table to step 100'),
+    ]:
+        with pytest.raises(WrongAnswerError, match=sentence):
+            read_ours(other)
+
+
 def test_no_input():
     with pytest.raises(WrongAnswerError, match='no performance summary'):
         read(golden('upstream-noinput'))

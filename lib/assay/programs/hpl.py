@@ -79,8 +79,12 @@ none         output file
 # Of scaled residuals, everybody's.
 _THRESHOLD = 16.0
 
+# PMAP, DEPTH, BCAST, RFACT, NDIV, PFACT and NBMIN of the input.
+_VARIANT = 'WR11R2R8'
+
 _RUN = re.compile(
-    r'^W[RC]\S+ +(?P<n>\d+) +(?P<nb>\d+) +(?P<p>\d+) +(?P<q>\d+) +\S+ +(?P<gflops>\S+)\s*$',
+    r'^(?P<variant>W[RC]\S+) +(?P<n>\d+) +(?P<nb>\d+) +(?P<p>\d+) +(?P<q>\d+) +\S+ +'
+    r'(?P<gflops>\S+)\s*$',
     re.MULTILINE,
 )
 _RESIDUAL = re.compile(
@@ -101,6 +105,11 @@ _CLOCK = re.compile(
 )
 _WORK_OF = re.compile(
     r'^Work of (?P<kernel>[a-z]+): (?P<operations>\S+) operations in (?P<seconds>\S+) s$',
+    re.MULTILINE,
+)
+_WAYS = re.compile(
+    r'^Ways: rank 1 in row (?P<row>\d+) and column (?P<column>\d+); messages of broadcasts'
+    r'(?P<messages>( \d+)+)$',
     re.MULTILINE,
 )
 _PARTS = re.compile(r'^Phases: (?P<seconds>\S+) s$', re.MULTILINE)
@@ -179,7 +188,10 @@ class Hpl(Application):
         return Problem(
             arguments=[],
             files={_INPUT: content},
-            facts={'n': choice.n, 'nb': choice.nb, 'p': choice.p, 'q': choice.q, 'runs': runs},
+            facts={
+                **{'n': choice.n, 'nb': choice.nb, 'p': choice.p, 'q': choice.q, 'runs': runs},
+                'variant': _VARIANT,
+            },
         )
 
     def read(
@@ -195,6 +207,7 @@ class Hpl(Application):
             _check_fingerprints(output, problem)
             _check_clocks(output, runs)
             _check_work(output, problem)
+            _check_ways(output, problem)
             check_limit(output, 'HPL', 1e-9, 'factorisation')
 
         rates = [_positive(run['gflops'], 'rate') for run in runs]
@@ -248,6 +261,8 @@ def _check_problem(
     if len(runs) != facts['runs']:
         raise WrongAnswerError(f'HPL ran {len(runs)} tests instead of {facts["runs"]}')
     for run in runs:
+        if run['variant'] != facts['variant']:
+            raise WrongAnswerError(f'HPL ran the variant {run["variant"]}, not {facts["variant"]}')
         for key in ('n', 'nb', 'p', 'q'):
             if int(run[key]) != facts[key]:
                 raise WrongAnswerError(f'HPL ran {key.upper()} = {run[key]}, not {facts[key]}')
@@ -329,6 +344,32 @@ def _check_clocks(output: str, runs: list[re.Match[str]]) -> None:
         # Five digits are printed.
         if not abs(_positive(run['gflops'], 'rate') - rate) <= 1e-4 * rate + 1e-9 / whole:
             raise WrongAnswerError(f'HPL printed {run["gflops"]} Gflop/s, which was {rate:g}')
+
+
+def _check_ways(output: str, problem: Problem) -> None:
+    """That rows of the grid are filled first, and panels went round as a modified ring has them."""
+    n, nb, p, q, runs = (problem.facts[key] for key in ('n', 'nb', 'p', 'q', 'runs'))
+    found = list(_WAYS.finditer(output))
+    if not found:  # of older programs
+        return
+    place = divmod(min(1, p * q - 1), q)
+    # The root sends to two; to its right, the first one sends to nobody, others to the next.
+    receivers = [min(2, q - 1), 0, *([1] * (q - 3)), 0][:q]
+    expected = [p * n // nb * count for count in receivers]
+    for ways in found:
+        if (int(ways['row']), int(ways['column'])) != place:
+            raise WrongAnswerError(
+                f'rank 1 of HPL is in row {ways["row"]} and column {ways["column"]}, not in '
+                f'{place[0]} and {place[1]}'
+            )
+        messages = [int(number) for number in ways['messages'].split()]
+        if messages != expected:
+            raise WrongAnswerError(
+                f'the broadcasts of HPL sent {messages} messages, by the way from the root, not '
+                f'{expected}'
+            )
+    if len(found) != runs:
+        raise WrongAnswerError('HPL did not print the ways of each test')
 
 
 def _check_work(output: str, problem: Problem) -> None:

@@ -148,6 +148,7 @@ class MiniMD(Application):
         if is_ours(output):
             _check_fingerprints(output, problem)
             check_times(output, {name: summary[name] for name in ('total', *_PHASES)})
+            _check_times_of_rows(output, summary['total'])
             _check_windows(output, problem, ranks)
             _check_operations(output)
         values = {f'{name}_time': summary[name] for name in ('total', *_PHASES, 'other')}
@@ -247,6 +248,20 @@ def _check_states(output: str, problem: Problem) -> None:
         raise WrongAnswerError(
             f'the energy of miniMD drifts by {drift:.3g} per atom, more than {_MOST_DRIFT}'
         )
+
+
+def _check_times_of_rows(output: str, total: float) -> None:
+    """That the last column of the table, of three decimals, is what two clocks tell."""
+    rows = {f'table to step {row[0]}': float(row[4]) for row in _rows(output)[1:]}
+    if 'Time of the table' not in output:  # of older programs
+        return
+    times = {name: time_of(output, name) for name in rows}
+    check_times(output, times)
+    for name, seconds in times.items():
+        if not (abs(rows[name] - seconds) <= 6e-4 and seconds <= total + 1e-5):
+            raise WrongAnswerError(
+                f'the {name} of miniMD is of {rows[name]} s, but it took {seconds} of {total} s'
+            )
 
 
 def _state(

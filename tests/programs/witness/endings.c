@@ -5,6 +5,9 @@
  * What it finds goes to stdout, a line "rank R: ..." each, so that runs can be compared. */
 #define _GNU_SOURCE
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#endif
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -316,6 +319,23 @@ static void leave(const char *code)
         exit(atoi(code));
 }
 
+/* The others go on without that rank. */
+static void lose(const char *number)
+{
+    (void)number;
+#ifdef OMPI_HAVE_MPIX_COMM_GET_FAILED
+    MPI_Comm rest;
+    int sum = 1, left;
+    if (rank == atoi(number))
+        raise(SIGKILL);
+    MPIX_Comm_shrink(MPI_COMM_WORLD, &rest);
+    MPI_Comm_size(rest, &left);
+    MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, rest);
+    MPI_Comm_free(&rest);
+    say("%d are left, sum %d", left, sum);
+#endif
+}
+
 static void kill_self(const char *number)
 {
     if (is_last())
@@ -379,6 +399,7 @@ int main(int argc, char **argv)
         { "abort", abort_all },
         { "leave", leave },
         { "kill", kill_self },
+        { "lose", lose },
         { "fault", fault },
         { "take", take },
         { "hang", hang },
