@@ -35,9 +35,10 @@ _ARGUMENTS = {
 #: Of programs that cannot do with two: one of these has an aggressor more than victims.
 _RANKS = {'congestion': (4, 5)}
 _MORE = {
+    'partitioned': f'--sizes 4096 --partitions 4 --threads 3 --thread-multiple {_SHORT}',
     'collectives': (
         f'--op bcast,allreduce --call nonblocking,persistent --min 1K --max 1K {_SHORT}'
-    )
+    ),
 }
 _CHECKS = {
     **REPORT_CHECKS,

@@ -533,7 +533,7 @@ static void check_barrier(int late)
 /* All ranks begin a call; the moment from which it is timed. */
 static struct sample_mark begin_call(struct point *point)
 {
-    MPI_Barrier(MPI_COMM_WORLD);
+    sample_barrier(MPI_COMM_WORLD);
     if (point->start != START_WINDOW)
         return sample_mark();
     bool is_late;
@@ -566,7 +566,7 @@ static double calls_one_by_one(struct point *point, long iterations)
 
 static double calls_back_to_back(struct point *point, long iterations)
 {
-    MPI_Barrier(MPI_COMM_WORLD);
+    sample_barrier(MPI_COMM_WORLD);
     long lacking = 0;
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {

@@ -142,8 +142,11 @@ static size_t place_of(const struct shape *shape, size_t i)
 
 /* By hand: as one would write it for the one layout. */
 
+static long gathered, scattered; /* so that no other method is one by hand */
+
 static void gather(const struct shape *shape, const double *restrict array, double *restrict packed)
 {
+    gathered++;
     if (shape->layout == VECTOR) {
         for (size_t i = 0; i < shape->count; i++)
             packed[i] = array[i * STRIDE];
@@ -161,6 +164,7 @@ static void gather(const struct shape *shape, const double *restrict array, doub
 static void scatter(const struct shape *shape, const double *restrict packed,
                     double *restrict array)
 {
+    scattered++;
     if (shape->layout == VECTOR) {
         for (size_t i = 0; i < shape->count; i++)
             array[i * STRIDE] = packed[i];
@@ -241,6 +245,15 @@ static void receive(const struct side *side, double *array)
 }
 
 /* Payload -------------------------------------------------------------------------------------- */
+
+/* That so many messages were packed and unpacked by hand, or none. */
+static void check_hands(const struct side *side, long messages)
+{
+    long by_hand = side->point->method == HAND ? messages : 0;
+    if (gathered != by_hand || scattered != by_hand)
+        bench_abort(EXIT_BROKEN, "%ld messages by %s were packed by hand, and %ld unpacked",
+                    gathered, method_names[side->point->method], scattered);
+}
 
 /* The element that a message of a batch has changed beside the first and the last one: in their turn
  * all of them. */
@@ -341,10 +354,11 @@ static double batch(void *context, long iterations)
     struct side *side = context;
     double seconds = 0;
     side->batch++;
+    gathered = scattered = 0;
     if (side->rank == 0)
         prepare(side, side->answer, true);
     prepare(side, side->array, side->rank != 0);
-    MPI_Barrier(side->pair);
+    sample_barrier(side->pair);
     if (side->rank == 0) {
         seconds = bounce(side, iterations);
     } else {
@@ -354,6 +368,7 @@ static double batch(void *context, long iterations)
         }
         side->stamps += (double)iterations;
     }
+    check_hands(side, iterations);
     expect(side, iterations);
     check(side, side->rank == 0 ? side->answer : side->array);
     return seconds;
@@ -474,6 +489,7 @@ static void report(const struct point *point, double by_hand)
     json_string(bench.json, "layout", layout_names[shape->layout]);
     json_string(bench.json, "method", method_names[point->method]);
     json_integer(bench.json, "size", (long long)size);
+    json_integer(bench.json, "span", (long long)shape->span);
     json_number(bench.json, "bandwidth", bandwidth);
     sample_json(bench.json, result);
     json_end(bench.json);

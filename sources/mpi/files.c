@@ -9,6 +9,8 @@
  * they read last. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "bench.h"
 #include "memory.h"
@@ -166,6 +168,19 @@ static void meet(void)
     must(MPI_File_sync(file), "MPI_File_sync");
 }
 
+/* The last block that was read, at the place that it has in the file of all ranks. */
+static void check_turns(void)
+{
+    size_t before = bytes - block;
+    MPI_Offset place = ((MPI_Offset)(blocks - 1) * bench.ranks + rank_behind()) * (MPI_Offset)block;
+    MPI_Status status;
+    look_at(INDEPENDENT, bench.rank);
+    must(MPI_File_read_at(file, place, written, (int)block, MPI_BYTE, &status), "MPI_File_read_at");
+    if (memcmp(written, read_back + before, block) != 0)
+        bench_abort(EXIT_WRONG_PAYLOAD, "the last block of rank %d is not at byte %lld of the file",
+                    rank_behind(), (long long)place);
+}
+
 static double batch(void *context, long iterations)
 {
     const struct point *point = context;
@@ -185,7 +200,7 @@ static double batch(void *context, long iterations)
         bool is_again = !writes && i > 0;
         if (is_again)
             *place = (char)~held;
-        MPI_Barrier(MPI_COMM_WORLD);
+        sample_barrier(MPI_COMM_WORLD);
         struct sample_mark start = sample_mark();
         if (writes)
             write_blocks(point->way);
@@ -204,6 +219,8 @@ static double batch(void *context, long iterations)
         read_blocks(point->way);
     }
     payload_check(read_back, bytes, rank_behind(), message);
+    if (point->way == INTERLEAVED)
+        check_turns();
     return seconds;
 }
 
@@ -229,11 +246,28 @@ static void open_file(void)
 {
     int mode = MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE;
     must(MPI_File_open(MPI_COMM_WORLD, path, mode, MPI_INFO_NULL, &file), "MPI_File_open");
+    MPI_Group group;
+    int ranks;
+    must(MPI_File_get_group(file, &group), "MPI_File_get_group");
+    MPI_Group_size(group, &ranks);
+    MPI_Group_free(&group);
+    if (ranks != bench.ranks)
+        bench_abort(EXIT_BROKEN, "%d of %d ranks opened the file together", ranks, bench.ranks);
     MPI_Datatype one;
     MPI_Type_contiguous((int)block, MPI_BYTE, &one);
     MPI_Type_create_resized(one, 0, (MPI_Aint)block * bench.ranks, &turns);
     MPI_Type_commit(&turns);
     MPI_Type_free(&one);
+}
+
+/* That it is in the folder where it runs. Of what other hosts wrote this one may hear later. */
+static void check_file(void)
+{
+    struct stat found;
+    if (bench.rank != 0)
+        return;
+    if (stat("files.assay", &found) != 0 || (size_t)found.st_size < bytes)
+        bench_abort(EXIT_BROKEN, "files.assay in this folder does not hold %zu bytes", bytes);
 }
 
 int main(int argc, char **argv)
@@ -261,6 +295,7 @@ int main(int argc, char **argv)
                            direction_names[points[i].direction]);
             sample_bout(points[i].sample, MPI_COMM_WORLD, batch, &points[i]);
         }
+    check_file();
     patience_start((double)patience, "MPI_File_close");
     must(MPI_File_close(&file), "MPI_File_close");
     patience_end();

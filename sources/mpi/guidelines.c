@@ -501,7 +501,7 @@ static double time_of_call(const struct operation *operation, const struct way *
     size_t sent = (size_t)(blocks_sent(operation) * of_part);
     size_t received = (size_t)(count_of(operation->received) * of_part);
     double before = timed->seconds;
-    MPI_Barrier(world);
+    sample_barrier(world);
     struct sample_mark start = sample_mark();
     for (int part = 0; part < way->parts; part++)
         way->run(to_send + (size_t)part * sent, to_receive + (size_t)part * received, of_part);

@@ -207,14 +207,14 @@ static double incast_batch(void *context, long iterations)
     const struct bursts *bursts = context;
     if (bench.rank != 0) {
         for (long i = 0; i < iterations; i++) {
-            MPI_Barrier(MPI_COMM_WORLD);
+            sample_barrier(MPI_COMM_WORLD);
             send_burst(bursts->incast, bursts->memory);
         }
         return 0;
     }
     struct sample_parts parts = sample_parts_start();
     for (long i = 0; i < iterations; i++) {
-        MPI_Barrier(MPI_COMM_WORLD);
+        sample_barrier(MPI_COMM_WORLD);
         struct sample_mark start = sample_mark();
         receive_burst(bursts->incast, bursts->memory);
         sample_operation();

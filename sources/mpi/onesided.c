@@ -209,7 +209,7 @@ static void begin(const struct side *side)
         MPI_Win_fence(MPI_MODE_NOPRECEDE, side->window);
     else if (side->point->sync == FLUSH && side->rank == ORIGIN)
         MPI_Win_lock_all(0, side->window);
-    MPI_Barrier(side->pair);
+    sample_barrier(side->pair);
 }
 
 static void end(const struct side *side)

@@ -260,7 +260,7 @@ static void check(const struct point *point)
 static double exchange(const struct point *point, long rounds)
 {
     MPI_Request requests[2];
-    MPI_Barrier(point->comm);
+    sample_barrier(point->comm);
     struct sample_instant start = sample_now();
     post(point, requests);
     compute(rounds, requests);
@@ -283,7 +283,7 @@ static double twin_of_computation(const struct point *point)
 
 static double computation_alone(const struct point *point)
 {
-    MPI_Barrier(point->comm);
+    sample_barrier(point->comm);
     struct sample_instant start = sample_now();
     compute(point->rounds, NULL);
     sample_operation();

@@ -7,6 +7,7 @@
  * before it says that the partition is ready. The receiver looks at both as soon as it is told that the
  * partition has arrived: a flag that is set too early is found. The last message of each batch is
  * checked whole, outside the time. */
+#include <omp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,7 @@ struct side {
     int requests;     /* that there are of each */
     int64_t messages; /* that were sent each way, so that no two have the same words */
     long early;       /* partitions that were said to have arrived and had not */
+    int team[MOST_PARTITIONS]; /* threads among which each of the last message was dealt out */
     const struct point *point;
 };
 
@@ -162,6 +164,14 @@ static void prepare(const struct side *side)
     payload_fill(side->expected, size, 1 - side->rank, (long)side->messages);
 }
 
+static void check_team(const struct side *side)
+{
+    for (int i = 0; i < side->point->partitions; i++)
+        if (side->team[i] != thread_count)
+            bench_abort(EXIT_BROKEN, "partitions by %s were dealt out to %d threads, not to %ld",
+                        way_names[side->point->way], side->team[i], thread_count);
+}
+
 /* The last message of the batch. */
 static void check(const struct side *side)
 {
@@ -197,6 +207,7 @@ static void send(struct side *side)
             MPI_Pready(i, side->send[0]);
         else
             MPI_Start(&side->send[i]);
+        side->team[i] = omp_get_num_threads();
     }
     MPI_Waitall(side->requests, side->send, MPI_STATUSES_IGNORE);
 }
@@ -225,7 +236,7 @@ static double batch(void *context, long iterations)
     side->early = 0;
     prepare(side);
     open_requests(side);
-    MPI_Barrier(side->pair);
+    sample_barrier(side->pair);
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
         side->messages++;
@@ -239,6 +250,7 @@ static double batch(void *context, long iterations)
     }
     double seconds = sample_since(start) / 2;
     close_requests(side);
+    check_team(side);
     check(side);
     return is_first ? seconds : 0;
 }

@@ -126,7 +126,7 @@ static double ping_ping(struct point *point, long iterations)
     MPI_Comm comm = point->comm;
     int size = point->size, other = point->right;
     long lacking = 0;
-    MPI_Barrier(comm);
+    sample_barrier(comm);
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
         MPI_Request request;
@@ -149,7 +149,7 @@ static double sendrecv(struct point *point, long iterations)
     MPI_Comm comm = point->comm;
     int size = point->size;
     long lacking = 0;
-    MPI_Barrier(comm);
+    sample_barrier(comm);
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
         struct payload_mark mark = mark_next(point, iterations - 1 - i);
@@ -172,7 +172,7 @@ static double exchange(struct point *point, long iterations)
     int size = point->size;
     char *from_left = NULL, *from_right = NULL;
     long lacking = 0;
-    MPI_Barrier(comm);
+    sample_barrier(comm);
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
         MPI_Request requests[2];
@@ -203,7 +203,7 @@ static double bidirectional(struct point *point, long iterations)
     int size = point->size, other = point->right, window = point->window;
     char *slots[MOST_IN_WINDOW];
     long lacking = 0;
-    MPI_Barrier(comm);
+    sample_barrier(comm);
     struct sample_instant start = sample_now();
     for (long i = 0; i < iterations; i++) {
         MPI_Request requests[2 * MOST_IN_WINDOW];

@@ -62,7 +62,7 @@ static double batch(void *context, long iterations)
     size_t size = (size_t)lap->size;
     long lacking = 0;
     double seconds = 0;
-    MPI_Barrier(MPI_COMM_WORLD);
+    sample_barrier(MPI_COMM_WORLD);
     if (bench.rank == 0) {
         struct sample_instant start = sample_now();
         for (long i = 0; i < iterations; i++) {

@@ -214,7 +214,7 @@ static double batch(void *context, long iterations)
 {
     task.measure = *(const enum measure *)context;
     task.iterations = iterations;
-    MPI_Barrier(MPI_COMM_WORLD);
+    sample_barrier(MPI_COMM_WORLD);
     pthread_barrier_wait(&begin);
     struct sample_instant start = sample_now();
     work(&workers[0]);

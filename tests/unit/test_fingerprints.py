@@ -143,6 +143,33 @@ def test_messages_of_another_time(changes, sentence):
         check_pt2pt(ping_pong(**changes))
 
 
+@pytest.mark.parametrize(
+    'wrong', ['memcpy_bandwidth', 'cacheline_latency', 'socket_latency', 'socket_bandwidth']
+)
+def test_limits_follow_from_their_shortest_repeats(wrong):
+    shortest = {
+        **{'memcpy_bandwidth': 2**-10, 'cacheline_latency': 4e-6},
+        **{'socket_latency': 2e-5, 'socket_bandwidth': 2**-8},
+    }
+    measured = {
+        **{'memcpy_bandwidth': 2.0**32, 'cacheline_latency': 1e-7},
+        **{'socket_latency': 1e-5, 'socket_bandwidth': 2.0**31},
+    }
+
+    def check(measured):
+        limits = {'measured': [{**measured, 'shortest': shortest}]}
+        for key, value in measured.items():
+            name, _, figure = key.partition('_')
+            limits.setdefault(name, {})[figure] = value
+        check_pt2pt(
+            {'arguments': {'limits': True}, 'hosts': ['a'], 'limits': limits, 'results': []}
+        )
+
+    check(measured)
+    with pytest.raises(WrongAnswerError, match=f'the {wrong} of a measurement is'):
+        check(measured | {wrong: 2 * measured[wrong]})
+
+
 WINDOWS = (
     'Windows of stencil: {}; best {} GB/s of {} s; whole of best 0.8; all {} s; '
     '1 shorter, 1 equal\n'
@@ -489,6 +516,16 @@ def test_datatypes_that_do_not_follow(change, sentence):
         check_datatypes({'results': [face | change]})
 
 
+@pytest.mark.parametrize(('layout', 'span'), [('vector', 15), ('indexed', 22), ('face', 128)])
+def test_arrays_that_span_another_number_of_elements(layout, span):
+    """As the program told of eight elements."""
+    one = {'layout': layout, 'method': 'pack', 'size': 64, 'bandwidth': 64e6, 'set_aside': 2}
+    one |= sampled(1e-6, 2)
+    check_datatypes({'results': [one | {'span': span}]})
+    with pytest.raises(WrongAnswerError, match=f'the span of {layout} of 64 bytes by pack is 8,'):
+        check_datatypes({'results': [one | {'span': 8}]})
+
+
 def congested(**changes):
     """A report of two pairs of victims, which measured 1 us alone and 2 us beside, 100 times."""
 
@@ -526,7 +563,7 @@ def congested(**changes):
         for key in inside:
             place = place[key]
         place[name] = value
-    return {'ranks': 7, 'victims': [0, 1, 2, 3], 'results': [one]}
+    return {'ranks': 7, 'hosts': ['a', 'b'], 'victims': [0, 1, 2, 3], 'results': [one]}
 
 
 @pytest.mark.parametrize(
@@ -546,6 +583,7 @@ def congested(**changes):
             {'own_of_clocks_of_load': 9e-4},
             'the load of latency beside incast took 0.0009 s, but by',
         ),
+        ({'batches_of_clocks_of_load': 1}, 'the number of times of the load of latency beside'),
         ({'all_rounds_of_load': 12}, 'the number of all rounds of the load of latency beside inca'),
         (
             {'operations_of_clocks_of_load': 0, 'all_rounds_of_load': 8, 'bandwidth_of_load': 0},
@@ -573,6 +611,11 @@ def test_impacts_that_do_not_follow(change, sentence):
 def test_victims_that_are_none(victims):
     with pytest.raises(WrongAnswerError, match='of 7 ranks'):
         check_congestion({**congested(), 'victims': victims})
+
+
+def test_more_victims_than_a_fifth():
+    with pytest.raises(WrongAnswerError, match=r'are \[0, 1, 2, 3\], not \[0, 5\]'):
+        check_congestion({**congested(), 'hosts': ['a']})
 
 
 @pytest.mark.parametrize(

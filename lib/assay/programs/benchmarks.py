@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from assay.programs.application import CLOCK_RATE, WrongAnswerError, is_of_both_clocks
@@ -74,9 +75,24 @@ def check_pt2pt(report: Mapping[str, Any]) -> None:
         _check_limits(report)
 
 
+# Of sources/mpi/common/machine_limits.c: bytes of a copy and of a message there and back, and
+# one-way trips of a batch of turns and of a round trip.
+_COPIED, _THERE_AND_BACK, _TRIPS = 4 << 20, 8 << 20, {'cacheline_latency': 40, 'socket_latency': 2}
+
+
 def _check_limits(report: Mapping[str, Any]) -> None:
-    """The machine's limits are the medians of what was measured before and after each round."""
+    """The machine's limits are the medians of what was measured before and after each round.
+
+    And these are of the shortest of their repeats, by its seconds.
+    """
     limits = report['limits']
+    for measured in limits['measured']:
+        for name, seconds in measured.get('shortest', {}).items():  # none before 2026-11-30
+            if name in _TRIPS:
+                expected = seconds / _TRIPS[name]
+            else:
+                expected = (_COPIED if name == 'memcpy_bandwidth' else _THERE_AND_BACK) / seconds
+            _equal(f'{name} of a measurement', measured[name], expected)
     figures = [('memcpy', 'bandwidth'), ('socket', 'latency'), ('socket', 'bandwidth')]
     if len(report['hosts']) == 1 or 'cacheline' in limits:
         figures.append(('cacheline', 'latency'))
@@ -198,6 +214,32 @@ def check_datatypes(report: Mapping[str, Any]) -> None:
     for result in report['results']:
         what = f'{result["layout"]} of {result["size"]} bytes by {result["method"]}'
         _check_round_trips(what, result)
+        if 'span' in result:  # not before 2026-11-30
+            count = int(result['size']) // 8
+            _equal(f'span of {what}', result['span'], _SPANS[result['layout']](count))
+
+
+@cache
+def _span_of_indexed(count: int) -> int:
+    random, place = 1, 0
+    for _ in range(1, count):
+        random = (random * 1664525 + 1013904223) % 2**32
+        place += 2 + (random >> 16) % 4
+    return place + 1
+
+
+def _span_of_face(count: int) -> int:
+    cells = count // 2
+    planes = max(i for i in range(1, math.isqrt(cells) + 1) if cells % i == 0)
+    return (planes + 2) * (cells // planes + 2) * 8
+
+
+#: Elements that an array of sources/mpi/datatypes.c has with its gaps, by those that are sent.
+_SPANS: dict[str, Callable[[int], int]] = {
+    'vector': lambda count: 2 * count - 1,
+    'indexed': _span_of_indexed,
+    'face': _span_of_face,
+}
 
 
 def check_partitioned(report: Mapping[str, Any]) -> None:
@@ -238,6 +280,7 @@ def check_threads(report: Mapping[str, Any], threads: int) -> None:
 _SHORTEST, _BINS_PER_OCTAVE = 1e-9, 32
 _LAST_BIN = 40 * _BINS_PER_OCTAVE - 1
 _PERCENTILES = {'median': 0.5, 'p99': 0.99}
+_ROUNDS = 4
 
 
 def check_congestion(report: Mapping[str, Any]) -> None:
@@ -248,6 +291,8 @@ def check_congestion(report: Mapping[str, Any]) -> None:
     ranks, victims = report['ranks'], report['victims']
     if not (victims == sorted({*victims} & {*range(ranks)}) and 2 <= len(victims) <= ranks - 2):
         raise WrongAnswerError(f'the victims are {victims} of {ranks} ranks')
+    if len(report['hosts']) in (1, ranks) and victims != _victims_of(ranks):
+        raise WrongAnswerError(f'the victims are {victims}, not {_victims_of(ranks)}')
     for result in report['results']:
         what = f'{result["victim"]} beside {result["aggressor"]}'
         # Of each pair one is timed, and of its round trips half is the time.
@@ -264,11 +309,18 @@ def check_congestion(report: Mapping[str, Any]) -> None:
         _check_load(f'the load of {what}', result, ranks - len(victims), measured)
 
 
+def _victims_of(ranks: int) -> list[int]:
+    """Every fifth rank of a host, or more of them where those would be less than two."""
+    every = next((every for every in (5, 4, 3) if ranks > every), 2)
+    return [*range(0, ranks, every)]
+
+
 def _check_load(what: str, result: Mapping[str, Any], aggressors: int, measured: float) -> None:
     """Its bandwidth, and that it went on while so many seconds were measured."""
     load, clocks = result['load'], result['load']['clocks']
     rounds, seconds = clocks['operations'], clocks['own']
     _check_sampled_clocks(what, clocks, 1)
+    _equal(f'number of times of {what}', clocks['batches'], _ROUNDS)
     # One before its time and one behind it.
     _equal(f'number of all rounds of {what}', load['all_rounds'], rounds + 2 * clocks['batches'])
     flows = {

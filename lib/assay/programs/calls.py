@@ -334,6 +334,7 @@ def _of_matching(claims: _Claims, report: Mapping[str, Any]) -> None:
             claims.add(claims.root, count * result['messages'], 'Wait')
             burst = result['messages'] // (claims.ranks - 1)
             claims.add(claims.others, count * burst, 'Isend', size=size)
+            claims.add(claims.all, count, 'Barrier')
             continue
         _add_ping_pong(claims, result, size)
         if waiting := result['waiting']:
@@ -379,15 +380,28 @@ def _of_partitioned(claims: _Claims, report: Mapping[str, Any]) -> None:
             claims.add(claims.ends, count * parts, 'Start', size=result['size'] // parts)
 
 
+# Of sources/mpi/congestion.c: operations before each turn of a victim, which are in no histogram,
+# and those between which victims agree.
+_ROUNDS_OF_CONGESTION, _WARM_UPS_OF_CONGESTION, _BATCH_OF_CONGESTION = 4, 4, 8
+
+
 def _of_congestion(claims: _Claims, report: Mapping[str, Any]) -> None:
     victims = frozenset(report['victims'])
     aggressors = frozenset(claims.all) - victims
     first = frozenset([min(aggressors)])
+    turns = 2 * _ROUNDS_OF_CONGESTION  # alone and beside
+    claims.add(claims.all, len(report['results']) * turns, 'Ibarrier')
     for result in report['results']:
         operations = _operations(result['alone']) + _operations(result['beside'])
         if result['victim'] == 'allreduce':
-            claims.add(victims, operations // len(victims), 'Allreduce', size=8)
+            operations = operations // len(victims)
+            # They agree behind each batch whether to go on.
+            agreed = operations / _BATCH_OF_CONGESTION
+            operations += turns * _WARM_UPS_OF_CONGESTION
+            claims.add(victims, operations, 'Allreduce', size=8)
+            claims.add(victims, agreed, 'Allreduce', size=4)
         else:  # of an odd number of victims another one has no partner in each round
+            operations += turns * _WARM_UPS_OF_CONGESTION * (len(victims) // 2)
             claims.whole['Send'] += 2 * operations
             claims.whole['Recv'] += 2 * operations
             claims.whole_bytes['Send'] += 2 * operations * 8

@@ -34,6 +34,8 @@ struct limits {
     double socket_bandwidth_64k; /* bytes/s, MEDIUM */
     double socket_kernel_sized;  /* of that for LARGE: with buffers that the kernel sizes */
     double socket_received[2];   /* bytes/s, LARGE, by each end */
+    /* Seconds of the shortest repeats, of which the reader makes the same limits once more. */
+    double copy, turns, small_round_trip, large_round_trip;
 };
 
 /* For which each figure's best repeat is sought in the present measurement. */
@@ -84,15 +86,25 @@ static void require_marks(const char *data, size_t size, unsigned number, const 
                     "%zu bytes did not all come while the %s limit was measured", size, what);
 }
 
+/* Repeats took so long together, by two readings of the clock: no shortest one is longer than their mean. */
+static void require_shortest(double shortest, double repeats, double seconds, const char *what)
+{
+    if (!(shortest > 0 && shortest * repeats <= seconds * (1 + 1e-9)))
+        bench_abort(EXIT_BROKEN, "the shortest of %g repeats of %s took %g s, and all of them %g s",
+                    repeats, what, shortest, seconds);
+}
+
 /* memcpy --------------------------------------------------------------------------------------- */
 
+/* Seconds of the slower rank. */
 static double measure_memcpy(MPI_Comm pair)
 {
     char *from = memory_allocate(LARGE), *to = memory_allocate(LARGE);
     memset(from, 1, LARGE);
     MPI_Barrier(pair);
     double best = INFINITY, start = clock_seconds(), now = start;
-    for (unsigned number = 1; now < start + seconds_per_figure; number++) {
+    unsigned number = 1;
+    for (; now < start + seconds_per_figure; number++) {
         double before = now;
         set_marks(from, LARGE, number);
         memcpy(to, from, LARGE);
@@ -104,11 +116,12 @@ static double measure_memcpy(MPI_Comm pair)
         bench_abort(EXIT_WRONG_PAYLOAD, "memcpy did not copy all of %d bytes", LARGE);
     free(from);
     free(to);
+    require_shortest(best, number - 1, now - start, "memcpy");
     double slower;
     MPI_Allreduce(&best, &slower, 1, MPI_DOUBLE, MPI_MAX, pair);
     if (slower < best)
         bench_abort(EXIT_BROKEN, "the memcpy limit is that of the faster rank");
-    return LARGE / slower;
+    return slower;
 }
 
 /* cache line ----------------------------------------------------------------------------------- */
@@ -167,9 +180,11 @@ static uint64_t await_other_than(_Atomic uint64_t *flag, uint64_t last)
     return seen;
 }
 
+enum { BATCH = 20 }; /* turns: long for the clock, short enough to be left alone by the scheduler */
+
+/* Seconds of a batch. */
 static double measure_cacheline(MPI_Comm pair, int rank)
 {
-    enum { BATCH = 20 }; /* long for the clock, short enough to be left alone by the scheduler */
     const uint64_t stop = UINT64_MAX;
     struct mailbox *page = share_page(pair, rank);
     double best = INFINITY;
@@ -184,8 +199,9 @@ static double measure_cacheline(MPI_Comm pair, int rank)
                 count = await_other_than(&page->to_caller, count);
             }
             now = clock_seconds();
-            best = fmin(best, (now - before) / BATCH / 2);
+            best = fmin(best, now - before);
         }
+        require_shortest(best, (double)(turns / BATCH), now - start, "cache line");
         atomic_store_explicit(&page->to_echo, stop, memory_order_release);
         uint64_t echoed;
         MPI_Recv(&echoed, 1, MPI_UINT64_T, 1, TAG, pair, MPI_STATUS_IGNORE);
@@ -236,7 +252,7 @@ static double transfer(int fd, char *buffer, size_t size, bool sending)
     return empty > 0 ? (double)size / (clock_seconds() - empty) : 0;
 }
 
-/* Half the round trip of `size` bytes; *received rises to the best rate at which they came in here.
+/* The round trip of `size` bytes; *received rises to the best rate at which they came in here.
  * The caller's first byte tells the echo when to stop. */
 static double socket_ping_pong(int fd, int rank, char *buffer, size_t size, double *received)
 {
@@ -253,8 +269,9 @@ static double socket_ping_pong(int fd, int rank, char *buffer, size_t size, doub
             *received = fmax(*received, transfer(fd, buffer, size, false));
             require_marks(buffer, size, ++number, "socket");
             now = clock_seconds();
-            best = fmin(best, (now - before) / 2);
+            best = fmin(best, now - before);
         }
+        require_shortest(best, number / 2, now - start, "socket");
         buffer[0] = STOP;
         transfer(fd, buffer, size, true);
     } else {
@@ -270,22 +287,31 @@ static double socket_ping_pong(int fd, int rank, char *buffer, size_t size, doub
     return best;
 }
 
+/* Both ways. */
+static double bandwidth_of(double size, double round_trip)
+{
+    return 2 * size / round_trip;
+}
+
 static void measure_socket(MPI_Comm pair, int rank, struct limits *limits)
 {
     char *buffer = memory_allocate(LARGE);
     double received[2] = { 0, 0 }, *mine = &received[rank];
     socket_pair_find(pair, rank, limits->ends);
     int fd = socket_pair_connect(pair, rank, limits->ends, 0);
-    limits->socket_latency = socket_ping_pong(fd, rank, buffer, 8, mine);
-    limits->socket_bandwidth_64k = MEDIUM / socket_ping_pong(fd, rank, buffer, MEDIUM, mine);
-    double kernel_sized = LARGE / socket_ping_pong(fd, rank, buffer, LARGE, mine);
+    limits->small_round_trip = socket_ping_pong(fd, rank, buffer, 8, mine);
+    limits->socket_latency = limits->small_round_trip / 2;
+    limits->socket_bandwidth_64k =
+        bandwidth_of(MEDIUM, socket_ping_pong(fd, rank, buffer, MEDIUM, mine));
+    double kernel_sized = socket_ping_pong(fd, rank, buffer, LARGE, mine);
     close(fd);
 
     /* The kernel may have been told to keep the buffers that it sizes itself too small. */
     fd = socket_pair_connect(pair, rank, limits->ends, LARGE);
-    double largest = LARGE / socket_ping_pong(fd, rank, buffer, LARGE, mine);
-    limits->socket_bandwidth = fmax(kernel_sized, largest);
-    limits->socket_kernel_sized = kernel_sized / limits->socket_bandwidth;
+    double largest = socket_ping_pong(fd, rank, buffer, LARGE, mine);
+    limits->large_round_trip = fmin(kernel_sized, largest);
+    limits->socket_bandwidth = bandwidth_of(LARGE, limits->large_round_trip);
+    limits->socket_kernel_sized = limits->large_round_trip / kernel_sized;
     close(fd);
     free(buffer);
     MPI_Allreduce(received, limits->socket_received, 2, MPI_DOUBLE, MPI_MAX, pair);
@@ -301,9 +327,12 @@ static struct limits measure(void)
         return limits;
     int rank;
     MPI_Comm_rank(pair, &rank);
-    limits.memcpy_bandwidth = measure_memcpy(pair);
-    if (limits.same_host)
-        limits.cacheline_latency = measure_cacheline(pair, rank);
+    limits.copy = measure_memcpy(pair);
+    limits.memcpy_bandwidth = LARGE / limits.copy;
+    if (limits.same_host) {
+        limits.turns = measure_cacheline(pair, rank);
+        limits.cacheline_latency = limits.turns / BATCH / 2;
+    }
     measure_socket(pair, rank, &limits);
     pair_leave(&pair);
     return limits;
@@ -391,6 +420,13 @@ static void write_measured(struct json *json)
             json_number(json, "cacheline_latency", measured[i].cacheline_latency);
         json_number(json, "socket_latency", measured[i].socket_latency);
         json_number(json, "socket_bandwidth", measured[i].socket_bandwidth);
+        json_object(json, "shortest");
+        json_number(json, "memcpy_bandwidth", measured[i].copy);
+        if (measured[i].same_host)
+            json_number(json, "cacheline_latency", measured[i].turns);
+        json_number(json, "socket_latency", measured[i].small_round_trip);
+        json_number(json, "socket_bandwidth", measured[i].large_round_trip);
+        json_end(json);
         json_end(json);
     }
     json_end(json);

@@ -21,7 +21,7 @@ double ping_pong(MPI_Comm pair, int size, struct memory_pool *send, struct memor
     int rank;
     long lacking = 0;
     MPI_Comm_rank(pair, &rank);
-    MPI_Barrier(pair);
+    sample_barrier(pair);
     if (rank == 1) {
         for (long i = 0; i < iterations; i++) {
             MPI_Recv(memory_pool_next(receive), size, MPI_BYTE, 0, TAG, pair, MPI_STATUS_IGNORE);

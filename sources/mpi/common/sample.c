@@ -41,6 +41,7 @@ struct sample {
 };
 
 long sample_operations;
+static long barriers;
 
 /* What was timed since the batch began. */
 static struct {
@@ -51,7 +52,19 @@ static struct {
 
 struct sample_mark sample_mark(void)
 {
-    return (struct sample_mark){ clock_seconds(), sample_operations };
+    return (struct sample_mark){ clock_seconds(), sample_operations, barriers };
+}
+
+void sample_barrier(MPI_Comm comm)
+{
+    MPI_Barrier(comm);
+    barriers++;
+}
+
+static void require_no_barrier(struct sample_mark start, struct sample_mark end)
+{
+    if (end.barriers != start.barriers)
+        bench_abort(EXIT_BROKEN, "the barrier before a time was within it");
 }
 
 static struct sample_instant now(void)
@@ -82,6 +95,7 @@ static void tell(struct sample_instant start, struct sample_instant end, double 
 double sample_since(struct sample_instant start)
 {
     struct sample_instant end = now();
+    require_no_barrier(start.mark, end.mark);
     tell(start, end, 0, end.mark.made - start.mark.made);
     return end.mark.seconds - start.mark.seconds;
 }
@@ -95,6 +109,7 @@ struct sample_parts sample_parts_start(void)
 void sample_parts_add(struct sample_parts *parts, struct sample_mark before)
 {
     struct sample_mark after = sample_mark();
+    require_no_barrier(before, after);
     parts->between += before.seconds - parts->last.seconds;
     parts->seconds += after.seconds - before.seconds;
     parts->made += after.made - before.made;

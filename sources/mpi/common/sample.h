@@ -49,10 +49,13 @@ static inline void sample_operation(void)
     sample_operations++;
 }
 
-/* The clock of all programs, and how many operations had been made. */
+/* A barrier before a time begins: the program is ended where it is within one. */
+void sample_barrier(MPI_Comm comm);
+
+/* The clock of all programs, how many operations had been made, and such barriers. */
 struct sample_mark {
     double seconds;
-    long made;
+    long made, barriers;
 };
 struct sample_mark sample_mark(void);
 

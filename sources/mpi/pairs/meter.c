@@ -175,7 +175,7 @@ static double batch(struct point *point, struct sample_clocks *clocks, long iter
     if (point->pattern == PING_PONG) {
         own = ping_pong(point->comm, point->size, point->send, point->receive, iterations);
     } else {
-        MPI_Barrier(point->comm);
+        sample_barrier(point->comm);
         own = point->pattern == EXCHANGE ? exchange(point, iterations) : one_way(point, iterations);
     }
     if (!point->first || point->pattern != ONE_WAY) {
