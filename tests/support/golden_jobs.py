@@ -27,6 +27,7 @@ def chosen(name, fabric):
         'Overlap': {'progress': 'none'},
         'CollectivesOverlap': {'operation': 'allreduce'},
         'Congestion': {'scale': '2_nodes'},
+        'Distances': {'layout': 'one-per-node'},
         'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
         'NPB': {'kernel': 'mg'},
         'MpiP': {'size': 'starved', 'code': 'minife'},

@@ -594,7 +594,9 @@ def check_distances(report: Mapping[str, Any]) -> None:
         measure, start, end = (result[name] for name in ('measure', 'from', 'memory_of'))
         what = f'{measure} from domain {start} to {end}'
         _check_sampled(what, result, 1)
-        best = result['time']['best']
+        best, cores = result['time']['best'], result['cores']
+        if cores < 1 or (measure == 'latency' and cores > 1):
+            raise WrongAnswerError(f'{what} was measured by {cores} cores')
         if measure == 'latency':
             walked += report['steps'] * result['clocks']['operations']
             expected = best / report['steps']
