@@ -16,11 +16,12 @@ _ARGUMENTS = {
     'distances': ['--size', '64K', '--budget', '0.02'],
     'nodes': ['--sweeps', '2', '--budget', '0.02', '--size', '1M', '--n', '60'],
 }
-_TEAMS = ((1, 2), (2, 1))
+#: Ranks and threads of a program that takes one rank alone.
+_TEAMS = {'distances': ((1, 2),)}
 
 
 def complaint(built: Built, program: str) -> str:
-    for ranks, threads in _TEAMS[: 1 if program == 'distances' else None]:
+    for ranks, threads in _TEAMS.get(program, ((1, 2), (2, 1))):
         arguments = [*_ARGUMENTS[program], '--json', 'result.json']
         code, _ = built.run(program, arguments, ranks, threads)
         if code:

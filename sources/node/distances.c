@@ -68,6 +68,7 @@ struct domain {
     int cores[SET_MEMBERS], core_count; /* a CPU of each that the rank may run on */
     bool has_memory;
     uint64_t *memory;
+    double share; /* of its block, in the end: less than 0 where the kernel does not tell */
 };
 
 struct point {
@@ -80,6 +81,11 @@ static struct domain domains[MOST_DOMAINS];
 static int domain_count;
 static struct set allowed; /* CPUs of this rank */
 static size_t lines;       /* of a block, a power of two */
+
+static size_t block_bytes(void)
+{
+    return lines * WORDS * sizeof(uint64_t);
+}
 
 /* Domains -------------------------------------------------------------------------------------- */
 
@@ -154,16 +160,19 @@ static int distance_between(const struct domain *from, const struct domain *to)
 
 /* Blocks --------------------------------------------------------------------------------------- */
 
-/* The next line of a walk through all: a linear congruence of full period. */
+/* A walk through all lines: a linear congruence of full period. */
+static const uint64_t multiplier = UINT64_C(6364136223846793005),
+                      increment = UINT64_C(1442695040888963407);
+
 static uint64_t after(uint64_t line)
 {
-    return (line * UINT64_C(6364136223846793005) + 1442695040888963407u) & (lines - 1);
+    return (line * multiplier + increment) & (lines - 1);
 }
 
 /* The line after so many steps, by their binary digits. */
 static uint64_t after_steps(uint64_t line, uint64_t steps)
 {
-    uint64_t factor = UINT64_C(6364136223846793005), term = UINT64_C(1442695040888963407);
+    uint64_t factor = multiplier, term = increment;
     for (; steps; steps >>= 1) {
         if (steps & 1)
             line = line * factor + term;
@@ -175,7 +184,7 @@ static uint64_t after_steps(uint64_t line, uint64_t steps)
 
 static void take_block(struct domain *domain)
 {
-    size_t bytes = lines * WORDS * sizeof *domain->memory;
+    size_t bytes = block_bytes();
     char *room =
         mmap(NULL, bytes + ALIGNED, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
@@ -202,7 +211,6 @@ static void take_block(struct domain *domain)
     release();
 }
 
-/* The part of a block's pages that the kernel has in its domain; less than 0 where it does not tell. */
 static double share_in_domain(const struct domain *domain)
 {
     char *text = system_text("/proc/self/numa_maps"), *rest = text, *line;
@@ -210,7 +218,7 @@ static double share_in_domain(const struct domain *domain)
     double here = 0, all = 0;
     while (rest && (line = strsep(&rest, "\n"))) {
         unsigned long at = strtoul(line, NULL, 16);
-        if (at < begin || at >= begin + lines * WORDS * sizeof *domain->memory)
+        if (at < begin || at >= begin + block_bytes())
             continue;
         for (char *word; (word = strsep(&line, " "));) {
             int node;
@@ -302,13 +310,12 @@ static double batch(void *context, long iterations)
 
 static double value_of(const struct point *point, const struct sample_result *result)
 {
-    double bytes = (double)(lines * WORDS * sizeof(uint64_t));
+    double bytes = (double)block_bytes();
     return point->is_latency ? result->time.best / STEPS : bytes / result->time.best;
 }
 
 static void report(const struct point *point, const struct sample_result *result)
 {
-    double share = share_in_domain(point->to);
     int distance = distance_between(point->from, point->to);
     json_object(bench.json, NULL);
     json_string(bench.json, "measure", point->is_latency ? "latency" : "bandwidth");
@@ -317,8 +324,8 @@ static void report(const struct point *point, const struct sample_result *result
     json_integer(bench.json, "cores", point->is_latency ? 1 : point->from->core_count);
     if (distance > 0)
         json_integer(bench.json, "distance", distance);
-    if (share >= 0)
-        json_number(bench.json, "in_domain", share);
+    if (point->to->share >= 0)
+        json_number(bench.json, "in_domain", point->to->share);
     json_number(bench.json, "value", value_of(point, result));
     sample_json(bench.json, result);
     json_end(bench.json);
@@ -351,7 +358,7 @@ int main(int argc, char **argv)
     find_domains();
     for (lines = 1; 2 * lines * WORDS * sizeof(uint64_t) <= size;)
         lines *= 2;
-    memory_require((size_t)domain_count * lines * WORDS * sizeof(uint64_t), "use a smaller --size");
+    memory_require((size_t)domain_count * block_bytes(), "use a smaller --size");
     for (int i = 0; i < domain_count; i++)
         if (domains[i].has_memory)
             take_block(&domains[i]);
@@ -373,7 +380,11 @@ int main(int argc, char **argv)
         for (int i = 0; i < count; i++)
             if (sample_is_due(points[i].sample, round))
                 sample_bout(points[i].sample, MPI_COMM_SELF, batch, &points[i]);
-    json_integer(bench.json, "bytes", (long long)(lines * WORDS * sizeof(uint64_t)));
+    /* The kernel goes through all pages to tell. */
+    for (int i = 0; i < domain_count; i++)
+        if (domains[i].memory)
+            domains[i].share = share_in_domain(&domains[i]);
+    json_integer(bench.json, "bytes", (long long)block_bytes());
     json_integer(bench.json, "steps", STEPS);
     json_integer(bench.json, "last_line", (long long)place);
     json_array(bench.json, "results");
