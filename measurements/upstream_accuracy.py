@@ -100,15 +100,15 @@ WITHOUT_ROOT = {
 # A barrier before each call in both.
 WITH_ROOT = {name: name.capitalize() for name in ('bcast', 'reduce', 'scatter', 'gather')}
 WITH_ROOT |= {name: name.capitalize() for name in ('scatterv', 'gatherv')}
+# As many as a batch of ours has: a run's mean is of them all.
+OF_SOME = ('-i', '300', '-x', '30')
 # OSU has a barrier between calls of all operations, and its reduce_scatter other sizes. Its
 # reductions add up single bytes unless it is told otherwise. The mean of the slowest rank counts.
 ONE_BY_ONE = [*[*WITHOUT_ROOT][:-1], *WITH_ROOT]
-OF_CALLS = ('-f', '-i', '300', '-x', '30', '-T', 'mpi_float')
+OF_CALLS = ('-f', *OF_SOME, '-T', 'mpi_float')
 OF_SLOWEST = 2
 # OSU accumulates single bytes, and ours doubles.
 ONE_SIDED = {'put': 'osu_put_latency', 'get': 'osu_get_latency'}
-# As many as a batch of ours has: a run's mean is of them all.
-OF_SOME = ('-i', '300', '-x', '30')
 # Of IMB's rates: bytes that a rank moves for each of the size.
 RATES = {'Sendrecv': 2, 'Exchange': 4}
 

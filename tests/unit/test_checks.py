@@ -154,7 +154,7 @@ UNREAD = re.compile(
     r'|guidelines\.(other|clocks\.operations)'
     r'|.*\.(ci_low|ci_high|interval|stopped_by|budget|bouts|batches|host|slowest_host|slowest_rank)'
     r'|results\.(bound|cache|call|iterations_per_second_(low|high)|lost_share|n|pairs|senders|size'
-    r'|clocks\.operations|distance|in_domain|set_aside'
+    r'|distance|in_domain|set_aside'
     r'|slowest_slice|verdict|waiting|window|(slowest|fastest)\.rank|ranks\.threads)'
     r'|pairs\.(nodes|round|suspicious|together\.best_latency)|results|limits\.ping_pong'
 )

@@ -280,7 +280,7 @@ def check_threads(report: Mapping[str, Any], threads: int) -> None:
 _SHORTEST, _BINS_PER_OCTAVE = 1e-9, 32
 _LAST_BIN = 40 * _BINS_PER_OCTAVE - 1
 _PERCENTILES = {'median': 0.5, 'p99': 0.99}
-_ROUNDS = 4
+ROUNDS_OF_CONGESTION = 4
 
 
 def check_congestion(report: Mapping[str, Any]) -> None:
@@ -320,7 +320,7 @@ def _check_load(what: str, result: Mapping[str, Any], aggressors: int, measured:
     load, clocks = result['load'], result['load']['clocks']
     rounds, seconds = clocks['operations'], clocks['own']
     _check_sampled_clocks(what, clocks, 1)
-    _equal(f'number of times of {what}', clocks['batches'], _ROUNDS)
+    _equal(f'number of times of {what}', clocks['batches'], ROUNDS_OF_CONGESTION)
     # One before its time and one behind it.
     _equal(f'number of all rounds of {what}', load['all_rounds'], rounds + 2 * clocks['batches'])
     flows = {
@@ -595,10 +595,11 @@ def check_distances(report: Mapping[str, Any]) -> None:
         what = f'{measure} from domain {start} to {end}'
         _check_sampled(what, result, 1)
         best, cores = result['time']['best'], result['cores']
+        operations = result['clocks']['operations']
         if cores < 1 or (measure == 'latency' and cores > 1):
             raise WrongAnswerError(f'{what} was measured by {cores} cores')
         if measure == 'latency':
-            walked += report['steps'] * result['clocks']['operations']
+            walked += report['steps'] * operations
             expected = best / report['steps']
         else:
             expected = report['bytes'] / best

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from assay.programs.application import WrongAnswerError
+from assay.programs.benchmarks import ROUNDS_OF_CONGESTION
 
 #: Each batch of a benchmark ends with this call on all of its ranks.
 _OF_EACH_BATCH = 'Allreduce'
@@ -382,14 +383,14 @@ def _of_partitioned(claims: _Claims, report: Mapping[str, Any]) -> None:
 
 # Of sources/mpi/congestion.c: operations before each turn of a victim, which are in no histogram,
 # and those between which victims agree.
-_ROUNDS_OF_CONGESTION, _WARM_UPS_OF_CONGESTION, _BATCH_OF_CONGESTION = 4, 4, 8
+_WARM_UPS_OF_CONGESTION, _BATCH_OF_CONGESTION = 4, 8
 
 
 def _of_congestion(claims: _Claims, report: Mapping[str, Any]) -> None:
     victims = frozenset(report['victims'])
     aggressors = frozenset(claims.all) - victims
     first = frozenset([min(aggressors)])
-    turns = 2 * _ROUNDS_OF_CONGESTION  # alone and beside
+    turns = 2 * ROUNDS_OF_CONGESTION  # alone and beside
     claims.add(claims.all, len(report['results']) * turns, 'Ibarrier')
     for result in report['results']:
         operations = _operations(result['alone']) + _operations(result['beside'])

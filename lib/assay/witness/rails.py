@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from assay.witness.placement import numbered
 from assay.witness.report import Device, Host, Pcie, Process, Report, Socket
-from assay.witness.traffic import between_hosts, decimal_size
+from assay.witness.traffic import PORTS, between_hosts, decimal_size
 
 #: Messages from so many bytes on are sent in parts, where an MPI takes several ports for one.
 LARGE = 64 << 10
@@ -128,7 +128,7 @@ _REMEDY = (
 
 def _is_for(device: Device, carrier: str) -> bool:
     if carrier == 'sockets':
-        return device.kind not in ('infiniband', 'cxi', 'loopback')
+        return device.kind not in (*PORTS, 'loopback')
     return device.kind == carrier
 
 

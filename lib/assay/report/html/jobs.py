@@ -157,8 +157,10 @@ def _matrix(report: Report, sent: Mapping[str, Matrix], title: str, most: int) -
             cell = row_of[pair.sender], column
             # A logarithm has no place for empty messages: they are drawn as one byte.
             of_kind[cell] = of_kind.get(cell, 0) + max(pair.bytes, 1) * count
-    every = [count for of_kind in cells.values() for count in of_kind.values()]
-    if not every:
+    panels = [
+        (kind if report.has_kinds else '', of_kind) for kind, of_kind in cells.items() if of_kind
+    ]
+    if not panels:
         return None
     notes = ['Collectives: what their arguments say; the MPI chooses the way.']
     if not report.has_kinds:
@@ -168,20 +170,11 @@ def _matrix(report: Report, sent: Mapping[str, Matrix], title: str, most: int) -
     heaviest = sorted(found, key=lambda one: -one[1].bytes * one[1].count)
     if len(found) > MOST_PAIRS:
         notes.append(f'The table has the {MOST_PAIRS} heaviest of {len(found)} pairs of ranks.')
-    return Grid(
-        title=f'Who sent to whom: {title}',
-        across=Axis(f'to {what}'),
-        upwards=Axis(f'from {what}'),
-        columns=names,
-        rows=names,
-        measure=Axis('sent [B]', is_logarithmic=True),
-        colours='amount',
-        ends=_decades(every),
-        panels=[
-            Panel(kind if report.has_kinds else '', _filled(of_kind, len(names)))
-            for kind, of_kind in cells.items()
-            if of_kind
-        ],
+    return _who_to_whom(
+        f'Who sent to whom: {title}',
+        what,
+        names,
+        panels,
         headings=['from rank', 'to rank', 'kind', 'messages [1]', 'to each [B]', 'in short'],
         cells=[
             [
@@ -210,6 +203,33 @@ def _columns(
         elif span[0] >= 0:
             found[row_of[span[0]]] += 1
     return [(column, count) for column, count in found.items() if count]
+
+
+def _who_to_whom(
+    title: str,
+    what: str,
+    names: list[str],
+    panels: Sequence[tuple[str, Mapping[tuple[int, int], int]]],
+    **others: Any,
+) -> Grid:
+    """Bytes from each row to each column.
+
+    :param what: each is.
+    :param panels: their names, and bytes by row and column.
+    :param others: of the grid: the numbers below it, and notes.
+    """
+    return Grid(
+        title=title,
+        across=Axis(f'to {what}'),
+        upwards=Axis(f'from {what}'),
+        columns=names,
+        rows=names,
+        measure=Axis('sent [B]', is_logarithmic=True),
+        colours='amount',
+        ends=_decades([count for _, cells in panels for count in cells.values()]),
+        panels=[Panel(name, _filled(cells, len(names))) for name, cells in panels],
+        **others,
+    )
 
 
 def _decades(counts: Collection[int]) -> tuple[int, int]:
@@ -454,19 +474,11 @@ def _by_place(report: Report, title: str) -> Grid | None:
             far[_distance(seats[one], seats[other])] += size
         panels.append(cells)
         columns.append(far)
-    return Grid(
-        title=f'Who sent to whom, by place: {title}',
-        across=Axis(f'to {what}'),
-        upwards=Axis(f'from {what}'),
-        columns=names,
-        rows=names,
-        measure=Axis('sent [B]', is_logarithmic=True),
-        colours='amount',
-        ends=_decades([count for cells in panels for count in cells.values()]),
-        panels=[
-            Panel(way if len(ways) > 1 else '', _filled(cells, len(names)))
-            for way, cells in zip(ways, panels, strict=True)
-        ],
+    return _who_to_whom(
+        f'Who sent to whom, by place: {title}',
+        what,
+        names,
+        [(way if len(ways) > 1 else '', cells) for way, cells in zip(ways, panels, strict=True)],
         headings=['distance', *(f'{way} [B]' for way in ways)],
         cells=[
             [distance, *(str(far[distance]) for far in columns)]
