@@ -468,6 +468,22 @@ def test_a_great_loss_of_quiet_is_in_doubt_but_no_difference_near_nothing(site, 
     assert (found.verdict, found.counts['worse']) == (verdict, 0)
 
 
+#: By how much sessions of a figure with heavy tails are off.
+TAILS = (1.0, 0.98, 1.03, 0.45, 0.95, 1.02, 0.9, 1.04)
+
+
+@pytest.mark.parametrize(('left', 'verdict'), [(0.67, 'undecided'), (1.0, 'not worse')])
+def test_heavy_tails_hide_no_loss_of_a_third_of_eight_runs(site, left, verdict):
+    """Tails hide it from the mean of the sessions, not from their order."""
+    for factor in TAILS:
+        site.runs(1, of_one(factor), label='before')
+    for factor in reversed(TAILS):
+        site.runs(1, of_one(left * factor), label='after')
+    found = site.difference('before', 'after')
+    assert found.verdict == verdict
+    assert [one.figure.figure for one in found.suspects] == ['bandwidth'] * len(found.suspects)
+
+
 def test_two_noisy_runs_before_hide_no_great_loss(site):
     """Whose spread two runs of a busy machine show as tenfold."""
     for factor in (0.4, 1):

@@ -276,4 +276,19 @@ def _is_great(one: Compared) -> bool:
     # Of one run each nothing says that it is by chance.
     by_chance = min(comparison.p_value, comparison.short_sighted_p)
     is_rare = by_chance <= BY_CHANCE or not comparison.is_seen
-    return (_loss(one) > math.log1p(GREAT_LOSS) and is_rare) or _is_plain(one)
+    is_loss = _loss(one) > math.log1p(GREAT_LOSS) and (is_rare or _is_worse_in_order(one))
+    return is_loss or _is_plain(one)
+
+
+def _is_worse_in_order(one: Compared) -> bool:
+    """Whether sessions after are so much more often the worse ones that it is hardly by chance.
+
+    Where no history shows how far occasions are apart. Neither what is assumed of them nor heavy
+    tails hide a loss from an order (Mann and Whitney, Annals of Mathematical Statistics 18, 1947).
+    """
+    sides = _slowness(one)
+    if sides is None or one.verdict is None or not one.verdict.comparison.floor:
+        return False
+    from scipy.stats import mannwhitneyu
+
+    return bool(mannwhitneyu(*sides, alternative='less').pvalue <= BY_CHANCE)
