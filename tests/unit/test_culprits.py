@@ -298,6 +298,18 @@ def test_of_two_and_a_third_that_does_the_same_none_is_left_out(effect):
     assert (search.answers()[0].kind, search.answers()[0].changes) == ('three', (2, 5, 6))
 
 
+def test_several_small_ones_are_told_from_three_of_them():
+    """What each does shows in many pairs, and adds up."""
+    for seed in range(4):
+        random = np.random.default_rng(seed)
+        search = Search([1.0] * 24, 0.25)
+        while split := search.step():
+            value = split.first[:6].mean() - split.second[:6].mean()
+            search.record(split.first, split.second, value + random.normal(0, 0.25))
+            assert search.measured < 30
+        assert search.answers()[0].kind == 'several'
+
+
 def test_several_small_ones_are_told_from_one():
     search, _ = searched(12, lambda made: float(made.mean()), spread=0.1)
     assert search.answers()[0].kind == 'several'

@@ -83,6 +83,8 @@ _SPLITS, _ROUNDS = 32, 4
 _SMALL_PARTS = (0.03, 0.06, 0.12, 0.25) * 4
 #: A search among sessions some of which fail ends where none tells as much.
 LEAST_BITS = 0.001
+#: However cheap it is, what tells less than this share of what another pair would is not measured.
+LEAST_SHARE = 0.1
 #: What is measured is chosen for so many of the likeliest causes, and as many drawn from the rest.
 _LIKELY = 300
 
@@ -215,8 +217,9 @@ class Search:
         table = _log_density(value - effects * _LEVELS[:, None], scales)
         self._logs[which] += table[levels]
         if which[0] == 0:
-            balance, wide = self._of_several(first, second)
-            own = _log_density(value - effects * balance, np.hypot(scales, effects * wide))
+            made = first[None].astype(float) - second
+            middle, wide = (one[:, 0] for one in self._of_several(made, effects, scales))
+            own = _log_density(value - effects * middle, np.hypot(scales, effects * wide))
             self._logs[0] += own - table[levels[0]]
 
     def _forget_threes(self) -> None:
@@ -340,7 +343,9 @@ class Search:
             bits = _bits(self._levels(first, second, likely), mass, density)
             # Another pair shows what is amiss with one; the same one again hardly does.
             times = [self._times(*sides) for sides in zip(first, second, strict=True)]
-            return bits / cost(first, second) / (1 + np.array(times)), bits
+            each = cost(first, second)
+            most = bits[np.isfinite(each)].max(initial=0.0)
+            return (bits >= LEAST_SHARE * most) * bits / each / (1 + np.array(times)), bits
 
         parts = self._candidates(random)
         everything = parts[0]
@@ -457,15 +462,42 @@ class Search:
             return found
 
         values = effect(first) - effect(second)
-        # Several small ones: the nearest to what they predict in the middle.
-        values[:, which == 0] = (first @ self.weights - second @ self.weights)[:, None]
+        if 0 in which:
+            # Several small ones: the nearest to what they predict in the middle.
+            at = int(np.argmax(self._logs[0]))
+            likeliest = EFFECTS[at // len(SCALES), None], SCALES[at % len(SCALES), None]
+            middle = self._of_several(first.astype(float) - second, *likeliest)[0][0]
+            values[:, which == 0] = np.clip(middle, -1, 1)[:, None]
         return np.rint((values + 1) * (len(_LEVELS) - 1) / 2).astype(int)
 
-    def _of_several(self, first: Flags, second: Flags) -> tuple[float, float]:
-        """What several small ones predict: the middle, and a standard deviation of the effect."""
-        balance = float(self.weights @ first - self.weights @ second)
-        moved = float(self.weights @ (first ^ second))
-        return balance, float(np.sqrt(max(0.0, moved - balance**2) / SMALL_ONES))
+    def _of_several(self, made: Floats, effects: Floats, scales: Floats) -> tuple[Floats, Floats]:
+        """What several small ones predict of splits, by what measured pairs show of each.
+
+        Beforehand each has a share as large as its weight, and as uncertain as if
+        :data:`SMALL_ONES` equal ones were drawn by lot. What they do adds up: linear regression
+        with that prior (Lindley and Smith, Journal of the Royal Statistical Society B 34, 1972).
+
+        :param made: shape (splits, n): 1 for a change of the first session alone, -1 of the second.
+        :param effects: shape (m,).
+        :param scales: shape (m,), of errors.
+        :returns: middles and standard deviations, in units of the effect, of shape (m, splits).
+        """
+        measured = [first.astype(float) - second for first, second, _ in self._pairs]
+        past = np.reshape(measured, (-1, len(self.weights)))
+        values = np.array([value for *_, value in self._pairs])
+
+        def alike(one: Floats, other: Floats) -> Floats:
+            found: Floats = one * self.weights @ other.T
+            return (found - np.outer(one @ self.weights, other @ self.weights)) / SMALL_ONES
+
+        errors = ((scales / effects) ** 2)[:, None, None] * np.eye(len(past))
+        shared = alike(past, made)
+        gains = np.linalg.solve(alike(past, past) + errors, shared)
+        beyond = values / effects[:, None] - past @ self.weights
+        middles = made @ self.weights
+        variances = (made**2 @ self.weights - middles**2) / SMALL_ONES - (gains * shared).sum(1)
+        middles = middles + np.einsum('mp,mps->ms', beyond, gains)
+        return middles, np.sqrt(np.maximum(variances, 0.0))
 
     def _densities(self) -> Floats:
         """The density of values at each level, shape (levels, values), as they are known by now."""
