@@ -2,9 +2,15 @@
 
 Pairs are measured A B B A, so that both states meet the same spells of the machine and drift
 cancels. Such a foursome is one observation: its two pairs share their neighbours, and of runs that
-are alike their differences are so too. Looking after each would make more false alarms, so the rate
-is divided over a few looks, most of it left for the last one; the sum of the shares holds however
-alike the looks are (spending of alpha, after Lan and DeMets, Biometrika 70, 1983, by Bonferroni).
+are alike their differences are so too.
+
+How far foursomes are apart by chance shows within them, too: the two runs of a side differ by
+nothing else. On average they differ by no less than the sides do, as long as runs two apart are at
+least as alike as runs three apart.
+
+Looking after each foursome would make more false alarms, so the rate is divided over a few looks,
+most of it left for the last one; the sum of the shares holds however alike the looks are (spending
+of alpha, after Lan and DeMets, Biometrika 70, 1983, by Bonferroni).
 """
 
 from __future__ import annotations
@@ -36,6 +42,11 @@ MOST_PRIOR = 20.0
 SUSPICION = 0.05
 #: How sure "same" is, at any look.
 SAME_RATE = 0.05
+#: The variance of the middle four of six normal values over that of their mean.
+OF_TRIMMED = 1.1
+#: Of so many figures no history tells that they have two modes. All runs of one side may be of one
+#: mode and all of the other side of the other, at most as often as heads and tails fall so.
+TWO_MODES = 0.05
 
 
 @dataclass(frozen=True)
@@ -110,7 +121,8 @@ def decide(
         raise AssayError('a value of a pair is no finite number above 0')
     if suspects < 1 or not 0 < rate < 1 or not margin > 0:
         raise AssayError('there is at least one suspect, a rate within 0 and 1, a margin above 0')
-    logs = (np.log(new) - np.log(old))[:BUDGET]
+    sides = np.log([old, new])[:, :BUDGET]
+    logs = sides[1] - sides[0]
     pairs = len(logs)
     change = float(logs.mean())
     look = max((n for n in LOOKS if n <= pairs), default=None)
@@ -118,10 +130,12 @@ def decide(
     # Only what was there at a look counts: who looks in between spends nothing and learns nothing.
     if look is None or (look != pairs and waiting):
         return Decision(None, waiting, ratio(change), (0.0, math.inf), pairs)
-    change, variance = _location(logs.reshape(-1, 2).mean(axis=1), spread)
+    change, variance = _location(sides, spread)
     error = math.sqrt(variance.value)
     share = LOOKS[look] * rate / suspects
     alone = 2 * float(special.stdtr(variance.freedom, -abs(change) / error))
+    if spread is None:
+        alone = max(alone, TWO_MODES * 2 * 0.5 ** (2 * pairs))
     p_value = min(1.0, alone * rate / share)
 
     def decided(word: Word | None, more: int = 0) -> Decision:
@@ -129,7 +143,7 @@ def decide(
 
     reach = -float(special.stdtrit(variance.freedom, share / 2)) * error
     ends = (ratio(change - reach), ratio(change + reach))
-    if abs(change) > reach:
+    if p_value <= rate:
         word: Word = 'better' if (change > 0) == (better == 'higher') else 'worse'
         if suspected not in (None, word):
             word = 'cannot tell'
@@ -158,14 +172,25 @@ def spread_of_foursomes(logs: Floats) -> Variance | None:
     return Variance(value, min(MOST_PRIOR, len(ratios) / 2 * 2 / (kurtosis - 1)))
 
 
-def _location(logs: Floats, spread: Variance | None) -> tuple[float, Variance]:
-    """The trimmed mean of foursomes' log ratios, and its variance, leaning on the history's."""
+def _location(sides: Floats, spread: Variance | None) -> tuple[float, Variance]:
+    """The trimmed mean of foursomes' log ratios, and its variance, leaning on the history's.
+
+    :param sides: shape (2, pairs), logarithms before and after.
+    """
+    logs = (sides[1] - sides[0]).reshape(-1, 2).mean(axis=1)
     n = len(logs)
     cut = n // 6
     left = n - 2 * cut
     ordered = np.sort(logs)
     winsorised = np.clip(ordered, ordered[cut], ordered[n - cut - 1])
     own = float(np.var(winsorised, ddof=1)) * (n - 1) * n / (left * (left - 1))
-    found = Variance(max(own, FLOOR**2), left - 1)
-    both = moderated(found, spread) if spread else found
+    # Of independent runs that of a foursome is that of a run.
+    within = float(np.mean(np.diff(sides.reshape(2, n, 2)) ** 2)) / 2
+    known = Variance(max(within, FLOOR**2), 2 * n)
+    if spread:
+        known = moderated(known, spread)
+    trimmed = OF_TRIMMED if cut else 1.0
+    both = moderated(
+        Variance(max(own, FLOOR**2), left - 1), Variance(known.value * trimmed, known.freedom)
+    )
     return float(ordered[cut : n - cut].mean()), Variance(both.value / n, both.freedom)
