@@ -44,7 +44,8 @@ void Halo::progress()
 
 void Halo::finish()
 {
-    MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
+    if (!requests.empty()) // as on the mesh of one rank
+        MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE);
 }
 
 } // namespace minife
