@@ -1,11 +1,16 @@
 """Our applications under others' tools for MPI: does one find an error, or count otherwise?"""
 
+import shlex
+
 import reframe as rfm
 
 from assay.checks.under_tool import UnderToolCheck
 from assay.layout.launchers import unbound
 from assay.programs import mpip, must
 from assay.programs.figure import Quantity
+
+#: The exit code of `timeout` where it ended what it started.
+TIMED_OUT = 124
 
 
 @rfm.simple_test
@@ -47,17 +52,24 @@ class Must(UnderToolCheck):
     def line_under_tool(self, *command):
         options, env = unbound(self.launcher_words, self.placement.ranks + 1)
         launcher = self.job.launcher
+        words = [
+            launcher.command(self.job)[0],
+            *(*options, *launcher.options[len(self.placement.options) :]),
+        ]
+        env = env | {
+            # As an option it is one word, and the launcher's options are taken for the program.
+            'MUST_MPIEXEC': shlex.quote(' '.join(words)),
+            # Or what it compiles, where no prebuilt is installed, would go to the user's home.
+            'XDG_CACHE_HOME': '$PWD',
+        }
         start = [
             *('env', '-u', 'LD_PRELOAD', *(f'{key}={value}' for key, value in env.items())),
-            # Or what it compiles, where no prebuilt is installed, would go to the user's home.
-            *('XDG_CACHE_HOME=$PWD', 'timeout', str(self.seconds)),
-            *(str(self.installed.path('mustrun')), '--must:mpiexec', launcher.command(self.job)[0]),
-            # It starts one more than these.
-            *('--must:np', '-n', '-n', str(self.num_tasks)),
-            *(*options, *launcher.options[len(self.placement.options) :]),
+            *('timeout', str(self.seconds), str(self.installed.path('mustrun'))),
+            *('--must:np', '-n', '-n', str(self.num_tasks)),  # it starts one more
         ]
         return ' '.join([*start, *command])
 
     def hold_report(self, launch):
-        for warning in must.check_messages(must.read_messages(launch.folder)):
+        unended = f'ended after {self.seconds} s' if launch.exit_code == TIMED_OUT else ''
+        for warning in must.check_messages(must.read_messages(launch.folder, unended)):
             self.remark(f'MUST warns: {warning}')

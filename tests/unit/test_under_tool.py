@@ -92,28 +92,27 @@ def test_mpip_leaves_one_report(tmp_path, count):
 
 
 @pytest.mark.parametrize(
-    ('environment', 'started'),
+    ('environment', 'launcher'),
     [
-        (
-            'openmpi',
-            'mpirun --must:np -n -n 2 --map-by ppr:3:node --bind-to none --oversubscribe ',
-        ),
-        ('mpich', 'mpirun --must:np -n -n 2 -ppn 3 -bind-to none '),
-        ('intelmpi', 'mpirun --must:np -n -n 2 -ppn 3 '),
+        ('openmpi', 'mpirun --map-by ppr:3:node --bind-to none --oversubscribe'),
+        ('mpich', 'mpirun -ppn 3 -bind-to none'),
+        ('intelmpi', 'mpirun -ppn 3'),
     ],
 )
-def test_must_has_a_process_of_its_own(tmp_path, environment, started):
+def test_must_has_a_process_of_its_own(tmp_path, environment, launcher):
     # Two cores: the third process shares one.
     where = (SYSTEM, 'golden', tmp_path, 'apps/tools', 'Must', environment)
     with check_on(*where, code='minimd') as (check, partition, environ):
         check.installed = SimpleNamespace(path='/opt/must/bin/{}'.format)
         check.setup(partition, environ)
         line = check.line_under_tool('/built/minimd', '-n', '100')
-    env, _, command = line.partition('/opt/must/bin/mustrun --must:mpiexec ')
-    assert command == f'{started}/built/minimd -n 100'
+    env, _, command = line.partition(' timeout 240 /opt/must/bin/mustrun ')
+    # What is behind the number mustrun takes for the program: the launcher's options are no part.
+    assert command == '--must:np -n -n 2 /built/minimd -n 100'
     pinning = {'intelmpi': 'I_MPI_PIN=0 I_MPI_JOB_RESPECT_PROCESS_PLACEMENT=0 '}
     assert env == (
-        f'env -u LD_PRELOAD {pinning.get(environment, "")}XDG_CACHE_HOME=$PWD timeout 240 '
+        f"env -u LD_PRELOAD {pinning.get(environment, '')}MUST_MPIEXEC='{launcher}' "
+        f'XDG_CACHE_HOME=$PWD'
     )
 
 
@@ -172,6 +171,17 @@ def test_what_must_finds_is_refused(tmp_path, parts, words):
     with pytest.raises(WrongAnswerError) as error:
         must(tmp_path, *parts)
     assert str(error.value) == words
+
+
+@pytest.mark.parametrize(
+    ('parts', 'words'),
+    [((HEAD, DEADLOCK), 'a deadlock; ended after 240 s'), ((HEAD, ZERO, END), 'ended after 240 s')],
+)
+def test_a_start_under_must_that_was_ended(tmp_path, parts, words):
+    (tmp_path / REPORT).write_text(''.join(parts))
+    with pytest.raises(WrongAnswerError) as error:
+        read_messages(tmp_path, 'ended after 240 s')
+    assert str(error.value) == f'MUST did not come to its end: {words}'
 
 
 def test_must_leaves_a_report(tmp_path):

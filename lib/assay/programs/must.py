@@ -79,9 +79,10 @@ class _Messages(HTMLParser):
             self.found[-1][1][self._column] += data
 
 
-def read_messages(folder: Path) -> list[Message]:
+def read_messages(folder: Path, unended: str = '') -> list[Message]:
     """What MUST found of a program that ran in a folder.
 
+    :param unended: what had to end it, in words; empty if it ended by itself.
     :raises WrongAnswerError: if there is no report, or MUST did not come to its end, as where it
         finds a deadlock; with what it found until then.
     """
@@ -98,8 +99,9 @@ def read_messages(folder: Path) -> list[Message]:
         Message(kind, *(' '.join(cells.get(column, '').split()) for column in '134'))
         for kind, cells in parser.found
     ]
-    if _ENDED not in page:
-        told = '; '.join(str(one) for one in messages if one.kind == 'error')
+    if unended or _ENDED not in page:
+        errors = [str(one) for one in messages if one.kind == 'error']
+        told = '; '.join(filter(None, [*errors, unended]))
         raise WrongAnswerError(f'MUST did not come to its end: {told or "it says not why"}')
     return messages
 
