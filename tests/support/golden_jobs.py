@@ -30,7 +30,7 @@ def chosen(name, fabric):
         'Distances': {'layout': 'one-per-node'},
         'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
         'NPB': {'kernel': 'mg'},
-        'MpiP': {'size': 'starved', 'code': 'minife'},
+        **dict.fromkeys(('MpiP', 'Must'), {'size': 'starved', 'code': 'minife'}),
         'MiniMDMixed': {'layout': 'mixed'},
         'Screen': {'layout': 'hybrid', 'scale': 'all_nodes'},
     }

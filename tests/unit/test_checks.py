@@ -53,9 +53,8 @@ EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
 
 
 def test_every_check_has_golden_jobs():
-    # What a job of Tune leaves is read by the command alone: test_tuning.py. MUST was never run to
-    # the end: test_under_tool.py has a page in its form.
-    assert {path.parts[0] for path in GOLDEN} == {*FILES} - {'Tune', 'Must'}
+    # What a job of Tune leaves is read by the command alone: test_tuning.py.
+    assert {path.parts[0] for path in GOLDEN} == {*FILES} - {'Tune'}
 
 
 @pytest.fixture

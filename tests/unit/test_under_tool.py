@@ -1,8 +1,8 @@
 """What mpiP and MUST report of programs of ours, and what follows from it.
 
 Reports in tests/golden/mpip are of version 3.5 and two ranks on MPICH 4.0.2, each with what the
-witness saw of another start. MUST was not at hand: its pages here are made as its version 1.9.2
-makes them.
+witness saw of another start. The page in tests/golden/must is of MUST 1.9.2 and a miniGhost that
+receives as MPI_FLOAT what is sent as MPI_DOUBLE; others are made as MUST makes them.
 """
 
 import re
@@ -20,6 +20,7 @@ from checks import check_on
 
 SYSTEM = Path(__file__).parents[1] / 'support' / 'system.py'
 MPIP = Path(__file__).parents[1] / 'golden' / 'mpip'
+MUST = Path(__file__).parents[1] / 'golden' / 'must'
 
 
 @pytest.fixture
@@ -182,6 +183,13 @@ def test_a_start_under_must_that_was_ended(tmp_path, parts, words):
     with pytest.raises(WrongAnswerError) as error:
         read_messages(tmp_path, 'ended after 240 s')
     assert str(error.value) == f'MUST did not come to its end: {words}'
+
+
+def test_a_type_that_is_not_the_sender_s(tmp_path):
+    words = 'rank 1: A send and a receive operation use datatypes that do not match! .* 1 more'
+    with pytest.raises(WrongAnswerError, match=words) as error:
+        must(tmp_path, (MUST / 'minighost.html').read_text())
+    assert 'sources/minighost/exchange.cpp:' in str(error.value)
 
 
 def test_must_leaves_a_report(tmp_path):
