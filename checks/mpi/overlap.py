@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after
-from reframe.core.exceptions import SanityError
 
-from assay.checks.benchmark import MpiBenchmark
+from assay.checks.benchmark import MpiBenchmark, assert_async_progress
 from assay.checks.cases import scales
-from assay.job.output import found
 from assay.mpis import FAMILIES
 from assay.programs.figure import Quantity
 
@@ -58,9 +56,7 @@ class Overlap(MpiBenchmark):
     def verify_answers(self):
         super().verify_answers()
         if self.progress == 'async':
-            mpi = FAMILIES[self.family]
-            if not found(mpi.async_progress.expect, self.launch.output):
-                raise SanityError(f'{mpi.name} does not say that its asynchronous progress is on')
+            assert_async_progress(self.family, self.launch)
 
     measures = {
         'overlap': Quantity('1', 'higher', headline=True),

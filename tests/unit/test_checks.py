@@ -30,12 +30,14 @@ from reframe.core.exceptions import (
 from reframe.core.runtime import runtime
 
 from assay import paths, witness
+from assay.checks.benchmark import assert_async_progress
 from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
 from assay.config.defects import AffectedVersions
 from assay.config.lint import check_classes
 from assay.config.references import layers, merge
 from assay.job.launch import OF_WITNESS, WITNESS
+from assay.job.output import Output
 from assay.machine.provenance import Provenance
 from assay.programs.figure import declared
 from assay.programs.guidelines import FACTOR
@@ -1401,6 +1403,14 @@ def test_asynchronous_progress_has_to_hide_something(tmp_path, progress, is_held
         figures = check.figures()
         held = merge(check, layers(check), figures)
         assert figures['overlap'].must_be_held == is_held == ('overlap' in held)
+
+
+@pytest.mark.parametrize(('said', 'is_on'), [('1', True), ('0', False)])
+def test_asynchronous_progress_has_to_be_on(tmp_path, said, is_on):
+    (tmp_path / 'out').write_text(f'CVAR: MPIR_CVAR_ASYNC_PROGRESS = {said}\n')
+    launch = SimpleNamespace(output=Output((tmp_path / 'out',)))
+    with nullcontext() if is_on else pytest.raises(SanityError, match='MPICH does not say that'):
+        assert_async_progress('mpich', launch)
 
 
 def test_how_long_a_start_took_is_held_of_every_check(job):

@@ -23,6 +23,8 @@ from assay.files import strict_json
 from assay.job.launch import Launch, LaunchError, apart, single_cached_property, witnessed_in
 from assay.layout.layouts import Placement
 from assay.machine.provenance import Provenance
+from assay.mpis import FAMILIES
+from assay.mpis.family import search
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import REPORT_CHECKS
 from assay.programs.calls import check_calls
@@ -268,6 +270,14 @@ class MpiBenchmark(MpiCheck):
         if seen and seen.complete:
             with refusing(self.program):
                 self.remark(check_calls(report, [one.calls for one in seen.processes]))
+
+
+def assert_async_progress(family: str, launch: Launch) -> None:
+    """:raises SanityError: if the MPI does not say that its asynchronous progress is on."""
+    mpi = FAMILIES[family]
+    assert mpi.async_progress, f'{mpi.name} has no asynchronous progress'
+    if not any(search(mpi.async_progress.expect, piece) for piece in launch.output):
+        raise SanityError(f'{mpi.name} does not say that its asynchronous progress is on')
 
 
 @contextmanager
