@@ -30,7 +30,7 @@ def chosen(name, fabric):
         'Distances': {'layout': 'one-per-node'},
         'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
         'NPB': {'kernel': 'mg'},
-        **dict.fromkeys(('MpiP', 'Must'), {'size': 'starved', 'code': 'minife'}),
+        **{tool: {'size': 'starved', 'code': 'minife'} for tool in ('MpiP', 'Must')},
         'MiniMDMixed': {'layout': 'mixed'},
         'Screen': {'layout': 'hybrid', 'scale': 'all_nodes'},
     }

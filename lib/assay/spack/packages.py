@@ -91,7 +91,7 @@ def environment_file(system: str, spec: str) -> str:
     ]
     tracked['repos'] = {name: str(paths.ROOT / folder) for name, folder in tracked['repos'].items()}
     tracked['specs'] = [spec]
-    # As `dependencies`, but for a package that the site has itself (an external): that is taken.
+    # As `dependencies`, except that a package is taken which the site has itself (an external).
     tracked['concretizer'] |= {'reuse': {'exclude': [spec.split()[0]]}}
     text: str = yaml.safe_dump({'spack': tracked}, sort_keys=False)
     return text
