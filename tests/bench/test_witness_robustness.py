@@ -660,21 +660,6 @@ def test_a_job_that_goes_on_without_a_rank(job, mpi, endings):
     }
 
 
-@pytest.mark.parametrize(('dies', 'call'), [(0, 1), (0, 8), (2, 1), (2, 4), (2, 8)])
-def test_a_rank_that_dies_while_the_report_is_gathered(job, mpi, compiled, dies, call):
-    """It holds up nobody, whoever waits for whom."""
-    if 'Fault Tolerance support: yes' not in mpi.description:
-        pytest.skip('this MPI ends the job')
-    words = ['--with-ft', 'ulfm']
-    program = compiled('dying', '-rdynamic', '-ldl')
-    run = job(program, str(dies), str(call), ranks=4, words=words).wait(60)
-    check_incomplete(run, 4)
-    assert {line['reason'] for line in lines(run).values()} == {
-        'MPI_Finalize of a job that lost a rank'
-    }
-    assert sorted(lines(run)) == sorted({*range(4)} - {dies})
-
-
 def test_a_fault_is_told_as_before(job, endings):
     """What the MPI's handlers say of it: at which address."""
     said = [job(endings, 'init', 'fault', ranks=1, preload=it).wait().err for it in (False, True)]
