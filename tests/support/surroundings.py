@@ -79,19 +79,24 @@ def _is_alive(process):
 
 
 def forget_surroundings():
-    """Forget the job that tests run in, what a user prefers of Slurm and git, and proxies.
+    """Forget the job that tests run in, what steers MPIs, threads and BLAS, what git is told.
 
-    ``SLURM_CONF`` stays: without it no command of Slurm may find its cluster.
+    ``SLURM_CONF`` stays: without it no command of Slurm may find its cluster. Servers of tests are
+    asked without a proxy.
     """
+    from assay.witness.variables import STEERING  # the folders of the checkout are chosen by now
+
     for name in [*os.environ]:
-        if (name.startswith(('SBATCH_', 'SLURM_')) and name != 'SLURM_CONF') or name in OF_GIT:
+        if name.startswith(('SBATCH_', 'SLURM_', *STEERING)) and name != 'SLURM_CONF':
             del os.environ[name]
+    for name in OF_GIT:
+        os.environ.pop(name, None)
     given = int(os.environ.get('GIT_CONFIG_COUNT') or 0)
     os.environ['GIT_CONFIG_COUNT'] = str(given + len(GIT))
     for number, (key, value) in enumerate(GIT.items(), given):
         os.environ[f'GIT_CONFIG_KEY_{number}'] = key
         os.environ[f'GIT_CONFIG_VALUE_{number}'] = value
-    for name in ('no_proxy', 'NO_PROXY'):  # servers of tests are on this machine
+    for name in ('no_proxy', 'NO_PROXY'):
         os.environ[name] = ','.join(filter(None, (os.environ.get(name), '127.0.0.1,localhost')))
 
 
