@@ -24,7 +24,8 @@ SMALL, MEDIUM, LARGE = 8, 2 << 10, 4 << 20
 class PointToPoint(MpiBenchmark):
     """Ping-pong, and messages in both directions at once, from 0 B to 4 MiB.
 
-    Within a node `packed` is two neighbouring cores and `spread` two NUMA domains.
+    Within a node `packed` is two neighbouring cores and `spread` two NUMA domains. Between nodes
+    `near` and `far` are a core beside the network port and one of another NUMA domain.
     """
 
     program = 'pt2pt'
@@ -33,7 +34,7 @@ class PointToPoint(MpiBenchmark):
         f'--focus {SMALL},{MEDIUM},{LARGE}',
     ]
     ranks = 2
-    layout = parameter(['packed', 'spread'], type=str)
+    layout = parameter(['packed', 'spread', 'near', 'far'], type=str)
     scale = parameter(scales(2), type=str)
 
     measures = {

@@ -53,7 +53,7 @@ site_configuration = {
                     'features': [*SCALES, 'ucx-ib'],
                     'env_vars': [['UCX_NET_DEVICES', 'mlx5_0:1']],
                     'processor': processor(sockets=2, cores_per_socket=32, domains=2),
-                    'extras': {'memory_gib': 512},
+                    'extras': {'memory_gib': 512, 'ports': {'mlx5_0': 200}},
                 },
                 {
                     'name': 'slingshot',

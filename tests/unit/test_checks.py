@@ -1363,7 +1363,7 @@ def test_hooks_run_in_their_order():
         'remove_earlier_reports',
         'preload_witness',
         'keep_exit_code',
-        'start_in_container',
+        'start_by_way_of_others',
         'tell_when_launched',
         'remember_how_it_began',
     ]

@@ -42,6 +42,8 @@ SCRIPTS = {
     'infiniband-openmpi-MiniFE': SMALL | {'layout': 'hybrid'},
     # Ranks that may use more CPUs than they have threads for.
     'infiniband-mpich-MiniMDMixed': SMALL | {'layout': 'mixed'},
+    # Ranks that find the cores beside the ports that the partition names.
+    'infiniband-mpich-PointToPoint': {'layout': 'near', 'scale': '2_nodes'},
     'slingshot-mpich-Ring': {'layout': 'one-per-numa', 'scale': '4_nodes'},
     'slingshot-openmpi-Ring': {'layout': 'one-per-node', 'scale': '4_nodes'},
     'slingshot-openmpi-PointToPoint': {'layout': 'spread', 'scale': '2_nodes'},

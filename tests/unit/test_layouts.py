@@ -21,6 +21,8 @@ LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')
         ('mixed', None, 33, 1, None),
         ('threads', None, 128, 1, 1),
         ('cyclic', 2, 2, 1, 1),
+        ('near', 2, 2, 1, None),
+        ('far', None, 16, 1, None),
         ('default', 2, 2, 1, 1),
     ],
 )
@@ -32,11 +34,12 @@ def test_ranks_threads_and_cpus(launcher, layout, asked, ranks, threads, cpus):
 
 @pytest.mark.parametrize('launcher', LAUNCHERS)
 def test_each_layout_is_told_differently(launcher):
+    own_words = [layout for layout in LAYOUTS.values() if not layout.words]
     told = {
         (tuple(p.options), tuple(sorted(p.env.items())))
-        for p in (layout.place(launcher, NODE, 4) for layout in LAYOUTS.values())
+        for p in (layout.place(launcher, NODE, 4) for layout in own_words)
     }
-    assert len(told) == len(LAYOUTS)
+    assert len(told) == len(own_words)
 
 
 def test_words():
@@ -69,6 +72,9 @@ def test_ranks_that_differ_fill_the_node():
         (('packed', 'ssh', NODE), "no layouts for launcher 'ssh'"),
         (('packed', 'srun', NODE, 33, 2), '33 ranks of 2 core'),
         (('packed', 'srun', NODE, 65), '65 ranks of 1 core'),
+        (('near', 'srun', NodeShape(cores=8, numa_domains=1)), 'a node has one NUMA domain'),
+        (('near', 'srun', NODE, 17), '17 ranks of 1 core.* do not fit on the 16 core.* of a NUMA'),
+        (('far', 'srun', NODE, None, 17), '0 ranks of 17 core'),
         (('mixed', 'srun', NodeShape(cores=1, numa_domains=1)), 'ranks that differ do not fit'),
     ],
 )

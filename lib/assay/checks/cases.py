@@ -18,6 +18,7 @@ from reframe.utility.typecheck import Duration
 from assay import say
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import PARTS, PREFIX, SCALES, is_at_most, scales_in
+from assay.layout.layouts import layout_of
 from assay.running import runs, turn
 
 _CATALOGUE = load_catalogue()
@@ -76,9 +77,9 @@ class HasCases(RegressionTestPlugin):
         self.valid_prog_environs = [f'+mpi +{self.fabric}']
         fabric = _CATALOGUE.fabrics[self.fabric]
         # Within a node an MPI may answer for a network by shared memory: nothing would be shown.
-        is_packed = self.layout == 'cyclic' and is_one
+        is_nothing = is_one and layout_of(self.layout).is_between_nodes
         is_reached = is_one or fabric.crosses_nodes
-        if is_packed or not is_reached or (is_one and fabric.needs_device):
+        if is_nothing or not is_reached or (is_one and fabric.needs_device):
             self.valid_systems = []
 
     def narrow_to_first_fabric(self, order: Sequence[str] = ()) -> None:

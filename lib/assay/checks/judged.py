@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
@@ -39,6 +39,7 @@ class IsJudged(RegressionTestPlugin):
 
     # What the bases beside it give: for mypy only.
     layout: str
+    skip: Callable[[str], NoReturn]
     if TYPE_CHECKING:
 
         @property
@@ -160,6 +161,8 @@ class IsJudged(RegressionTestPlugin):
     def validate(self) -> bool:
         self.look_for_leftovers()
         self.prove()
+        if lacks := self.launch.lacks():
+            self.skip(f'layout {self.layout}: {lacks}')
         self.is_proved = True
         if self.layout == GIVEN and (told := unusual(self.launch.witnessed)):
             say(plain(f'{self.display_name}: {told}'))

@@ -21,7 +21,7 @@ from assay.config.scales import nodes_of
 from assay.job.ending import FILES, ONLY_ONCE, EndedJob, taken_after
 from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
-from assay.layout.launchers import SRUN, is_srun, srun_step
+from assay.layout.launchers import SRUN, add_part_script, is_srun, srun_step, words_of_side
 from assay.layout.layouts import (
     BINDINGS,
     DECLARED,
@@ -241,8 +241,11 @@ class IsStarted(RegressionTestPlugin):
 
     # After the last start_line, which has these words already.
     @run_before('run', always_last=True)
-    def start_in_container(self) -> None:
-        self.job.launcher.options = [*self.job.launcher.options, *self.container]
+    def start_by_way_of_others(self) -> None:
+        if self.bound_by:
+            add_part_script(Path(self.stagedir))
+        words = [*self.bound_by, *self.container]
+        self.job.launcher.options = [*self.job.launcher.options, *words]
 
     @run_before('run', always_last=True)
     def keep_exit_code(self) -> None:
@@ -268,6 +271,16 @@ class IsStarted(RegressionTestPlugin):
         ReFrame's ``container_platform`` has one program for each job, and no Podman.
         """
         return [*self.current_environ.extras.get(CONTAINER, [])]
+
+    @property
+    def bound_by(self) -> list[str]:
+        """The words before these that bind each rank on its node, where launchers cannot."""
+        side = layout_of(self.layout).side
+        if not side:
+            return []
+        carrier = _CATALOGUE.fabrics[self.way].carrier
+        ports = self.current_partition.extras.get('ports', {})
+        return words_of_side(side, carrier, ports, self.placement.cores)
 
     @property
     def started_by(self) -> str:
@@ -311,7 +324,8 @@ class IsStarted(RegressionTestPlugin):
                 launcher.options += srun_step(nodes, job.num_tasks, placement.threads)
             values = (f'{key}={shlex.quote(value)}' for key, value in placement.env.items())
             exports = f'export {" ".join([LAUNCHED, *values])} && '
-        line = exports + ' '.join([launcher.run_command(job), *self.container, *command])
+        words = [*([] if placed else self.bound_by), *self.container]
+        line = exports + ' '.join([launcher.run_command(job), *words, *command])
         job.num_tasks, launcher.options = self.num_tasks, own
         return line
 

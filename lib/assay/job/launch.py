@@ -23,7 +23,7 @@ from assay.text import plain
 from assay.witness import profile
 from assay.witness.disturbance import CORE_LATENCY, DISTURBANCES, disturbance_figures
 from assay.witness.profile import STARTUP, startup_figures
-from assay.witness.rails import verify_rails
+from assay.witness.rails import rails_of, verify_rails
 from assay.witness.settings import verify_settings
 from assay.witness.traffic import verify_links, verify_traffic
 from assay.witness.variables import LONGEST, of_ranks
@@ -311,6 +311,17 @@ class Launch:
         if not but_single_nodes:
             yield verify_links(report, fabric.carrier)
             yield verify_rails(report, fabric.carrier, self.ports)
+            rails = rails_of(report, fabric.carrier, self.ports)
+            yield layout_of(self.layout).verify_ports(report, self.placement, rails)
+
+    def lacks(self) -> str | None:
+        """Why its hosts do not have what the layout asks for, in a sentence; None if they do."""
+        layout = layout_of(self.layout)
+        if not layout.side:  # of some checks the job leaves no report
+            return None
+        carrier = load_catalogue().fabrics[self.fabric].carrier
+        rails = rails_of(self.witnessed, carrier, self.ports)
+        return layout.lacks(self.witnessed, rails)
 
     def _not_the_best(self, report: witness.Report) -> str | None:
         """What an MPI took that was left alone, if that is worse than the best fabric there is.

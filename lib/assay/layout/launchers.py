@@ -8,8 +8,9 @@ node from the launcher's variable.
 
 from __future__ import annotations
 
+import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from assay.mpis import FAMILIES, Words
@@ -62,7 +63,7 @@ def unbound(words: str, ranks: int) -> Words:
     return [*options, *more], env
 
 
-# Ranks that differ --------------------------------------------------------------------------------
+# Ranks that find their cores themselves: they differ, or go by network ports ----------------------
 
 
 #: The script, for bash and taskset.
@@ -85,4 +86,22 @@ def command_of_parts(widths: Sequence[int], wide: str, narrow: str, *arguments: 
     :param narrow: the program of all others.
     :param arguments: of both.
     """
-    return ['bash', SCRIPT, ','.join(map(str, widths)), wide, narrow, *arguments]
+    return [*_part('anywhere', widths), wide, narrow, *arguments]
+
+
+def words_of_side(
+    side: str, carrier: str, ports: Iterable[str], widths: Sequence[int]
+) -> list[str]:
+    """What stands before the program of ranks that go to a side of the network ports.
+
+    :param side: a layout that has one.
+    :param carrier: of the fabric.
+    :param ports: those of the partition; none for those that the node has.
+    :param widths: as of :func:`command_of_parts`.
+    """
+    where = shlex.quote(f'{side}:{carrier}:{",".join(ports)}')
+    return [*_part(where, widths), "''"]
+
+
+def _part(where: str, widths: Sequence[int]) -> list[str]:
+    return ['bash', SCRIPT, where, ','.join(map(str, widths))]

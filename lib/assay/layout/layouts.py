@@ -12,6 +12,8 @@ mixed      one with a thread for each of half of the cores, and one for each oth
            itself (:mod:`assay.layout.launchers`), as launchers have no words for ranks that differ
 threads    one for each hardware thread, bound to it
 cyclic     are dealt round the nodes, and fill the cores of each as packed, each bound to a core
+near       are dealt round the network ports, on cores of their NUMA domains; each binds itself
+far        likewise on cores of other NUMA domains, of another socket if there is one
 default    are bound as the launcher does it when nobody says how, or not at all
 ========== ================================================================================
 
@@ -24,12 +26,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 
 from assay.layout.launchers import WORDS
+from assay.layout.sides import SIDES, Side, Sides
 from assay.text import as_list, many
 from assay.witness.placement import (
     PlacedHost,
@@ -41,6 +44,7 @@ from assay.witness.placement import (
     shared,
     strayed,
 )
+from assay.witness.rails import Rails
 from assay.witness.report import Report
 
 #: Looks for something on a host, and gives a sentence of it.
@@ -272,12 +276,18 @@ class Layout:
         words, from the node, the ranks asked for on it, and the cores asked for each of these.
     :param binding: what a rank is bound to.
     :param order: in which order ranks go into NUMA domains.
+    :param words: the layout whose words launchers are given; empty for its own.
+    :param side: of the network ports, where the ranks go by that.
+    :param is_between_nodes: whether one node shows nothing of it.
     """
 
     name: str
     share: Callable[[NodeShape, int | None, int], Placement]
     binding: Binding
     order: Order
+    words: str = ''
+    side: Side | None = None
+    is_between_nodes: bool = False
 
     def place(
         self, launcher: str, node: NodeShape, ranks: int | None = None, cores_per_rank: int = 1
@@ -298,7 +308,9 @@ class Layout:
         env = {'OMP_NUM_THREADS': str(placement.threads)}
         if placement.threads > 1:
             env |= {'OMP_PLACES': 'cores', 'OMP_PROC_BIND': 'close'}
-        options, own_env = WORDS[launcher](self.name, placement.ranks, placement.threads)
+        options, own_env = WORDS[launcher](
+            self.words or self.name, placement.ranks, placement.threads
+        )
         return replace(placement, options=options, env=env | own_env)
 
     def verify(self, report: Report, placement: Placement) -> str | None:
@@ -315,6 +327,20 @@ class Layout:
         for find in self._faults(placement):
             if found := _of_hosts(find, hosts):
                 return found
+        return None
+
+    def verify_ports(
+        self, report: Report, placement: Placement, rails: Sequence[Rails]
+    ) -> str | None:
+        """Hold where ranks sat against the network ports that carried their messages.
+
+        :param rails: the ports of each host.
+        :returns: as :meth:`verify`.
+        """
+        return None
+
+    def lacks(self, report: Report, rails: Sequence[Rails]) -> str | None:
+        """Why the hosts have no such layout, as only a job on them shows; None if they have it."""
         return None
 
     def _faults(self, placement: Placement) -> Iterator[Find]:
@@ -409,6 +435,55 @@ class RoundRobin(Layout):
                     f'but on {host.name} are {ranks_in_words(host.ranks)}'
                 )
         return None
+
+
+class BesidePorts(Layout):
+    """Near to the network ports or far from them: where hosts have no such cores all may be used.
+
+    So nothing is proved of a host by itself, and everything with its ports.
+    """
+
+    def _faults(self, placement: Placement) -> Iterator[Find]:
+        return iter(())
+
+    def lacks(self, report: Report, rails: Sequence[Rails]) -> str | None:
+        assert self.side
+        hosts = hosts_of(report, ())
+        found = (Sides.of(*one).lacks(self.side) for one in zip(hosts, rails, strict=True))
+        return next(filter(None, found), None)
+
+    def verify_ports(
+        self, report: Report, placement: Placement, rails: Sequence[Rails]
+    ) -> str | None:
+        if self.lacks(report, rails):
+            return None
+        by_host = {one.host.name: one for one in rails}
+        asked = super()._faults(placement)
+        for find in (
+            partial(self._too_few, placement, by_host),
+            *asked,
+            partial(self._wrong_side, by_host),
+        ):
+            if found := _of_hosts(find, hosts_of(report, placement.cores)):
+                return found
+        return None
+
+    def _too_few(
+        self, placement: Placement, rails: Mapping[str, Rails], host: PlacedHost
+    ) -> str | None:
+        assert self.side
+        return Sides.of(host, rails[host.name]).too_few(self.side, sum(placement.cores))
+
+    def _wrong_side(self, rails: Mapping[str, Rails], host: PlacedHost) -> str | None:
+        assert self.side
+        fault = Sides.of(host, rails[host.name]).wrong(self.side)
+        return fault and f'layout {self.name}: {fault}{_TO_NAME_PORTS}'
+
+
+#: What helps where ranks went by other ports than messages.
+_TO_NAME_PORTS = (
+    " (if messages ought to go over other ports, name those in the partition's extras: ports)"
+)
 
 
 class OnThreads(Layout):
@@ -574,6 +649,22 @@ def _mixed(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement
     return Placement(len(widths), threads=1, widths=widths)
 
 
+def _beside_ports(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement:
+    if node.numa_domains < 2:
+        raise DoesNotFitError(
+            'a node has one NUMA domain, so that no core is nearer to a port than others'
+        )
+    # Of which domains they are only the job sees: each has about as many.
+    cores = node.cores // node.numa_domains
+    ranks = cores // cores_per_rank if ranks is None else ranks
+    if not 0 < ranks * cores_per_rank <= cores:
+        raise DoesNotFitError(
+            f'{ranks} ranks of {cores_per_rank} core(s) do not fit on the {cores} core(s) of a '
+            f'NUMA domain'
+        )
+    return Placement(ranks, threads=cores_per_rank)
+
+
 def _threads(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement:
     return Placement(node.cores * node.threads_per_core, threads=1, cpus=1)
 
@@ -589,7 +680,19 @@ LAYOUTS = {
         Layout('hybrid', _hybrid, ToCores(), OneEach()),
         Layout('mixed', _mixed, ToCores(), AnyOrder()),
         OnThreads(THREADS, _threads, ToCores(), Filled()),
-        RoundRobin('cyclic', _as_asked, ToCores(), Filled()),
+        RoundRobin('cyclic', _as_asked, ToCores(), Filled(), is_between_nodes=True),
+        *(
+            BesidePorts(
+                side,
+                _beside_ports,
+                ToCores(),
+                AnyOrder(),
+                words='mixed',
+                side=side,
+                is_between_nodes=True,
+            )
+            for side in SIDES
+        ),
         AsGiven(GIVEN, _as_asked, ToNothing(), AnyOrder()),
     )
 }

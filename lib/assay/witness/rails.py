@@ -106,7 +106,7 @@ def _faults(
     if len(report.hosts) == 1 or carrier == 'memory':
         return [], []
     named = _of_carrier(report, carrier, ports)
-    rails = _named(report, carrier, named) if named else _made_for_messages(report, carrier)
+    rails = rails_of(report, carrier, ports)
     idle = [*_down(rails, named)]
     # Interfaces that nobody named may be for all else, and virtual ones state any rate.
     if named or carrier != 'sockets':
@@ -124,6 +124,15 @@ _REMEDY = (
 
 
 # Which ports ------------------------------------------------------------------------------------
+
+
+def rails_of(report: Report, carrier: str, ports: Mapping[str, float]) -> list[Rails]:
+    """The ports of each host, for a fabric with this carrier: those that the partition names.
+
+    If it names none, those that messages ought to go over.
+    """
+    named = _of_carrier(report, carrier, ports)
+    return _named(report, carrier, named) if named else _made_for_messages(report, carrier)
 
 
 def _is_for(device: Device, carrier: str) -> bool:
@@ -473,7 +482,7 @@ def _idle_of(
     if not idle:
         return None
     return (
-        f'{_listed(idle)} carried {_sum(carried, idle)} of {decimal_size(all_of_host)}; '
+        f'{listed(idle)} carried {_sum(carried, idle)} of {decimal_size(all_of_host)}; '
         f'{numbered("rank", waiting)} {"sits" if len(waiting) == 1 else "sit"} beside '
         f'{"it" if len(idle) == 1 else "them"}' + _elsewhere(ports, far, carried)
     )
@@ -484,7 +493,7 @@ def _elsewhere(ports: Mapping[str, Device], far: set[str], carried: Mapping[str,
     domains = sorted({str(ports[name].numa) for name in far if ports[name].numa is not None})
     if not domains:
         return ''
-    where = f'{_listed(far)} in NUMA domain{"s" * (len(domains) > 1)} {" and ".join(domains)}'
+    where = f'{listed(far)} in NUMA domain{"s" * (len(domains) > 1)} {" and ".join(domains)}'
     return f', but {where} carried {_sum(carried, far)}'
 
 
@@ -499,6 +508,7 @@ def _beside(process: Process, ports: Mapping[str, Device]) -> tuple[str, ...]:
     return tuple(of_domain or of_package or ports)
 
 
-def _listed(unsorted: Iterable[str]) -> str:
+def listed(unsorted: Iterable[str]) -> str:
+    """Names for a sentence, in order."""
     names = sorted(unsorted)
     return names[0] if len(names) == 1 else f'{", ".join(names[:-1])} and {names[-1]}'

@@ -29,4 +29,4 @@ export ASSAY_WITNESS=placement,fabric,profile,matrix
 export ASSAY_WITNESS_REPORT=witness.json
 export ASSAY_WITNESS_DEADLINE=$(date -d '+270 seconds' +%s)
 export ASSAY_WITNESS_LAUNCHED=$(date +%s%N)
-srun --ntasks-per-node=33 --distribution=block:block --cpu-bind=none bash part 32,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1 /built/build/minimd /built/build/minimd -i in.lj.miniMD -n 100 -nx 32 -ny 32 -nz 32
+srun --ntasks-per-node=33 --distribution=block:block --cpu-bind=none bash part anywhere 32,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1 /built/build/minimd /built/build/minimd -i in.lj.miniMD -n 100 -nx 32 -ny 32 -nz 32
