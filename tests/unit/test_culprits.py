@@ -525,6 +525,11 @@ def test_variables_of_the_fabric_come_first_and_those_of_other_mpis_last():
         ),
         ('-O2', '-O2 -ffast-math', {'-ffast-math': ('-fno-fast-math', '-ffast-math')}),
         ('-O2 -fno-inline', '-O2', {'-finline': ('-fno-inline', '-finline')}),
+        (
+            '-O2',
+            '-O2 -fstack-protector-strong',
+            {'-fstack-protector': ('-fno-stack-protector', '-fstack-protector-strong')},
+        ),
         ('-O2', '', {'-O': ('-O2', '-O0')}),
         ('-mavx2 -DX=1', '-mavx2', {'-DX': ('-DX=1', '-UX')}),
         (
@@ -1850,6 +1855,23 @@ def test_changes_that_break_jobs_together_are_kept_apart(machine, may_fail):
     failed = [{*pair.failed} for pair in found.pairs if pair.failed is not None]
     assert all('OMPI_MCA_e' in some and 'OMPI_MCA_f' not in some for some in failed)
     assert Journal(one.name).pairs == [*found.pairs]
+
+
+def test_a_pair_with_a_failure_tells_it_and_not_what_disturbed_the_other_session(machine, may_fail):
+    one = asked(machine)
+
+    @machine.changes
+    def broken(name, number, case, values):
+        machine._change(name, number, case, values)
+        case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
+        if 'OMPI_MCA_c' not in machine.variables:
+            fails(case, values)
+
+    begun = search(machine, one)
+    begun._measure(begun._next())
+    (pair,) = begun.pairs
+    assert pair.failed == ()
+    assert not pair.is_disturbed and pair.why
 
 
 def test_a_change_that_fails_without_another_is_found_by_what_worked():

@@ -670,6 +670,7 @@ class CulpritSearch:
                     return
             if not values[side]:
                 failed = tuple(sides[side]) if is_failure else None
+                whys = [whys[side]] * 2  # not what is amiss with the session that has values
                 break
         both = {name: (values[0][name], values[1][name]) for name in values[0].keys() & values[1]}
         why = whys[0] or whys[1]

@@ -688,7 +688,8 @@ def _negated(flag: str) -> str:
     if re.match('-O', flag):
         return '-O0'
     if '=' not in flag and (match := re.match('-([fm])(no-)?', flag)):
-        return f'-{match[1]}{"" if match[2] else "no-"}{flag[match.end() :]}'
+        name = flag_kind(flag).removeprefix(f'-{match[1]}')
+        return f'-{match[1]}{"" if match[2] else "no-"}{name}'
     if match := re.match(r'-D(\w+)', flag):
         return f'-U{match[1]}'
     raise AssayError(f'no flag undoes {flag}')
