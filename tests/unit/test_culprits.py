@@ -562,6 +562,13 @@ def test_flags_that_cannot_be_switched_are_told(before, after, why):
     assert (found, one.why) == ([], why)
 
 
+def test_what_spack_builds_is_not_built_with_other_flags_or_sources():
+    """No build of Spack's heeds what other builds are told of these."""
+    facts = ('flags', '-O3', '-O1'), ('suite_commit', 'a' * 40, 'b' * 40)
+    found, untried = changes(*facts, known={'by': 'spack'})
+    assert (found, [one.name for one in untried]) == ([], ['flags', 'suite_commit'])
+
+
 def test_one_flag_that_cannot_be_switched_hides_no_other():
     (one,), (gone,) = changes(('flags', '-O2 -march=a -DX=1', '-O2 -DX=2'))
     assert (one.name, gone.name) == ('flag -DX', 'flag -march')

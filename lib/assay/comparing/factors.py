@@ -341,6 +341,8 @@ class _Maker:
             yield _limit(fact)
         elif fact.name.startswith(OF_LIBRARIES):
             yield from self._library(fact)
+        elif fact.name in ('flags', 'suite_commit') and self.known.get('by') == 'spack':
+            raise AssayError(_NOT_TRIED['spec of '])
         elif fact.name == 'flags':
             yield from _flags(fact)
         elif fact.name == 'ran_modules':
