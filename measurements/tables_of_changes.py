@@ -2,6 +2,7 @@
 
 .venv/bin/python measurements/tables_of_changes.py
 .venv/bin/python measurements/tables_of_changes.py --data /tmp/some.parquet
+.venv/bin/python measurements/tables_of_changes.py --fewer
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import multiprocessing
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +29,10 @@ from told_of_changes import (
     RUNS,
     UNDECIDED,
     WORSE,
+    Pair,
     Told,
+    code_of,
+    difference_of,
     empty_database,
     judged,
     pairs_of,
@@ -35,6 +40,8 @@ from told_of_changes import (
     told_of,
 )
 
+#: Sessions of both sides that are left of a pair.
+FEWER = ((3, 3), (3, 2), (2, 3), (2, 2), (3, 1), (1, 3), (1, 1))
 #: What a run shows first, by check.
 HEADLINES = {
     'Clock': ('vector_frequency',),
@@ -58,9 +65,13 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument('--data', type=Path, default=DATA, help='where the figures are stored')
+    parser.add_argument(
+        '--fewer', action='store_true', help='only unchanged pairs, and with fewer sessions'
+    )
     options = parser.parse_args()
     stored = pl.read_parquet(options.data)
-    of_spreads(stored)
+    if not options.fewer:
+        of_spreads(stored)
     known = changes_of(str(stored['system'][0]))
     changes = [one for one in (UNCHANGED, *known) if runs_of(stored, one)]
     # Polars has threads, which a forked process would wait for in vain.
@@ -69,7 +80,11 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(os.cpu_count(), spawn) as pool,
     ):
-        tell = partial(told_of, stored=stored, database=empty_database(Path(folder)))
+        about = {'stored': stored, 'database': empty_database(Path(folder))}
+        if options.fewer:
+            of_fewer(pool, pairs_of(stored, UNCHANGED), partial(code_of_pair, **about))
+            return
+        tell = partial(told_of, **about)
         found = [(one, [*pool.map(tell, pairs_of(stored, one))]) for one in changes]
     of_changes(stored, found)
     beside_others(found)
@@ -153,6 +168,21 @@ def of_changes(stored: pl.DataFrame, found: Sequence[tuple[Change, list[Told]]])
         apart = min(before, after) // RUNS if is_change else before // (2 * RUNS)
         size = true_size(stored, change)
         row(change.says, *size, sessions, str(len(told)), str(apart), *counts, right)
+
+
+def code_of_pair(pair: Pair, stored: pl.DataFrame, database: Path) -> int:
+    return code_of(difference_of(pair, stored, database))
+
+
+def of_fewer(pool: ProcessPoolExecutor, pairs: Sequence[Pair], tell: Callable[[Pair], int]) -> None:
+    """What is said of unchanged pairs that lack sessions, as if others had disturbed them."""
+    print()
+    table_head('sessions', 'pairs', 'WORSE, 1', 'UNDECIDED, 3', 'NOT WORSE, 0')
+    for before, after in FEWER:
+        ours = [replace(one, before=one.before[-before:], after=one.after[:after]) for one in pairs]
+        codes = Counter(pool.map(tell, ours))
+        counts = (str(codes[code]) for code in (WORSE, UNDECIDED, NOT_WORSE))
+        row(f'{before} and {after}', str(len(ours)), *counts)
 
 
 def true_size(stored: pl.DataFrame, change: Change) -> tuple[str, str, str]:

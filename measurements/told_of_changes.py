@@ -111,20 +111,28 @@ def triples_of(runs: Sequence[str], step: int) -> list[tuple[str, ...]]:
     return [tuple(runs[i : i + RUNS * step : step]) for i in range(last)]
 
 
-def told_of(pair: Pair, stored: pl.DataFrame, database: Path) -> Told:
-    """What is said of a pair.
+def difference_of(pair: Pair, stored: pl.DataFrame, database: Path) -> Difference:
+    """What differs between the sessions of a pair.
 
     :param database: an empty one (:func:`empty_database`).
     """
-    wanted = [*pair.before, *pair.after]
-    figures = stored.filter(pl.col('run').cast(pl.String).is_in(wanted))
-    history = history_of(figures, database)
+    history = history_of(_figures_of(pair, stored), database)
     by_name = {run.uuid: run for run in history.runs}
     before, after = ([by_name[one] for one in some] for some in (pair.before, pair.after))
-    found = difference(history, before, after)
+    return difference(history, before, after)
+
+
+def _figures_of(pair: Pair, stored: pl.DataFrame) -> pl.DataFrame:
+    return stored.filter(pl.col('run').cast(pl.String).is_in([*pair.before, *pair.after]))
+
+
+def told_of(pair: Pair, stored: pl.DataFrame, database: Path) -> Told:
+    """What is said of a pair; parameters as of :func:`difference_of`."""
+    found = difference_of(pair, stored, database)
     first = next((one.name for one in found.families if one.word == 'worse'), '')
     is_right = bool(first) and re.search(pair.change.families, first) is not None
-    return Told(pair, code_of(found), found.counts['worse'], first, is_right, others(figures, pair))
+    rules = others(_figures_of(pair, stored), pair)
+    return Told(pair, code_of(found), found.counts['worse'], first, is_right, rules)
 
 
 def code_of(found: Difference) -> int:

@@ -302,6 +302,28 @@ def test_what_others_disturbed_is_measured_again(machine, monkeypatch):
     assert all(one.verdict for one in found.difference.figures)
 
 
+@pytest.mark.parametrize(('left', 'rounds'), [(0.9, FIRST_LOOK), (1.0, 0)])
+@pytest.mark.parametrize('disturbed', [2, 3])
+def test_a_case_of_which_others_left_too_few_sessions_is_measured_again(
+    machine, left, rounds, disturbed
+):
+    """If it looks worse by those that are left, or none is: two sessions prove no loss."""
+    machine.change = noisily([1.1, 0.9, 1.0, 1.0])
+    machine.runs(3, 'before')
+    calm = [False] * disturbed + [True] * (3 - disturbed)
+
+    def disturb(case, values, number):
+        if case['display_name'].startswith('Ring %fabric=tcp '):
+            values['bandwidth'] = 100 * left
+            if not number and not calm.pop():
+                case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
+
+    machine.change = disturb
+    found = held(machine, machine.runs(3, 'after'))
+    assert found.rounds == (FIRST_LOOK if disturbed == 3 else rounds)
+    assert {one.after.series.size for one in found.difference.figures} <= {1, 3}
+
+
 def test_the_rate_of_the_suite_is_spent_once(machine, upgrade):
     machine.enough = 4 * FIRST_LOOK
     after = upgrade()

@@ -428,6 +428,28 @@ def test_sessions_that_are_all_worse_by_far_are_in_doubt_however_far_apart_they_
     assert [one.figure.figure for one in found.suspects] == ['bandwidth'] * len(found.suspects)
 
 
+@pytest.mark.parametrize(
+    ('before', 'after', 'verdict'),
+    [
+        ((1, 0.6, 0.9), (0.15, 0.3), 'undecided'),
+        ((1, 1), (0.25, 0.3, 0.35), 'undecided'),
+        ((1, 0.6), (0.15, 0.3), 'undecided'),
+        ((1, 0.5, 1), (0.45, 0.25), 'not worse'),
+        ((1, 0.4, 0.9), (0.1,), 'undecided'),
+        ((0.8,), (0.05, 0.1, 0.35), 'undecided'),
+        ((1, 1, 1), (0.1, 0.12, 1.1), 'undecided'),
+        ((1, 0.1, 1), (0.1, 0.12, 0.15), 'undecided'),
+        ((1, 0.5, 1), (0.4, 0.15, 0.95), 'not worse'),
+    ],
+)
+def test_few_sessions_hide_no_great_loss(site, before, after, verdict):
+    """Others were disturbed, or one is an outlier: the rarer an order, the less has to be lost."""
+    for label, factors in (('before', before), ('after', after)):
+        for factor in factors:
+            site.runs(1, of_one(factor), label=label)
+    assert site.difference('before', 'after').verdict == verdict
+
+
 @changing
 def with_figure(case, values, name, value, better='higher'):
     """One more figure in the ring over shared memory, such as in another unit."""

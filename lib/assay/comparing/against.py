@@ -30,7 +30,7 @@ from assay.results.diff.cores import tell_distances
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.endings import ends_of
 from assay.results.diff.families import JITTER, family_of
-from assay.results.diff.sides import some
+from assay.results.diff.sides import ENOUGH_CALM, some
 from assay.results.figure_series import FigureKey
 from assay.results.history import History, StoredRun, load
 from assay.results.run_selectors import choose
@@ -116,33 +116,45 @@ def assert_cases_in_common(
 def in_doubt(found: Difference, doubted: Collection[FigureKey] | None = None) -> Sequence[Compared]:
     """The figures to measure again.
 
-    These are the suspects. Where most figures lack values that can be compared: those that others
-    disturbed each time after, and not before. Where nothing is suspect: what lost more than the
-    margin and looks so by itself (:data:`~assay.results.statistics.retest.SUSPICION`), for a loss
-    that a busy machine hides is shown by more sessions alone. How quiet it was is no such loss.
+    These are the suspects. If there are none: what others disturbed after, of which too few
+    sessions are left to tell. And unless most figures have nothing to compare: what lost more than
+    the margin and looks so by itself (:data:`~assay.results.statistics.retest.SUSPICION`), for a
+    loss that a busy machine hides is shown by more sessions alone.
 
     :param doubted: figures that were in doubt at each earlier look: of those that look so by
         themselves only they are once more, as chance picks others each time.
     """
     if found.suspects:
         return found.suspects
-    if found.lacks_values:
-        return [
-            one
-            for one in found.figures
-            if one.before.series and one.after.disturbed and not one.after.series
-        ]
-    return [
-        one
-        for one in found.figures
-        if one.word == 'cannot tell'
-        and one.verdict
-        and not one.has_followed
-        and one.verdict.comparison.p_value <= SUSPICION
-        and slowness(one.verdict.comparison) > math.log1p(found.margin)
-        and family_of(one) != JITTER
-        and (doubted is None or one.figure in doubted)
-    ]
+
+    def looks_so(one: Compared) -> bool:
+        return (
+            not found.lacks_values
+            and not one.has_followed
+            and _looks_worse(one, found.margin, SUSPICION)
+            and (doubted is None or one.figure in doubted)
+        )
+
+    return [one for one in found.figures if _lacks_sessions(one, found.margin) or looks_so(one)]
+
+
+def _looks_worse(one: Compared, margin: float, most_p: float = 1.0) -> bool:
+    """Whether it lost more than the margin, by chance as often; how quiet it was is no loss."""
+    if one.word != 'cannot tell' or not one.verdict or family_of(one) == JITTER:
+        return False
+    comparison = one.verdict.comparison
+    return comparison.p_value <= most_p and slowness(comparison) > math.log1p(margin)
+
+
+def _lacks_sessions(one: Compared, margin: float) -> bool:
+    """Whether others disturbed all its sessions after, or it looks worse by the few that are left.
+
+    These are not enough to tell a great loss from one by chance.
+    """
+    if not one.before.series or not one.after.disturbed:
+        return False
+    left = one.after.series
+    return left is None or (left.size < ENOUGH_CALM and _looks_worse(one, margin))
 
 
 def measured_again(
@@ -263,8 +275,8 @@ class Against:
         cases, environments = measured_again(found, doubted)
         until = max(FIRST_LOOK, 2 * len(self.rounds))
         doubtful = many(len(doubted), 'figure')
-        lacks_values = found.lacks_values and not found.suspects
-        why = f'others disturbed {doubtful}' if lacks_values else f'{doubtful} may be worse'
+        is_disturbed = not found.suspects and all(one.after.disturbed for one in doubted)
+        why = f'others disturbed {doubtful}' if is_disturbed else f'{doubtful} may be worse'
         # Of the first round as much as of the run, case for case.
         took = self.took or self._run_took * len(cases) / max(1, len(self.selected))
         while len(self.rounds) < until:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -45,16 +45,16 @@ _BANDWIDTH = ('bandwidth', 'bisection', 'bidirectional')
 _HALO = ('Halo', 'Overlap')
 #: Of the kinds of figures that look worse and are not decided, so many may not be.
 DOUBT = 0.2
-#: A loss that nobody overlooks: one figure that lost so much is enough for doubt, if chance makes
-#: as much of a figure in so few comparisons.
-GREAT_LOSS, BY_CHANCE = 0.25, 0.01
-#: A figure that lost so much needs no p-value, which a change that makes it vary would hide behind:
-#: each of so many sessions after is worse than each before, and between them lies more than this
-#: share of what those before differ by.
-PLAIN_LOSS, PLAIN_SESSIONS, PLAIN_APART = 0.4, 3, 1 / 3
-#: Nor does a kind of figures all of which lost so much, each session after being worse than the
-#: median before: one before may have been as bad.
-PLAIN_LOSS_OF_KIND = 0.55
+#: Losses that nobody overlooks, and in how many comparisons chance may make as much of a figure: so
+#: much is enough for doubt. The smaller a loss is, the rarer it has to be. What two sessions of a
+#: side show is one in 6 or 10 at best, what one shows is one in 3 or 4.
+GREAT_LOSSES = ((0.2, 0.01), (0.4, 0.05), (0.6, 0.2), (0.8, 0.35))
+#: A p-value above this is no evidence, however great the loss is: on a busy machine 13 of 37
+#: unchanged pairs have a figure that lost three fifths at less than 20%.
+BY_SPREAD = 0.05
+#: Sessions after are apart from those before by more than this share of what these differ by: then
+#: their order alone is evidence, which a change that makes a figure vary hides from a p-value.
+APART = 1 / 3
 #: Endings of names of figures that are the same measurement in another unit.
 _UNITS = ('_time', '_rate', OF_CONTROL, '_of_limit', '_over_limit', '_of_link', '_over_ping_pong')
 
@@ -180,45 +180,77 @@ def _loss(one: Compared) -> float:
 
 
 def _slowness(one: Compared) -> tuple[Floats, Floats] | None:
-    """How bad each session before and after was, as a logarithm; None of too few of them."""
+    """How bad each session before and after was, as a logarithm, sorted; None if nothing says."""
     sides = one.before.series, one.after.series
     if one.verdict is None or one.verdict.comparison.reason or one.is_exact:
         return None
-    before, after = (side.locations for side in sides if side)
-    if min(len(before), len(after)) < PLAIN_SESSIONS:
-        return None
-    return (-before, -after) if one.verdict.comparison.better == 'higher' else (before, after)
+    signs = -1 if one.verdict.comparison.better == 'higher' else 1
+    before, after = (np.sort(signs * side.locations) for side in sides if side)
+    return before, after
 
 
-def _is_plain(one: Compared) -> bool:
-    """Whether it lost two fifths, in whatever sessions of both sides one looks at.
+def _is_apart(before: Floats, after: Floats) -> bool:
+    return bool(after[0] - before[-1] > APART * np.ptp(before))
 
-    Of three sessions and three that are exchangeable one in 20 orders is so, whatever their
-    distribution is. With the room between them it is 2% to 3% (normal, Student's t with 3 degrees
-    of freedom, uniform, exponential, two modes), of figures that vary so much that medians of three
-    are two fifths apart: none of 130 unchanged pairs of sessions that no other rule doubted
-    (docs/measurements.md).
+
+def _by_order(one: Compared) -> float:
+    """In how many orders of its sessions chance puts those after last; 1 if they are not last.
+
+    Of three sessions and three that are exchangeable one in 20 orders has all of those after last,
+    whatever their distribution is. With the room between them (:data:`APART`) it is 2% to 3%
+    (normal, Student's t with 3 degrees of freedom, uniform, exponential, two modes). One session of
+    a side may be an outlier: that is so in 7 of 20. Where no history shows how far occasions are
+    apart, an order that is rarer is evidence without such room (Mann and Whitney, Annals of
+    Mathematical Statistics 18, 1947): heavy tails do not hide a loss from it.
     """
     sides = _slowness(one)
-    if sides is None or _loss(one) <= -math.log1p(-PLAIN_LOSS):
-        return False
+    if sides is None or one.verdict is None:
+        return 1.0
     before, after = sides
-    return bool(after.min() - before.max() > PLAIN_APART * np.ptp(before))
+    orders = math.comb(len(before) + len(after), len(before))
+    if _is_apart(before, after):
+        return 1 / orders
+    found = 1.0
+    if min(len(before), len(after)) > 2 and (
+        _is_apart(before[:-1], after) or _is_apart(before, after[1:])
+    ):
+        found = (1 + len(before) + len(after)) / orders
+    rare = GREAT_LOSSES[0][1]
+    if one.verdict.comparison.floor and 1 / orders <= rare:
+        from scipy.stats import mannwhitneyu
+
+        by_rank = float(mannwhitneyu(before, after, alternative='less').pvalue)
+        found = min(found, by_rank) if by_rank <= rare else found
+    return found
 
 
-def _are_plain(members: Sequence[Compared]) -> bool:
-    """Whether all figures of a kind lost more than half, beside one bad session before.
+def _beside_one_bad(one: Compared) -> float:
+    """The same, if one session before may have been as bad: enough for all figures of a kind.
 
-    Of three sessions and three that are exchangeable one in 5 orders is so. It met 1 of 130
-    unchanged pairs of sessions that no other rule doubted.
+    That each session after is worse than the median before is so in one of 5 orders of three
+    sessions and three.
     """
+    sides = _slowness(one)
+    is_beyond = sides and min(map(len, sides)) > 2 and sides[1][0] > np.median(sides[0])
+    return 0.2 if is_beyond else 1.0
 
-    def is_beyond(one: Compared) -> bool:
-        sides = _slowness(one)
-        return sides is not None and bool(sides[1].min() > np.median(sides[0]))
 
-    enough = -math.log1p(-PLAIN_LOSS_OF_KIND)
-    return len(members) > 1 and all(_loss(one) > enough and is_beyond(one) for one in members)
+def _by_chance(one: Compared) -> float:
+    """In how many comparisons chance makes as much of a figure, by its p-values and its order."""
+    if one.verdict is None:
+        return 1.0
+    comparison = one.verdict.comparison
+    if not comparison.is_seen:  # of one run each nothing says that it is by chance
+        return 0.0
+    by_spread = min(comparison.p_value, comparison.short_sighted_p)
+    return min(by_spread if by_spread <= BY_SPREAD else 1.0, _by_order(one))
+
+
+def _is_great(one: Compared, by_chance: Callable[[Compared], float]) -> bool:
+    """Whether it lost so much that with this evidence it is enough for doubt."""
+    lost = -math.expm1(-_loss(one))
+    enough = [often for least, often in GREAT_LOSSES if lost > least]
+    return bool(enough) and by_chance(one) <= max(enough)
 
 
 def suspects(
@@ -243,8 +275,8 @@ def suspects(
     for kind, p in zip(kinds, in_doubt, strict=True):
         members = [compared[number] for number in kind.members]
         is_of_kind = p <= DOUBT and kind.index.change > 0
-        are_plain = _are_plain(members)
-        found += [one for one in members if is_of_kind or are_plain or _is_great(one)]
+        are_great = len(members) > 1 and all(_is_great(one, _beside_one_bad) for one in members)
+        found += [one for one in members if is_of_kind or are_great or _is_great(one, _by_chance)]
     jitter = [
         compared[number]
         for family in families
@@ -254,7 +286,8 @@ def suspects(
     found += [
         one
         for one in jitter
-        if _is_plain(one) and not any(part in one.figure.figure for part in _NEAR_NOTHING)
+        if _is_great(one, _by_order)
+        and not any(part in one.figure.figure for part in _NEAR_NOTHING)
     ]
 
     def machine(one: Compared) -> float:
@@ -266,29 +299,3 @@ def suspects(
         for one in found
         if one.word == 'cannot tell' and _loss(one) > machine(one) + math.log1p(margin)
     )
-
-
-def _is_great(one: Compared) -> bool:
-    """Whether it lost so much that by itself it is enough for doubt."""
-    if one.verdict is None:
-        return False
-    comparison = one.verdict.comparison
-    # Of one run each nothing says that it is by chance.
-    by_chance = min(comparison.p_value, comparison.short_sighted_p)
-    is_rare = by_chance <= BY_CHANCE or not comparison.is_seen
-    is_loss = _loss(one) > math.log1p(GREAT_LOSS) and (is_rare or _is_worse_in_order(one))
-    return is_loss or _is_plain(one)
-
-
-def _is_worse_in_order(one: Compared) -> bool:
-    """Whether sessions after are so much more often the worse ones that it is hardly by chance.
-
-    Where no history shows how far occasions are apart. Neither what is assumed of them nor heavy
-    tails hide a loss from an order (Mann and Whitney, Annals of Mathematical Statistics 18, 1947).
-    """
-    sides = _slowness(one)
-    if sides is None or one.verdict is None or not one.verdict.comparison.floor:
-        return False
-    from scipy.stats import mannwhitneyu
-
-    return bool(mannwhitneyu(*sides, alternative='less').pvalue <= BY_CHANCE)
