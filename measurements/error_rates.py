@@ -1,13 +1,13 @@
 """False alarms and power of Assay's statistics, beside what others do, on the same data.
 
     .venv/bin/python measurements/error_rates.py
-    .venv/bin/python measurements/error_rates.py --data measurements/data/null.parquet
+    .venv/bin/python measurements/error_rates.py --workers 1 --only power drift
 
 Simulated: figures that are autocorrelated, have spells, heavy tails, outliers and two modes, with
-spreads from 0.3% to 10% and a part that all figures of a run share. With ``--data``, histories are
-also resampled in moving blocks from a null campaign on this machine. Seeds are fixed; it takes six
-minutes on two cores, and prints Markdown. The rules of others are written here from what they
-document; Apache Otava itself is used if it can be imported (it is no dependency).
+spreads from 0.3% to 10% and a part that all figures of a run share. *Resampled* are moving blocks
+of a null campaign. Seeds are fixed; each part takes at most ten minutes of one core, and prints
+Markdown. The rules of others are written here from what they document; Apache Otava itself is used
+if it can be imported (it is no dependency).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import os
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
 from scipy import stats
 
-from assay import paths
 from assay.results.statistics.bounds import bounds
 from assay.results.statistics.changes import find_changes
 from assay.results.statistics.comparison import compare, judge
@@ -62,6 +62,8 @@ SHAPES = (
 )
 #: Suspects in a suite of 100 in which nothing changed (below the first table).
 OTHER_SUSPECTS = 3
+#: Years that are simulated.
+YEARS = 2
 #: Otava takes long: it looks at each tenth of the clean suites only.
 OTAVA_EACH = 10
 #: Noise of nightly runs: a spell of hours or a mode of hours is over by the next night.
@@ -70,6 +72,11 @@ NIGHTLY = ('independent', 'autocorrelated', 't with 3 df', 'outliers', 'modes')
 NIGHTS = (20, 24, 30, 45, 70, 94)
 #: A run of the campaign is some minutes long, and spells are longer: blocks hold several runs.
 BLOCK = 10
+#: A null campaign: runs of an unchanged machine.
+NULL = Path(__file__).with_name('data') / 'null.parquet'
+#: Losses of a suite of two settings, and noise of which all sessions of a side may be of one mode.
+LARGE = np.repeat([0.1, 0.2, 1 / 3, 0.5], 3)
+NARROW_MODES = 'two narrow modes'
 
 
 # ----- data -------------------------------------------------------------------------------------
@@ -104,6 +111,8 @@ def raw(rng, shape, figures, runs):
         return rng.standard_t(3, (figures, runs))
     if shape == 'outliers':
         return normal - (rng.random((figures, runs)) < 0.03) * rng.uniform(0, 8, (figures, runs))
+    if shape == NARROW_MODES:
+        return 0.05 * normal + (rng.random((figures, runs)) < 0.75) / np.sqrt(0.75 * 0.25)
     if shape == 'modes':
         return 0.6 * normal - 2 * (rng.random((figures, runs)) < 0.25)
     return 0.5 * normal - 2 * switching(rng, figures, runs, 0.85, 0.3)
@@ -126,13 +135,25 @@ def moments():
     found = {shape: raw(rng, shape, 1000, 400) for shape in SHAPES}
     found = {shape: (noise.mean(), noise.std()) for shape, noise in found.items()}
     found['t with 3 df'] = (0.0, np.sqrt(3))
-    return found
+    return found | {NARROW_MODES: (0.0, 1.0)}
 
 
 MOMENTS = moments()
 
 
-def campaign(path):
+def of_shape(rng, shape, figures, runs):
+    """The same of one shape; *mixed* is any of them of any figure."""
+    if shape == 'mixed':
+        return simulated(rng, figures, runs)[rng.permutation(figures)]
+    return simulated(rng, figures, runs, (shape,))
+
+
+def spreads(rng, figures, least=0.003, most=0.1):
+    """Evenly on a logarithmic scale, shape (figures, 1)."""
+    return np.exp(rng.uniform(np.log(least), np.log(most), (figures, 1)))
+
+
+def campaign(path=NULL):
     """Logarithms of the campaign's figures, shape (figures, runs); those that vary, in all runs."""
     import polars as pl
 
@@ -277,7 +298,7 @@ def suite(job):
     seed, logs = job
     rng = np.random.default_rng(seed)
     if logs is None:
-        spread = np.exp(rng.uniform(np.log(0.003), np.log(0.1), (FIGURES, 1)))
+        spread = spreads(rng, FIGURES)
         values = np.exp(spread * simulated(rng, FIGURES, LENGTH))
     else:
         values = np.exp(resampled(rng, logs, FIGURES, LENGTH))
@@ -322,7 +343,7 @@ def year(seed):
     """A year of nightly runs of 100 figures, looked at each day: nights with an alarm."""
     rng = np.random.default_rng(seed)
     nights, first = 365, 100
-    spread = np.exp(rng.uniform(np.log(0.003), np.log(0.1), (FIGURES, 1)))
+    spread = spreads(rng, FIGURES)
     values = np.exp(spread * simulated(rng, FIGURES, first + nights))
     rate = rate_of_a_look(nights)
     alarms = dict.fromkeys(('Assay', *YEARLY), 0)
@@ -378,7 +399,7 @@ def power(job):
     seed, spread, slower, noise, many = job
     rng = np.random.default_rng(seed)
     if spread:
-        wide = np.exp(rng.uniform(np.log(0.003), np.log(0.1), (FIGURES, 1)))
+        wide = spreads(rng, FIGURES)
         kind = learn(
             [series(one) for one in np.exp(wide * simulated(rng, FIGURES, HISTORY, noise))]
         )
@@ -503,7 +524,22 @@ def best_linear(spread, loss, repeats):
     return np.mean(found)
 
 
-# ----- tables -----------------------------------------------------------------------------------
+def words_of_settings(job):
+    """What pairs say of each figure of a suite without a history, of which twelve may have lost."""
+    seed, shape, is_changed = job
+    rng = np.random.default_rng(seed)
+    pairs = np.exp(spreads(rng, FIGURES) * of_shape(rng, shape, FIGURES, 2 * PAIRS))
+    if is_changed:
+        pairs[: len(LARGE), NEW] *= 1 - LARGE[:, None]
+    return interleaved(pairs, pairs, None, history=False)
+
+
+def words_of_window(runs):
+    """The same of successive runs of the null campaign, in which nothing was changed."""
+    return interleaved(runs, runs, None, history=False)
+
+
+# ----- parts, each of which prints its tables -----------------------------------------------------
 
 
 def percent(share):
@@ -540,88 +576,126 @@ def power_table(results, title):
         print(f'| {label} | *pairs that Assay took* | {row} |')
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('--suites', type=int, default=1000, help='clean suites (default 1000)')
-    parser.add_argument('--years', type=int, default=2, help='simulated years (default 2)')
-    parser.add_argument(
-        '--figures', type=int, default=140, help='figures a cell of power (default 140)'
+def of_simulated(pool, suites, figures):
+    done = list(pool.map(suite, [(seed, None) for seed in range(suites)], chunksize=10))
+    clean_table(done, f'{suites} simulated suites of {FIGURES} figures in which nothing changed')
+
+
+def of_resampled(pool, suites, figures):
+    logs = campaign()
+    done = list(pool.map(suite, [(seed, logs) for seed in range(suites)], chunksize=10))
+    clean_table(
+        done,
+        f'{suites} suites of {min(FIGURES, len(logs))} figures, resampled from {logs.shape[1]} '
+        'runs of the null campaign',
     )
-    parser.add_argument('--data', type=Path, help="a null campaign's runs, Parquet or CSV")
-    args = parser.parse_args()
-    data = args.data or paths.ROOT / 'measurements' / 'data' / 'null.parquet'
-    began = time.monotonic()
-    if not compute_change_points:
-        print('Apache Otava is not installed, and left out.')
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        seeds = range(args.suites)
-        done = list(pool.map(suite, [(seed, None) for seed in seeds], chunksize=10))
-        clean_table(
-            done, f'{args.suites} simulated suites of {FIGURES} figures in which nothing changed'
-        )
-        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
-        if data.exists():
-            logs = campaign(data)
-            if logs.shape[1] >= 2 * BLOCK:
-                jobs = [(seed, logs) for seed in seeds]
-                done = list(pool.map(suite, jobs, chunksize=10))
-                clean_table(
-                    done,
-                    f'{args.suites} suites of {min(FIGURES, len(logs))} figures, resampled from '
-                    f'{logs.shape[1]} runs of the null campaign',
-                )
-                jobs = [(3000 + i, 0, slower, logs, FIGURES) for i, slower in enumerate(SLOWER)]
-                power_table(list(pool.map(power, jobs)), 'Power: slow-downs found, resampled')
-            else:
-                print(f'\n{data.name}: {logs.shape[1]} runs are too few to resample.')
-        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
-        print('\n### Trend: suites of 94 nights of 100 figures in which nothing changed\n')
-        print('| noise | method | suites alarmed | figures alarmed |\n|---|---|---:|---:|')
-        for shapes, what in ((NIGHTLY, 'mixed'), (('spells',),) * 2, (('long modes',),) * 2):
-            done = list(pool.map(steady, [(seed, shapes) for seed in range(args.suites // 10)]))
-            for name in done[0]:
-                rows = np.array([one[name] for one in done]).mean(axis=0)
-                title = what if isinstance(what, str) else what[0]
-                print(f'| {title} | {name} | {percent(rows[0])} | {100 * rows[1]:.3f}% |')
-        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
-        print('\n| nights, mixed noise | suites alarmed by Assay, trend |\n|---:|---:|')
-        for nights in NIGHTS:
-            jobs = [(90000 + seed, nights) for seed in seeds]
-            share = np.mean(list(pool.map(is_alarmed, jobs, chunksize=10)))
-            print(f'| {nights} | {percent(share)} |')
-        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
-        years = list(pool.map(year, range(args.years)))
-        print(f'\n### {args.years} simulated years of nightly runs, looked at each day\n')
-        print('| method | nights with an alarm, a year |\n|---|---:|')
-        for name in years[0]:
-            print(f'| {name} | {np.mean([one[name] for one in years]):.1f} |')
-        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
-        for shapes, title in (
-            (SHAPES, 'Power, mixed noise'),
-            (('independent',), 'Power, independent normal noise'),
-        ):
-            jobs = [
-                (1000 + 10 * i + j, spread, slower, shapes, args.figures)
-                for i, spread in enumerate(SPREADS)
-                for j, slower in enumerate(SLOWER)
-            ]
-            power_table(
-                list(pool.map(power, jobs)), f'{title}: slow-downs found, of {args.figures}'
-            )
-        print(f'{time.monotonic() - began:.0f} s', file=sys.stderr)
-        jobs = [(2000, spread, repeats, args.figures) for spread in SPREADS for repeats in (1, 5)]
-        drifts = list(pool.map(drift, jobs))
+    jobs = [(3000 + i, 0, slower, logs, FIGURES) for i, slower in enumerate(SLOWER)]
+    power_table(list(pool.map(power, jobs)), 'Power: slow-downs found, resampled')
+
+
+def of_trend(pool, suites, figures):
+    print('\n### Trend: suites of 94 nights of 100 figures in which nothing changed\n')
+    print('| noise | method | suites alarmed | figures alarmed |\n|---|---|---:|---:|')
+    for what, shapes in (
+        ('mixed', NIGHTLY),
+        ('spells', ('spells',) * 2),
+        ('long modes', ('long modes',) * 2),
+    ):
+        done = list(pool.map(steady, [(seed, shapes) for seed in range(suites // 10)]))
+        for name in done[0]:
+            rows = np.array([one[name] for one in done]).mean(axis=0)
+            print(f'| {what} | {name} | {percent(rows[0])} | {100 * rows[1]:.3f}% |')
+    print('\n| nights, mixed noise | suites alarmed by Assay, trend |\n|---:|---:|')
+    for nights in NIGHTS:
+        jobs = [(90000 + seed, nights) for seed in range(suites)]
+        share = np.mean(list(pool.map(is_alarmed, jobs, chunksize=10)))
+        print(f'| {nights} | {percent(share)} |')
+
+
+def of_years(pool, suites, figures):
+    years = list(pool.map(year, range(YEARS)))
+    print(f'\n### {YEARS} simulated years of nightly runs, looked at each day\n')
+    print('| method | nights with an alarm, a year |\n|---|---:|')
+    for name in years[0]:
+        print(f'| {name} | {np.mean([one[name] for one in years]):.1f} |')
+
+
+def of_power(pool, suites, figures):
+    for shapes, title in (
+        (SHAPES, 'Power, mixed noise'),
+        (('independent',), 'Power, independent normal noise'),
+    ):
+        jobs = [
+            (1000 + 10 * i + j, spread, slower, shapes, figures)
+            for i, spread in enumerate(SPREADS)
+            for j, slower in enumerate(SLOWER)
+        ]
+        power_table(list(pool.map(power, jobs)), f'{title}: slow-downs found, of {figures}')
+
+
+def of_drift(pool, suites, figures):
+    jobs = [(2000, spread, repeats, figures) for spread in SPREADS for repeats in (1, 5)]
+    drifts = list(pool.map(drift, jobs))
     print('\n### Drift of 0.2% a week, found within 10 weeks of nightly runs\n')
     names = list(drifts[0][1])
     print('| spread | runs a night | ' + ' | '.join(names) + ' |')
     print('|---:|---:|' + '---:|' * len(names))
     for (spread, repeats), found in drifts:
-        print(
-            f'| {spread:.1%} | {repeats} | '
-            + ' | '.join(f'{found[name]:.0%}' for name in names)
-            + ' |'
-        )
-    print(f'\n{time.monotonic() - began:.0f} s', file=sys.stderr)
+        cells = ' | '.join(f'{found[name]:.0%}' for name in names)
+        print(f'| {spread:.1%} | {repeats} | {cells} |')
+
+
+def of_settings(pool, suites, figures):
+    jobs = [(seed, 'mixed', True) for seed in range(suites // 10)]
+    found = np.array([*pool.map(words_of_settings, jobs)])[:, : len(LARGE)]
+    print(f'\n### Two settings in turn, without a history: {len(jobs)} suites with twelve losses\n')
+    print('| loss | found | open | called the same or better |\n|---:|---:|---:|---:|')
+    of_losses = [(f'{loss:.0%}', found[:, loss == LARGE]) for loss in np.unique(LARGE)]
+    for name, those in (*of_losses, ('all', found)):
+        shares = [(those == word).mean() for word in ('worse', 'cannot tell')]
+        print(f'| {name} | {" | ".join(percent(one) for one in (*shares, 1 - sum(shares)))} |')
+    print('\n| nothing differs, noise | suites | suites alarmed | figures alarmed |')
+    print('|---|---:|---:|---:|')
+    runs = np.exp(campaign())
+    windows = [runs[:, at : at + 2 * PAIRS] for at in range(runs.shape[1] - 2 * PAIRS + 1)]
+    unchanged = [
+        (shape, words_of_settings, [(seed, shape, False) for seed in range(count)])
+        for shape, count in (('mixed', suites), (NARROW_MODES, suites // 5))
+    ]
+    unchanged.append(('windows of the null campaign', words_of_window, windows))
+    for name, tell, of_suites in unchanged:
+        alarms = np.isin([*pool.map(tell, of_suites, chunksize=10)], CHANGED)
+        shares = percent(alarms.any(axis=1).mean()), f'{100 * alarms.mean():.3f}%'
+        print(f'| {name} | {len(of_suites)} | {" | ".join(shares)} |')
+
+
+PARTS: dict[str, Callable[[ProcessPoolExecutor, int, int], None]] = {
+    'simulated': of_simulated,
+    'resampled': of_resampled,
+    'trend': of_trend,
+    'years': of_years,
+    'power': of_power,
+    'drift': of_drift,
+    'settings': of_settings,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
+    parser.add_argument('--suites', type=int, default=1000, help='clean suites (default 1000)')
+    parser.add_argument(
+        '--figures', type=int, default=140, help='figures a cell of power (default 140)'
+    )
+    parser.add_argument('--only', nargs='+', choices=PARTS, default=PARTS, help='these parts')
+    parser.add_argument('--workers', type=int, default=os.cpu_count())
+    args = parser.parse_args()
+    if not compute_change_points:
+        print('Apache Otava is not installed, and left out.')
+    with ProcessPoolExecutor(args.workers) as pool:
+        for part in args.only:
+            began = time.monotonic()
+            PARTS[part](pool, args.suites, args.figures)
+            print(f'{part}: {time.monotonic() - began:.0f} s', file=sys.stderr, flush=True)
 
 
 if __name__ == '__main__':

@@ -18,6 +18,8 @@ TRIM = 0.2
 DAY = 86400.0
 #: Values with as many digits behind the point are not taken to be rounded.
 DIGITS = 4
+#: By so much of itself a number of few digits may be off, as it is stored.
+ROUNDING = 1e-12
 #: No figure is greater: of numbers that are nearly the greatest there is no mean.
 GREATEST = 1e300
 #: No time is later, or as much before 1970: 10000-01-01, in seconds.
@@ -69,9 +71,9 @@ class Series:
         so on that all values are multiples of, and 0 if they have more digits.
         """
         middle = float(np.median(self.values))
-        for digits in range(DIGITS):
+        for digits in range(DIGITS if middle > 0 else 0):
             scaled = self.values * 10**digits
-            if middle > 0 and np.allclose(np.round(scaled), scaled, 1e-12, 0):
+            if (np.abs(np.round(scaled) - scaled) <= ROUNDING * scaled).all():
                 return float(10.0**-digits / middle)
         return 0.0
 
