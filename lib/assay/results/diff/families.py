@@ -49,9 +49,10 @@ DOUBT = 0.2
 #: much is enough for doubt. The smaller a loss is, the rarer it has to be. What two sessions of a
 #: side show is one in 6 or 10 at best, what one shows is one in 3 or 4.
 GREAT_LOSSES = ((0.2, 0.01), (0.4, 0.05), (0.6, 0.2), (0.8, 0.35))
-#: A p-value above this is no evidence, however great the loss is: on a busy machine 13 of 37
-#: unchanged pairs have a figure that lost three fifths at less than 20%.
-BY_SPREAD = 0.05
+#: A p-value above this is no evidence, nor is an order without room, however great the loss is:
+#: what varies by as much loses as much each night. By p-values of 20% 13 of 37 unchanged pairs on a
+#: busy machine would be in doubt.
+BY_SPREAD = BY_RANK = 0.01
 #: Sessions after are apart from those before by more than this share of what these differ by: then
 #: their order alone is evidence, which a change that makes a figure vary hides from a p-value.
 APART = 1 / 3
@@ -215,12 +216,11 @@ def _by_order(one: Compared) -> float:
         _is_apart(before[:-1], after) or _is_apart(before, after[1:])
     ):
         found = (1 + len(before) + len(after)) / orders
-    rare = GREAT_LOSSES[0][1]
-    if one.verdict.comparison.floor and 1 / orders <= rare:
+    if one.verdict.comparison.floor and 1 / orders <= BY_RANK:
         from scipy.stats import mannwhitneyu
 
         by_rank = float(mannwhitneyu(before, after, alternative='less').pvalue)
-        found = min(found, by_rank) if by_rank <= rare else found
+        found = min(found, by_rank) if by_rank <= BY_RANK else found
     return found
 
 
