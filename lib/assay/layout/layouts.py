@@ -458,15 +458,13 @@ class BesidePorts(Layout):
         if self.lacks(report, rails):
             return None
         by_host = {one.host.name: one for one in rails}
-        asked = super()._faults(placement)
-        for find in (
+        finds: list[Find] = [
             partial(self._too_few, placement, by_host),
-            *asked,
+            *super()._faults(placement),
             partial(self._wrong_side, by_host),
-        ):
-            if found := _of_hosts(find, hosts_of(report, placement.cores)):
-                return found
-        return None
+        ]
+        hosts = hosts_of(report, placement.cores)
+        return next(filter(None, (_of_hosts(find, hosts) for find in finds)), None)
 
     def _too_few(
         self, placement: Placement, rails: Mapping[str, Rails], host: PlacedHost

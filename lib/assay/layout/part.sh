@@ -167,6 +167,7 @@ choose_side() {
         done
     done
     for number in "${!cores[@]}"; do
+        # shellcheck disable=SC2034 # cores_at is given its name
         domain_of[number]=${node_of[${cpus[number]}]-}
         look "$topology/cpu${cpus[number]}/topology/core_siblings_list"
         package_of[number]=$line
