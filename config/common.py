@@ -23,7 +23,7 @@ if 'LC_ALL' in os.environ:
 os.environ |= dict.fromkeys(('LC_MESSAGES', 'LC_NUMERIC', 'LC_TIME', 'LC_COLLATE'), 'C')
 
 # ReFrame reads these variables after this file.
-run = runs.this()
+run = runs.this_run()
 
 site_configuration = {
     # general/trap_job_errors stays off: ReFrame 4.10.4 then fails every compile-only test, because

@@ -223,7 +223,7 @@ def no_run_of_this_process():
     if os.environ != before:
         os.environ.clear()
         os.environ.update(before)
-    runs.this.cache_clear()
+    runs.this_run.cache_clear()
 
 
 @pytest.fixture

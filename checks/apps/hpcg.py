@@ -32,4 +32,4 @@ class HPCG(BesideTriadCheck):
     def figures(self):
         figures = super().figures()
         of_triad = figures['bandwidth'].value / self.triad
-        return figures | self.named(bandwidth_of_triad=of_triad)
+        return figures | self.as_figures(bandwidth_of_triad=of_triad)

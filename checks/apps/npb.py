@@ -54,5 +54,5 @@ class NPB(BesideTriadCheck):
         figures = super().figures()
         if self.kernel != 'ep':  # which does not use the memory
             of_triad = figures['rate'].value / self.triad
-            figures |= self.named(operations_for_byte_of_triad=of_triad)
+            figures |= self.as_figures(operations_for_byte_of_triad=of_triad)
         return figures

@@ -5,7 +5,7 @@ import shlex
 import reframe as rfm
 
 from assay.checks.under_tool import UnderToolCheck
-from assay.layout.launchers import unbound
+from assay.layout.launchers import leave_unbound
 from assay.programs import mpip, must
 from assay.programs.figure import Quantity
 
@@ -33,7 +33,7 @@ class MpiP(UnderToolCheck):
 
     def figures(self):
         share = self.profile.in_mpi / self.profile.seconds
-        return super().figures() | self.named(mpi_share_under_tool=share)
+        return super().figures() | self.as_figures(mpi_share_under_tool=share)
 
 
 @rfm.simple_test
@@ -50,7 +50,7 @@ class Must(UnderToolCheck):
         return min(16, max(2, self.node.cores - 1))
 
     def line_under_tool(self, *command):
-        options, env = unbound(self.launcher_words, self.placement.ranks + 1)
+        options, env = leave_unbound(self.launcher_words, self.placement.ranks + 1)
         launcher = self.job.launcher
         words = [
             launcher.command(self.job)[0],

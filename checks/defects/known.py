@@ -5,7 +5,7 @@ from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import PerformanceError, SanityError
 
 from assay.checks.benchmark import refusing
-from assay.checks.cases import offered
+from assay.checks.cases import offered_features
 from assay.checks.check import MpiCheck
 from assay.config.defects import load_defects
 from assay.programs.calls import check_reproducer
@@ -29,7 +29,7 @@ class KnownDefect(MpiCheck):
     witness_sections = 'placement,fabric'
     time_limit = '3m'
     defect = parameter(sorted(DEFECTS), type=str, loggable=True)
-    fabric = parameter(offered(FABRICS), type=str, loggable=True)
+    fabric = parameter(offered_features(FABRICS), type=str, loggable=True)
 
     #: 1, or 0 where it shows in a version that should have it fixed.
     measures = {'as_known': Quantity('1', 'higher', headline=True)}
@@ -105,11 +105,11 @@ class KnownDefect(MpiCheck):
         return f'defects: {words}' in self.launch.text
 
     def figures(self):
-        return self.named(as_known=float(self.is_as_known))
+        return self.as_figures(as_known=float(self.is_as_known))
 
-    def told(self, error):
+    def explain_miss(self, error):
         if self.no_evidence:
-            return super().told(error)
+            return super().explain_miss(error)
         return PerformanceError(f'{self.finding}: this version should have it fixed')
 
     def witness_figures(self):

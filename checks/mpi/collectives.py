@@ -93,7 +93,7 @@ class Collectives(MpiBenchmark):
                 continue
             for name, size in self.sizes.items():
                 values[f'{op}_{name}_time'] = self.select(op=op, size=size)['time']['best'] * 1e6
-        return self.named(**values)
+        return self.as_figures(**values)
 
     def tell_violations(self, held):
         if said := violations(held):
@@ -200,4 +200,4 @@ class CollectivesMore(MpiBenchmark):
             for name, size in SIZES.items():
                 if size <= self.largest:
                     values[f'{op}_{name}_time'] = self.best(op, size) * 1e6
-        return self.named(**values)
+        return self.as_figures(**values)

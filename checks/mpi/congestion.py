@@ -74,4 +74,4 @@ class Congestion(MpiBenchmark):
             values[f'bandwidth_of_{aggressor}'] = min(
                 one['load']['bandwidth'] / 1e6 for one in results if one['aggressor'] == aggressor
             )
-        return self.named(**values)
+        return self.as_figures(**values)

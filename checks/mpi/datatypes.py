@@ -52,4 +52,4 @@ class Datatypes(MpiBenchmark):
                 f'{layout}_worst_of_hand': min(by_datatype.values()),
                 f'{layout}_worst_pack_of_hand': min(by_pack.values()),
             }
-        return self.named(**figures)
+        return self.as_figures(**figures)

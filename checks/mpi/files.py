@@ -49,7 +49,7 @@ class Files(MpiBenchmark):
             (entry['way'], entry['direction']): entry['bandwidth']
             for entry in self.report['results']
         }
-        return self.named(
+        return self.as_figures(
             write_bandwidth=rates['independent', 'write'] / 1e6,
             read_bandwidth=rates['independent', 'read'] / 1e6,
             **{

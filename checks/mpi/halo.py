@@ -83,7 +83,7 @@ class Halo(MpiBenchmark):
         compared = {}
         if self.layout == THREADS:
             compared['threads_of_packed'] = rate(self.report) / self.rate_of_packed
-        return self.named(
+        return self.as_figures(
             **compared,
             rate=rate(self.report) / 1e6,
             rate_whole_of_best=whole_of_best(blocking['time']),

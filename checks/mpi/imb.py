@@ -7,10 +7,10 @@ from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import RESULT, Limit, MpiBenchmark, limit_measures, read_report
-from assay.checks.build import installed
+from assay.checks.build import installed_build
 from assay.checks.cases import scales
 from assay.config.environments import feature
-from assay.job.launch import LaunchError, apart
+from assay.job.launch import LaunchError, line_in_folder
 from assay.machine.provenance import of_binary
 from assay.programs import imb
 from assay.programs.figure import Quantity
@@ -49,7 +49,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
     @property
     def imb(self):
         if self.is_by_spack:
-            return installed(self, PACKAGE).path(PROGRAM)
+            return installed_build(self, PACKAGE).path(PROGRAM)
         return Path(self.current_environ.extras['imb'])
 
     @run_before('run')
@@ -61,7 +61,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
         Path(self.stagedir, SIZES_FILE).write_text(''.join(f'{size}\n' for size in SIZES))
         for name, command in ((BEFORE, limits), (PROGRAM, imb)):
             Path(self.stagedir, name).mkdir()
-            self.prerun_cmds = [*self.prerun_cmds, apart(name, command)]
+            self.prerun_cmds = [*self.prerun_cmds, line_in_folder(name, command)]
         if not self.is_by_spack:
             libraries = self.current_environ.extras['imb_libraries']
             self.env_vars['LD_LIBRARY_PATH'] = f'{libraries}:$LD_LIBRARY_PATH'
@@ -69,7 +69,9 @@ class IntelMpiBenchmarks(MpiBenchmark):
 
     @property
     def provenance(self):
-        return installed(self, PACKAGE).provenance if self.is_by_spack else of_binary(self.imb)
+        return (
+            installed_build(self, PACKAGE).provenance if self.is_by_spack else of_binary(self.imb)
+        )
 
     def verify(self):
         super().verify()
@@ -117,7 +119,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
 
     def figures(self):
         small, large = self.row('PingPong', SMALL), self.row('PingPong', LARGE)
-        figures = self.named(
+        figures = self.as_figures(
             latency=small.time * 1e6,
             bandwidth=large.bandwidth / 1e6,
             ping_ping_latency=self.row('PingPing', SMALL).time * 1e6,

@@ -74,7 +74,7 @@ class Matching(MpiBenchmark):
         named = {
             size: self.best(measure='incast', size=size, source='named') for size in (SMALL, LARGE)
         }
-        figures = self.named(
+        figures = self.as_figures(
             incast_time=named[SMALL] * 1e6,
             incast_bandwidth=LARGE / named[LARGE] / 1e6,
             incast_over_ping_pong=named[SMALL] / ping_pong[SMALL],
@@ -92,7 +92,7 @@ class Matching(MpiBenchmark):
         of_any = {
             size: self.best(measure='incast', size=size, source='any') for size in (SMALL, LARGE)
         }
-        return figures | self.named(
+        return figures | self.as_figures(
             any_source_over_named=of_any[SMALL] / named[SMALL],
             any_source_large_over_named=of_any[LARGE] / named[LARGE],
         )

@@ -80,7 +80,7 @@ class OneSided(MpiBenchmark):
 
     def figures(self):
         small, large = (self.best('ping_pong', size, 'messages') for size in (SMALL, LARGE))
-        return self.named(
+        return self.as_figures(
             put_time=self.best('put', SMALL) * 1e6,
             put_bandwidth=LARGE / self.best('put', LARGE) / 1e6,
             **{

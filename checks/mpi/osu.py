@@ -8,10 +8,10 @@ from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import MpiBenchmark, limit_measures
-from assay.checks.build import installed
+from assay.checks.build import installed_build
 from assay.checks.cases import scales
 from assay.config.environments import feature
-from assay.job.launch import LaunchError, apart
+from assay.job.launch import LaunchError, line_in_folder
 from assay.programs import osu
 from assay.programs.figure import Quantity
 
@@ -47,7 +47,7 @@ class OsuMicroBenchmarks(MpiBenchmark):
 
     @cached_property
     def installed(self):
-        return installed(self, osu.PACKAGE)
+        return installed_build(self, osu.PACKAGE)
 
     @property
     def provenance(self):
@@ -59,7 +59,7 @@ class OsuMicroBenchmarks(MpiBenchmark):
             Path(self.stagedir, name).mkdir()
             path = osu.path(self.installed.prefix, program)
             command = self.start_line(str(path), f'-m {size}:{size}')
-            self.prerun_cmds = [*self.prerun_cmds, f'echo {name}', apart(name, command)]
+            self.prerun_cmds = [*self.prerun_cmds, f'echo {name}', line_in_folder(name, command)]
         self.keep_files = [*self.keep_files, *RUNS]
 
     def verify(self):
@@ -86,7 +86,7 @@ class OsuMicroBenchmarks(MpiBenchmark):
     def figures(self):
         values = self.values
         one_way, both_ways = values['bandwidth'], values['bidirectional_bandwidth']
-        figures = self.named(
+        figures = self.as_figures(
             latency=values['latency'] * 1e6,
             bandwidth=one_way / 1e6,
             bidirectional_bandwidth=both_ways / 1e6,

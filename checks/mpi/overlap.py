@@ -66,7 +66,9 @@ class Overlap(MpiBenchmark):
     def figures(self):
         points = [point for result in self.report['results'] for point in result['points']]
         even = next(p for p in self.select(size=LARGEST)['points'] if p['ratio'] == 1)
-        figures = self.named(overlap=hidden(even), excess=max(excess(point) for point in points))
+        figures = self.as_figures(
+            overlap=hidden(even), excess=max(excess(point) for point in points)
+        )
         if self.progress == 'async':
             figures['overlap'] = replace(figures['overlap'], must_be_held=True)
         return figures
@@ -105,7 +107,7 @@ class CollectivesOverlap(MpiBenchmark):
 
     def figures(self):
         (point,) = self.select(size=self.size)['points']
-        return self.named(
+        return self.as_figures(
             overlap=hidden(point), excess=excess(point), collective_time=best(point)[0] * 1e6
         )
 

@@ -44,7 +44,7 @@ class Pairs(MpiBenchmark):
         rates = [entry for entry in self.report['results'] if entry['measure'] == 'message_rate']
         all_send = rates[-1]
         partners = self.report['nodes'] // 2
-        return self.named(
+        return self.as_figures(
             message_rate=all_send['best_rate'] / 1e6,
             message_rate_whole_of_best=all_send['rate'] / all_send['best_rate'],
             bisection_bandwidth=bisection['best_bandwidth'] / 1e9,

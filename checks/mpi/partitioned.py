@@ -79,4 +79,4 @@ class Partitioned(MpiBenchmark):
                 times['partitioned', parts, size] / times['messages', parts, size]
                 for parts in PARTITIONS
             )
-        return self.named(**figures)
+        return self.as_figures(**figures)

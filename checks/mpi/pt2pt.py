@@ -52,7 +52,7 @@ class PointToPoint(MpiBenchmark):
         medium = self.select(pattern='ping-pong', size=MEDIUM)
         large = self.select(pattern='ping-pong', size=LARGE)
         both_ways = self.select(pattern='bidirectional', size=LARGE)
-        figures = self.named(
+        figures = self.as_figures(
             latency=small['time']['best'] * 1e6,
             bandwidth=large['bandwidth'] / 1e6,
             bidirectional_bandwidth=both_ways['bandwidth'] / 1e6,
@@ -109,7 +109,7 @@ class AsUsersGetIt(MpiBenchmark):
 
     def figures(self):
         small, large = (self.best_times(size) for size in (SMALL, LARGE))
-        return self.named(
+        return self.as_figures(
             latency=small[0] * 1e6,
             bandwidth=LARGE / large[0] / 1e6,
             latency_over_forced=small[0] / small[1],

@@ -50,7 +50,7 @@ class Ring(MpiBenchmark):
     def figures(self):
         small = self.select(words=WORDS_SMALL)
         large = self.select(words=WORDS_LARGE)
-        figures = self.named(
+        figures = self.as_figures(
             hop_latency=small['time']['best'] * 1e6,
             hop_bandwidth=large['bandwidth'] / 1e6,
             worst_step=worst_step(self.even),

@@ -9,9 +9,9 @@ from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
 from assay.checks.benchmark import RESULT, MpiBenchmark, read_report, refusing
-from assay.checks.cases import offered
+from assay.checks.cases import offered_features
 from assay.config.fabrics import load_catalogue
-from assay.job.launch import apart
+from assay.job.launch import line_in_folder
 from assay.programs.benchmarks import check_nodes
 from assay.programs.figure import Quantity
 
@@ -34,7 +34,7 @@ class Screen(MpiBenchmark):
 
     program = 'pairs'
     always_sends = frozenset()
-    fabric = parameter(offered(CROSSING), type=str, loggable=True)
+    fabric = parameter(offered_features(CROSSING), type=str, loggable=True)
     layout = parameter(['hybrid'], type=str, loggable=True)
     scale = parameter(['all_nodes'], type=str, loggable=True)
     #: Nodes of the job; 0 for all that are idle.
@@ -91,7 +91,7 @@ class Screen(MpiBenchmark):
             Path(self.stagedir, folder).mkdir(exist_ok=True)
         placed = self.placement, self.num_tasks
         self.prerun_cmds += [
-            apart(folder, self.start_line(*command, placed=placed))
+            line_in_folder(folder, self.start_line(*command, placed=placed))
             for folder, command in commands.items()
         ]
         self.keep_files = [*self.keep_files, MISPLACED, *commands]
@@ -105,7 +105,7 @@ class Screen(MpiBenchmark):
             launch.assert_ended_well()
             launch.assert_as_asked(but_single_nodes=True)
         self.first_launch = launches[1]
-        self.misplaced = launches[0].misplaced()
+        self.misplaced = launches[0].placement_faults()
         # Of a few nodes it is what is wrong with them; of more, with the job.
         if len(self.misplaced) > MOST_MISPLACED * self.node_count:
             raise SanityError(next(iter(self.misplaced.values())))
@@ -138,7 +138,7 @@ class Screen(MpiBenchmark):
         }
         middle = {name: float(np.median(values)) for name, values in nodes.items()}
         latency, bandwidth = self.select(measure='latency'), self.select(measure='bandwidth')
-        return self.named(
+        return self.as_figures(
             triad=middle['triad'] / 1e9,
             dgemm=middle['dgemm'] / 1e9,
             frequency=middle['frequency'] / 1e9,

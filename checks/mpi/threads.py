@@ -81,13 +81,13 @@ class Threads(MpiBenchmark):
         rates = {entry['measure']: entry['rate'] for entry in self.report['results']}
         rate = rates.get('communicators', rates['one'])
         of_processes = self.beside['results'][0]['rate']
-        figures = self.named(
+        figures = self.as_figures(
             rate=rate / 1e6,
             rate_of_processes=of_processes / 1e6,
             threads_of_processes=rate / of_processes,
         )
         if self.threads > 1:
-            figures |= self.named(
+            figures |= self.as_figures(
                 threads_over_one=rate / rates['one'],
                 communicators_over_shared=rate / rates['shared'],
             )

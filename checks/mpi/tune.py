@@ -9,7 +9,7 @@ from reframe.core.exceptions import ReframeError, SanityError
 
 from assay.checks.benchmark import RESULT, MpiBenchmark, largest_block, read_report
 from assay.checks.cases import scales
-from assay.job.launch import EXIT_CODE, LaunchError, apart
+from assay.job.launch import EXIT_CODE, LaunchError, line_in_folder
 from assay.mpis import FAMILIES
 from assay.programs.figure import Quantity
 from assay.tuning.starts import (
@@ -94,7 +94,8 @@ class Tune(MpiBenchmark):
         # What times it out waits until the launcher has ended its ranks.
         line = f"trap 'exit 124' TERM; {line}; code=$?; echo $SECONDS >{ENDED}; exit $code"
         limited = f'timeout -k 10 {start.seconds} bash -c {shlex.quote(line)}'
-        return f'[ $SECONDS -ge {start.latest} ] || {apart(start.name, f"env {env} {limited}")}'
+        line = line_in_folder(start.name, f'env {env} {limited}')
+        return f'[ $SECONDS -ge {start.latest} ] || {line}'
 
     def verify(self):
         self.launch.assert_ended_well()
@@ -154,7 +155,7 @@ class Tune(MpiBenchmark):
     def figures(self):
         small = self.select(op='allreduce', size=8)['time']
         points = len(self.report['results'])
-        return self.named(allreduce_time=small['best'] * 1e6, points=points)
+        return self.as_figures(allreduce_time=small['best'] * 1e6, points=points)
 
 
 def variables_of(report):

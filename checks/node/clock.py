@@ -30,7 +30,7 @@ class Clock(NodeBenchmark):
         lowest = {load: one['frequency']['min'] for load, one in loads.items()}
         quanta = [rank['quantum'] for rank in loads['scalar']['ranks']]
         longest = max(quantum['longest'] - quantum['shortest'] for quantum in quanta)
-        figures = self.named(
+        figures = self.as_figures(
             scalar_frequency=middle['scalar'] / 1e9,
             vector_frequency=middle['vector'] / 1e9,
             scalar_slowest_core=lowest['scalar'] / middle['scalar'],

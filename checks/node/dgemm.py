@@ -44,7 +44,7 @@ class Dgemm(NodeBenchmark):
         ranks = result['rank_rates']
         operations = result['rate_best'] * result['time']['best']
         over = over_limit(result['bouts'], [operations / limit for limit in result['limits']])
-        figures = self.named(
+        figures = self.as_figures(
             rate=result['rate_best'] / 1e9,
             rate_whole_of_best=whole_of_best(result['time']),
             rate_of_limit=1 / over,

@@ -56,4 +56,4 @@ class Distances(NodeBenchmark):
             values['own_over_remote_latency'] = max(
                 latency[of] / (1e9 * min(remote[of])) for of in latency if of in remote
             )
-        return self.named(**values) | self.disturbance_figures()
+        return self.as_figures(**values) | self.disturbance_figures()

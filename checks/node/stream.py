@@ -48,4 +48,4 @@ class Stream(NodeBenchmark):
             values['domains_together_of_alone'] = (
                 triad['bandwidth']['best'] / alone['bandwidth']['best']
             )
-        return self.named(**values) | self.disturbance_figures()
+        return self.as_figures(**values) | self.disturbance_figures()

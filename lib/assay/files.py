@@ -18,7 +18,7 @@ from assay import AssayError, locks
 
 
 @contextmanager
-def explained(path: Path, done: str, kind: type[AssayError] = AssayError) -> Iterator[None]:
+def explain_errors(path: Path, done: str, kind: type[AssayError] = AssayError) -> Iterator[None]:
     """Turn an error of the system into a sentence that names the file.
 
     :param path: named if the error itself names none.
@@ -37,7 +37,7 @@ def read_bounded(path: Path, most: int) -> bytes:
     :param most: bytes that it may have.
     :raises AssayError: if it has more, or cannot be read.
     """
-    with explained(path, 'read'):
+    with explain_errors(path, 'read'):
         # A pipe would wait for somebody who writes.
         if path.exists() and not path.is_file():
             raise AssayError(f'{path}: is no file: remove it')
@@ -122,7 +122,7 @@ def append_line(path: Path, line: str) -> None:
 
     :raises AssayError: if it cannot be written or locked.
     """
-    with explained(path, 'written'):
+    with explain_errors(path, 'written'):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open('ab+') as file:
             locks.lock(file.fileno(), path)
@@ -141,7 +141,7 @@ def whole_lines(path: Path) -> list[str]:
     """
     if not path.exists():
         return []
-    with explained(path, 'read'):
+    with explain_errors(path, 'read'):
         whole, _, _ = path.read_bytes().rpartition(b'\n')
     return whole.decode(errors='replace').split('\n') if whole else []
 

@@ -57,11 +57,11 @@ def _lock(how: Callable[[int, int], object], handle: int, path: Path, wait: bool
     except BlockingIOError:
         raise LockedError(f'{path}: another process has it locked') from None
     except OSError as error:
-        raise AssayError(told(error, path)) from None
+        raise AssayError(lock_problem(error, path)) from None
 
 
 @contextmanager
-def held(path: Path, wait: bool = True) -> Iterator[int]:
+def hold(path: Path, wait: bool = True) -> Iterator[int]:
     """With the lock of a file, which is made if it is not there.
 
     :raises LockedError, AssayError: as :func:`lock`.
@@ -88,7 +88,7 @@ def assert_possible(folder: Path) -> None:
         raise AssayError(f'{there}: {error.strerror}') from None
 
 
-def told(error: OSError, path: Path) -> str:
+def lock_problem(error: OSError, path: Path) -> str:
     """That a file could not be locked, and what to do."""
     if error.errno not in _NONE:
         return f'{path}: cannot be locked: {error.strerror}'

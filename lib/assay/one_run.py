@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, say
 from assay.comparing.against import Against
-from assay.files import explained
+from assay.files import explain_errors
 from assay.machine.slurm import AwayError
 from assay.report import junit
 from assay.report.diff import conclusion_against, show_against
@@ -32,7 +32,7 @@ from assay.running import allocation, runs, selection, session_extras, turn
 from assay.running.asking import OUTAGE
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
-from assay.running.selection import listed
+from assay.running.selection import list_cases
 from assay.running.session import Suite
 from assay.running.supervise import Ended
 from assay.text import many
@@ -180,7 +180,7 @@ def measure_every_node(request: RunRequest, budget: float | None) -> int:
         if in_vain == IN_VAIN:
             say(f'no other node had a case in the last {IN_VAIN} runs, so no more are made')
             break
-    say(f'{many(len(codes), "run")}: {now.told("in them")}')
+    say(f'{many(len(codes), "run")}: {now.describe("in them")}')
     return _worst(codes)
 
 
@@ -218,7 +218,7 @@ def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until
             return bool(now and now.late)
         if not has_told:
             has_told = True
-            say(f'waiting until a node is idle: {now.told("yet")}')
+            say(f'waiting until a node is idle: {now.describe("yet")}')
         time.sleep(min(LOOK, max(0.0, until - time.monotonic())))
     return False
 
@@ -241,7 +241,7 @@ def choose_for(
     :raises AssayError: if nothing is selected, or nothing fits.
     """
     began = time.monotonic()
-    cases = listed(suite.command, options, suite.environment)
+    cases = list_cases(suite.command, options, suite.environment)
     # The run itself reads the checks again.
     beside = time.monotonic() - began
     if not cases:
@@ -280,11 +280,11 @@ def in_ordered_job(
         return
     # Before the job has nodes, which would wait for it.
     began = time.monotonic()
-    cases = choice.listed if choice else listed(suite.command, options, suite.environment)
+    cases = choice.listed if choice else list_cases(suite.command, options, suite.environment)
     beside = time.monotonic() - began  # the run itself reads the checks again
     known = case_histories(load(), suite.system)
     with suite.in_one_job(site, given, options, cases, budget) as job:
-        now = allocation.standing(job) if job else None
+        now = allocation.ask_standing(job) if job else None
         if now and now.nodes:  # or the steps tell that it has ended
             told = _times(known)
             if not math.isinf(now.left):
@@ -293,7 +293,7 @@ def in_ordered_job(
                     found = choose(cases, known, now.left, beside, times, suspects, count)
                     told |= _first(found, job)
             path = suite.own.folder / 'times.json'
-            with explained(path, 'written'):
+            with explain_errors(path, 'written'):
                 path.write_text(json.dumps(told))
             suite.environment[allocation.TIMES] = str(path)
         yield job
@@ -323,4 +323,4 @@ def _times(known: Mapping[str, CaseHistory]) -> dict[str, object]:
 def options_of(choice: Choice) -> list[str]:
     """ReFrame's options that run what was chosen alone, and store how much that was not."""
     left_out = selection.leaving_out(one.name for one in choice.left_out)
-    return [*left_out, session_extras.left_out(choice.cases_left_out)]
+    return [*left_out, session_extras.option_for_left_out(choice.cases_left_out)]

@@ -19,7 +19,7 @@ def _named_by(variable: str) -> Path | None:
     return Path(folder).resolve() if folder else None
 
 
-def named() -> dict[str, str]:
+def folder_variables() -> dict[str, str]:
     """The folders that these variables name: what is started elsewhere takes the same."""
     found = {name: _named_by(name) for name in (RESULTS_VARIABLE, SYSTEMS_VARIABLE)}
     return {name: str(folder) for name, folder in found.items() if folder}

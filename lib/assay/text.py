@@ -167,7 +167,7 @@ def did_you_mean(names: Iterable[str]) -> str:
     return f'did you mean {" or ".join(names)}?' if names else ''
 
 
-def unknown(name: object, what: str, known: Iterable[object]) -> str:
+def unknown_name(name: object, what: str, known: Iterable[object]) -> str:
     """That something is not known, and what may have been meant.
 
     :param what: the kind of thing that it would be the name of.

@@ -46,7 +46,7 @@ def ask(
         raise NoAnswerError(f'{asked}: no answer in {seconds:g} s') from None
 
 
-def printed_by(
+def output_of_tool(
     command: Sequence[str | Path], seconds: float | None = None, given: str = '', **options: Any
 ) -> str:
     """Standard output of such a tool; empty of one that gives no answer."""

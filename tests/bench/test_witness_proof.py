@@ -125,7 +125,7 @@ def test_a_cpuset_that_is_too_small(exchange, mpi):
 
 @pytest.mark.parametrize('used', CATALOGUE.fabrics)
 def test_fabric_is_proved_twice(mpi, compiled, witnessed, used):
-    if absent := CATALOGUE.missing(used, mpi):
+    if absent := CATALOGUE.why_missing(used, mpi):
         pytest.skip(f'{mpi.name} has no {used} here: {absent}')
     env = CATALOGUE.variables(used, mpi.family)
     ended = witnessed(compiled('exchange', '-fopenmp'), env=env)

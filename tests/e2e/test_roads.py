@@ -6,7 +6,7 @@ import pytest
 
 from assay import paths
 from assay.results.diff.cores import on_alike_cores
-from assay.results.figure_series import measured as measured_figures
+from assay.results.figure_series import measured_figures as measured_figures
 from assay.results.history import load
 from assay.results.run_selectors import choose
 from command import assert_good, counts

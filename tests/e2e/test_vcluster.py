@@ -29,8 +29,8 @@ from stored import put
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
-        bool(vcluster.missing()),
-        reason=f'a virtual cluster needs more: {"; ".join(vcluster.missing())}',
+        bool(vcluster.what_is_missing()),
+        reason=f'a virtual cluster needs more: {"; ".join(vcluster.what_is_missing())}',
     ),
 ]
 

@@ -22,11 +22,11 @@ from assay.acceptance.run import (
     TUNING,
     Prepared,
     SelectedCase,
-    allowed,
+    allowed_variables,
     assert_no_variables,
     is_lost,
     next_cases,
-    once,
+    options_to_measure_once,
 )
 from assay.acceptance.show import risks, sentences
 from assay.acceptance.status import case_runs, fits, jobs_of, outcomes, status_of
@@ -351,9 +351,11 @@ def test_what_is_run_next_until_all_is_decided():
 def test_disturbed_cases_take_no_more_jobs_than_were_agreed():
     now = status_of(contract(most_jobs=4), entries(BEGUN, started(1), ended(1)), {})
     cases = [wanted(commitment())]
-    assert once(now, cases) == []
-    assert once(now, [*cases, *cases]) == once(replace(now, jobs=2), cases)
-    assert once(replace(now, jobs=2), cases) == ['-S', 'wait_for_quiet=0']
+    assert options_to_measure_once(now, cases) == []
+    assert options_to_measure_once(now, [*cases, *cases]) == options_to_measure_once(
+        replace(now, jobs=2), cases
+    )
+    assert options_to_measure_once(replace(now, jobs=2), cases) == ['-S', 'wait_for_quiet=0']
 
 
 def test_two_commitments_on_one_case_are_one_case():
@@ -381,7 +383,7 @@ def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
         for environment, fabric in (('openmpi', 'tcp'), ('mpich', 'ucx-tcp'))
         for scale in ('1_node', '2_nodes', '4_nodes')
     ]
-    monkeypatch.setattr(running, 'listed', lambda *_: there)
+    monkeypatch.setattr(running, 'list_cases', lambda *_: there)
     asked = commitment(check='Ring', fabric='tcp', scale='2_nodes', environment='mpich')
     suite = Suite(RunFolder(Path()), 'c:p', 'acceptance', (), {})
     with pytest.raises(AssayError) as raised:
@@ -397,31 +399,31 @@ def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
 def test_variables_that_tune_jobs():
     base = TuningRules(category='base', text='x')
     peak = TuningRules(category='peak', text='x', variables=('UCX_TLS',))
-    assert allowed(base, {'PATH': '/bin', 'HOME': '/'}) == {}
-    assert allowed(peak, {'UCX_TLS': 'rc'}) == {'UCX_TLS': 'rc'}
+    assert allowed_variables(base, {'PATH': '/bin', 'HOME': '/'}) == {}
+    assert allowed_variables(peak, {'UCX_TLS': 'rc'}) == {'UCX_TLS': 'rc'}
     for rules, name in ((base, 'UCX_TLS'), (peak, 'OMPI_MCA_pml'), (base, 'LD_PRELOAD')):
         with pytest.raises(AssayError, match=f'sets {name}, which the rules'):
-            allowed(rules, {name: 'x'})
+            allowed_variables(rules, {name: 'x'})
 
 
 def test_what_slurm_puts_into_each_allocation_tunes_nothing():
     base = TuningRules(category='base', text='x')
-    assert allowed(base, OF_THE_SCHEDULER) == {}
+    assert allowed_variables(base, OF_THE_SCHEDULER) == {}
     for name in OF_THE_SCHEDULER:
         with pytest.raises(AssayError, match=f'sets {name}, which the rules'):
-            allowed(base, {name: 'ssh'})
+            allowed_variables(base, {name: 'ssh'})
 
 
 def test_what_the_virtual_cluster_sets_on_its_head_tunes_nothing(tmp_path):
     base = TuningRules(category='base', text='x')
-    assert allowed(base, Node(tmp_path, 0).environment) == {}
+    assert allowed_variables(base, Node(tmp_path, 0).environment) == {}
 
 
 def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkeypatch, capsys):
     for name in [name for name in os.environ if name.startswith(TUNING)]:  # of this machine
         monkeypatch.delenv(name)
     monkeypatch.setattr(cluster, 'STATE', tmp_path / 'vcluster')
-    monkeypatch.setattr(running, 'prepared', lambda *_: on_the_cluster())
+    monkeypatch.setattr(running, 'prepare', lambda *_: on_the_cluster())
     here, new = paths.ROOT / 'contract.yaml', paths.ROOT / 'new'
     for command in (lambda: accept.plan(here), lambda: accept.run(here, new)):
         with pytest.raises(SystemExit) as ended:
@@ -438,7 +440,7 @@ def on_the_cluster() -> Prepared:
 
 @pytest.mark.parametrize('place', ['/tmp', '/dev/shm'])
 def test_nothing_is_kept_where_it_goes_with_the_virtual_cluster(place, monkeypatch, capsys):
-    monkeypatch.setattr(running, 'prepared', lambda *_: on_the_cluster())
+    monkeypatch.setattr(running, 'prepare', lambda *_: on_the_cluster())
     here, there = paths.ROOT / 'contract.yaml', Path(place, 'of', 'mine')
     for command in (lambda: accept.plan(there), lambda: accept.run(here, there)):
         with pytest.raises(SystemExit) as ended:

@@ -47,7 +47,7 @@ def test_entries_are_a_chain(path):
     assert all(canonical(parse_record(line)) == line for line in lines)
     chain = journal.read(path)
     assert (chain.head, chain.torn, chain.faults) == (digest(lines[2]), b'', ())
-    assert not [*journal.miscounted(chain.entries)]
+    assert not [*journal.run_faults(chain.entries)]
 
 
 def test_an_acceptance_is_begun_once(path):
@@ -131,7 +131,7 @@ def test_a_clock_that_is_set_back(path, monkeypatch):
 def test_runs_and_their_ends(path, entries, words):
     for one in entries:
         journal.append(path, one)
-    told = [*journal.miscounted(journal.read(path).entries)]
+    told = [*journal.run_faults(journal.read(path).entries)]
     assert any(words in one for one in told)
 
 

@@ -10,7 +10,7 @@ from scipy.stats import binom, norm
 
 from assay.acceptance.contract import Commitment, Risks
 from assay.acceptance.decision import FigureOutcome, decide
-from assay.acceptance.plan import Spread, chance, held, log_spread, passing
+from assay.acceptance.plan import Spread, chance, check_risks, log_spread, passing
 
 ACCEPTANCES = 10_000
 #: What rounding makes of a probability, which depends on the processor. That of a mean is a sum of
@@ -112,24 +112,26 @@ def test_better_machines_pass_more_often(statistic):
 
 def test_risks_that_are_held():
     risks = Risks(producer=0.05, consumer=0.05, good=0.05, bad=0.05)
-    found = held([commitment()], [Spread(0.03, '')], risks)
+    found = check_risks([commitment()], [Spread(0.03, '')], risks)
     assert found.needed == {}
     assert found.producer <= 0.05 and found.consumer <= 0.05
 
 
 def test_too_few_runs_are_told_with_how_many_would_do():
     risks = Risks(producer=0.05, consumer=0.05, good=0.02, bad=0.02)
-    found = held([commitment(runs=3)], [Spread(0.03, '')], risks)
+    found = check_risks([commitment(runs=3)], [Spread(0.03, '')], risks)
     runs = found.needed['one']
     assert runs and runs % 2
-    assert held([commitment(runs=runs)], [Spread(0.03, '')], risks).needed == {}
-    assert held([commitment(runs=runs - 2)], [Spread(0.03, '')], risks).needed == {'one': runs}
+    assert check_risks([commitment(runs=runs)], [Spread(0.03, '')], risks).needed == {}
+    assert check_risks([commitment(runs=runs - 2)], [Spread(0.03, '')], risks).needed == {
+        'one': runs
+    }
 
 
 def test_no_number_of_runs_helps_where_they_differ_too_much():
     risks = Risks(producer=0.05, consumer=0.05, good=0.02, bad=0.02)
     one = commitment(largest_spread=0.01)
-    assert held([one], [Spread(0.05, '')], risks).needed == {'one': None}
+    assert check_risks([one], [Spread(0.05, '')], risks).needed == {'one': None}
 
 
 def test_the_spread_of_logarithms():

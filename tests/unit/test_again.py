@@ -137,7 +137,7 @@ def measure(tmp_path, monkeypatch):
     run.checks, run.said, run.spent = [], [], remeasure._Spent()
     # What a test leaves there is for itself.
     (own := runs.RunFolder(tmp_path / 'run')).folder.mkdir()
-    monkeypatch.setattr(runs, 'this', lambda: own)
+    monkeypatch.setattr(runs, 'this_run', lambda: own)
     return run
 
 
@@ -391,7 +391,7 @@ def test_a_run_has_no_more_than_some_jobs_and_some_patience(measure):
 
 
 def test_with_a_budget_cases_wait_no_longer_than_it_leaves(measure):
-    patience = runs.this().patience
+    patience = runs.this_run().patience
     patience.write_text('7.0')
     with pytest.raises(PerformanceError, match='did not leave within 10 s'):
         measure(DISTURBED, GOOD, machine=Machine(stay=-1))
@@ -461,7 +461,7 @@ def at(least, most):
 @pytest.fixture
 def compared(measure):
     """In a run that will be compared with others, of which nothing is known yet."""
-    runs.this().distances.write_text('{}')
+    runs.this_run().distances.write_text('{}')
 
 
 def test_where_each_job_counts_none_is_measured_again_for_its_cores(measure):
@@ -486,7 +486,7 @@ def test_one_whose_cores_are_farther_apart_than_those_of_other_jobs_is_too(measu
 
 def test_so_it_is_if_only_earlier_runs_had_them_nearer(measure):
     name = measure(at(FAR, FAR)).display_name
-    runs.this().distances.write_text(
+    runs.this_run().distances.write_text(
         json.dumps(
             {
                 f'{name} @golden:node+openmpi on n1': 40.0,
@@ -508,7 +508,7 @@ def test_cores_that_stay_far_apart_are_measured_as_they_are(measure):
     assert measure(at(FAR, FAR)).started == 1, 'the run has waited long enough'
     measure.spent.elsewhere = 0.0
     assert measure(at(FAR, FAR), wait=0.0).started == 1, 'who asks for that wants one job'
-    runs.this().patience.write_text('1.0')
+    runs.this_run().patience.write_text('1.0')
     assert measure(at(FAR, FAR)).started == 1, 'no longer than a budget leaves'
 
 

@@ -29,7 +29,7 @@ from assay.results.reframe_report import read_report
 from assay.results.run_selectors import choose
 from assay.results.runner import Concluded
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.results.unchanged import usual
+from assay.results.unchanged import usual_runs
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
 from assay.running.reframe_options import read
@@ -339,7 +339,7 @@ def test_rounds_have_the_label_of_the_runs_and_teach_nothing(machine, upgrade):
     stored = load(machine.database)
     again = [run for run in choose(stored, 'after') if run.summary.purpose]
     assert [run.summary.purpose for run in again] == [PURPOSE] * FIRST_LOOK
-    assert not {run.uuid for run in again} & {run.uuid for run in usual(stored.runs)}
+    assert not {run.uuid for run in again} & {run.uuid for run in usual_runs(stored.runs)}
 
 
 # How it ends --------------------------------------------------------------------------------------

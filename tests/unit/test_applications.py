@@ -129,9 +129,9 @@ def test_files_that_the_program_writes_are_read(read, tmp_path):
     )
 
     def written():
-        return site.SiteApplicationCheck.written(case, entry.figures['steps'])
+        return site.SiteApplicationCheck.text_written(case, entry.figures['steps'])
 
-    assert site.SiteApplicationCheck.written(case, entry.answer[0]) == 'x'
+    assert site.SiteApplicationCheck.text_written(case, entry.answer[0]) == 'x'
     with pytest.raises(SanityError, match=r'wrote no file logs/run-\*.csv'):
         written()
     (job / 'run-1.csv').write_text('[n1:2] kept')
@@ -151,7 +151,7 @@ def test_files_of_the_job_are_none_of_the_program(read, tmp_path):
         (tmp_path / 'job' / name).write_text('1 timesteps/s')
     case = SimpleNamespace(application='lammps', ended_job=SimpleNamespace(folder=tmp_path / 'job'))
     with pytest.raises(SanityError, match=r'wrote no file \*'):
-        site.SiteApplicationCheck.written(case, one)
+        site.SiteApplicationCheck.text_written(case, one)
 
 
 def test_a_file_may_be_too_large(read, tmp_path):
@@ -160,7 +160,7 @@ def test_a_file_may_be_too_large(read, tmp_path):
         file.truncate((1 << 24) + 1)
     case = SimpleNamespace(application='lammps', ended_job=SimpleNamespace(folder=tmp_path))
     with pytest.raises(SanityError, match='big has more than 16 MiB'):
-        site.SiteApplicationCheck.written(case, one)
+        site.SiteApplicationCheck.text_written(case, one)
 
 
 def test_files_are_kept_by_their_names_alone(read):
@@ -254,7 +254,7 @@ def test_figures_of_one_name_are_of_one_kind(read, old, new, clashes):
     assert bool(told[1]) == clashes
     if clashes:
         assert 'other.figures.steps: lammps has a figure' in told[1]
-    assert applications.measured_by(both) == {'steps': both['lammps'].figures['steps'].quantity}
+    assert applications.figures_of_all(both) == {'steps': both['lammps'].figures['steps'].quantity}
 
 
 def test_bounds_are_a_reference_that_can_fail(read, tmp_path):

@@ -19,12 +19,12 @@ from reframe.core.pipeline import RegressionTestDict
 
 import stored
 from assay import AssayError, paths
-from assay.config.learned import Learned, LearnedFile, known, written
-from assay.config.reference_files import Reference, held_by, parse
+from assay.config.learned import Learned, LearnedFile, parse_learned, rewrite
+from assay.config.reference_files import Reference, parse, references_for
 from assay.report.history import _change
 from assay.results import cases as model
 from assay.results import history
-from assay.results.baseline import _fraction, stale
+from assay.results.baseline import _fraction, changes_since_learned
 from assay.results.rows import is_beyond
 from command import invoke
 from reports import cases, passing, run_of
@@ -174,7 +174,7 @@ def test_references_are_what_reframe_looks_up_and_hold_what_was_measured(accepte
     ring = entry(accepted)
     assert ring['$index'] == INDEX
     RegressionTestDict(ring)
-    held = held_by(ring, PLACES)
+    held = references_for(ring, PLACES)
     assert held['messages'] == [1012, 0, 0, '1']
     assert [bound is None for bound in held['hop_latency'][1:3]] == [True, False]
     assert [bound is None for bound in held['hop_bandwidth'][1:3]] == [False, True]
@@ -183,14 +183,14 @@ def test_references_are_what_reframe_looks_up_and_hold_what_was_measured(accepte
     assert value * (1 + lower) == pytest.approx(0.1, abs=0.004)
     assert 0.02 < upper < 0.2
     assert 'foreign_share' not in held
-    other = held_by(ring, PLACES | {'$partition': f'{SYSTEM}:small'})
+    other = references_for(ring, PLACES | {'$partition': f'{SYSTEM}:small'})
     assert (held['hop_latency'][0], other['hop_latency'][0]) == pytest.approx((0.5, 0.9), rel=0.02)
 
 
 def test_beside_each_value_stands_what_it_was_learned_from(accepted):
     baseline()
     text = accepted.read_text()
-    found = known(text, accepted).sources[('Ring', *PLACE, 'hop_latency')]
+    found = parse_learned(text, accepted).sources[('Ring', *PLACE, 'hop_latency')]
     assert found | {'spread': ''} == {
         'n': '12',
         'days': '2026-01-01..2026-01-12',
@@ -220,7 +220,7 @@ def test_a_second_time_and_a_dry_run_change_nothing(accepted):
 
 def test_a_name_selects_figures_and_the_rest_stays(accepted):
     assert '1 reference was written to' in baseline('--figure', 'hop_bandwidth').stdout
-    assert list(held_by(entry(accepted), PLACES)) == ['hop_bandwidth']
+    assert list(references_for(entry(accepted), PLACES)) == ['hop_bandwidth']
     with pytest.raises(AssayError, match=r"-n '\(' is no regular expression"):
         baseline('-n', '(')
     with pytest.raises(AssayError, match="--figure 'no such figure' matches none of"):
@@ -277,7 +277,7 @@ SLOW = {(RING, 'compute'): GOOD[RING, 'compute'] | {'hop_latency': ('us', 'lower
 
 def miss(database, golden_report, path, days=range(12, 24), disturbed=()):
     """Sessions in which the latency missed the reference that was learned before."""
-    held = held_by(entry(path), PLACES)
+    held = references_for(entry(path), PLACES)
     failed = {'result': 'fail', 'fail_phase': 'performance'}
     put(
         database,
@@ -408,7 +408,7 @@ def test_what_was_written_by_hand_comes_first(accepted):
         r'by hand, left alone: hop_latency of .*:compute.*: it would have been \[0\.', told
     )
     assert '4 references were written to' in told
-    held = held_by(entry(accepted), PLACES)
+    held = references_for(entry(accepted), PLACES)
     assert 'hop_latency' not in held and 'hop_bandwidth' in held
 
 
@@ -427,24 +427,24 @@ def test_what_was_learned_before_stays(tmp_path):
     """Text and its meaning are one to one, however odd the words are."""
     path = tmp_path / 'toy.yaml'
     odd = replace(LEARNED, figure='no', values={'fabric': '1', 'scale': "'a: b'"}, check='Halo')
-    first = written(LearnedFile(), path, [LEARNED, odd], {})
-    before = known(first.text, path)
-    again = written(before, path, [replace(LEARNED, given=(2.0, None, 0.1, 'us'))], {})
+    first = rewrite(LearnedFile(), path, [LEARNED, odd], {})
+    before = parse_learned(first.text, path)
+    again = rewrite(before, path, [replace(LEARNED, given=(2.0, None, 0.1, 'us'))], {})
     ((renewed, old),) = again.renewed
     assert (renewed.given[0], old) == (2.0, [1.0, None, 0.1, 'us'])
-    now = known(again.text, path)
+    now = parse_learned(again.text, path)
     assert now.sources == {('Ring', 'shm', '2_nodes', 'x'): LEARNED.source} | {
         ('Halo', '1', "'a: b'", 'no'): LEARNED.source
     }
-    assert held_by(now.entries['Halo'], odd.values) == {'no': [1.0, None, 0.1, 'us']}
-    assert written(now, path, [], {}).text == again.text
+    assert references_for(now.entries['Halo'], odd.values) == {'no': [1.0, None, 0.1, 'us']}
+    assert rewrite(now, path, [], {}).text == again.text
 
 
 def test_another_index_is_refused(tmp_path):
     path = tmp_path / 'toy.yaml'
-    before = known(written(LearnedFile(), path, [LEARNED], {}).text, path)
+    before = parse_learned(rewrite(LearnedFile(), path, [LEARNED], {}).text, path)
     other = replace(LEARNED, values=LEARNED.values | {'size': 'cache'})
-    result = written(before, path, [other], {})
+    result = rewrite(before, path, [other], {})
     ((_, reason),) = result.refused
     assert 'has Ring by fabric, scale: remove Ring there' in reason and not result.added
 
@@ -550,19 +550,21 @@ def measured_run(golden_report, **changed):
 
 def test_a_run_says_which_references_went_stale_once_a_cause(accepted, golden_report):
     folder = accepted.parents[1]
-    assert stale(run_of(measured_run(golden_report)), folder) == []  # nothing was learned
+    assert (
+        changes_since_learned(run_of(measured_run(golden_report)), folder) == []
+    )  # nothing was learned
     baseline()
-    assert stale(run_of(measured_run(golden_report)), folder) == []
+    assert changes_since_learned(run_of(measured_run(golden_report)), folder) == []
     newer = {'built_mpi': 'openmpi@5.0.10', 'built_hash': 'f00'}
-    assert stale(run_of(measured_run(golden_report, **newer)), folder) == [
+    assert changes_since_learned(run_of(measured_run(golden_report, **newer)), folder) == [
         'the references of 4 figures were measured with the MPI openmpi@5.0.9, this run used '
         'openmpi@5.0.10: `assay baseline` renews them'
     ]
-    (build,) = stale(run_of(measured_run(golden_report, built_hash='f00')), folder)
+    (build,) = changes_since_learned(run_of(measured_run(golden_report, built_hash='f00')), folder)
     assert 'with the build 0a5738e2f62e, this run used f00' in build
-    both = stale(
+    both = changes_since_learned(
         run_of(measured_run(golden_report, built_target='zen4', built_compiler='gcc@13')), folder
     )
     assert len(both) == 2
     accepted.write_text('Ring: [')
-    assert stale(run_of(measured_run(golden_report, **newer)), folder) == []
+    assert changes_since_learned(run_of(measured_run(golden_report, **newer)), folder) == []

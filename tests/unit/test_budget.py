@@ -13,7 +13,7 @@ from assay.report import terminal
 from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, advice, choose
 from assay.results.case_history import CaseHistory
 from assay.running.selection import leaving_out
-from assay.running.session_extras import assert_ours_are_left, left_out_of
+from assay.running.session_extras import assert_ours_are_left, cases_left_out
 from budgets import BUILD_OF, DAY, case, ran
 
 
@@ -242,8 +242,8 @@ def test_nothing_starves(seed, failing):
         if {one.title for one in cases} <= known.keys() and first is None:
             first = night
             assert choice.turns == nights
-            assert choose(cases, known, choice.enough(nights) + 1).turns == nights
-            assert choose(cases, known, choice.enough(nights) - 9).turns == nights + 1
+            assert choose(cases, known, choice.seconds_needed(nights) + 1).turns == nights
+            assert choose(cases, known, choice.seconds_needed(nights) - 9).turns == nights + 1
         runs.append({one.name for one in choice.chosen})
         when = DAY + timedelta(days=night)
         spent(cases, known, seconds, chance, choice, when, FAILING[failing])
@@ -271,9 +271,9 @@ def test_what_is_stored_of_it():
     (*names_left_out, stored) = options_of(choose(cases, {}, budget=3 * CASE))
     assert len(names_left_out) == 6 and all(one.startswith('--exclude=') for one in names_left_out)
     name, _, value = stored.removeprefix('--session-extras=').partition('=')
-    assert left_out_of({name: value}) == 6
+    assert cases_left_out({name: value}) == 6
     for damaged in ('', '-1', '1e3', None, 'x', '٣'):
-        assert left_out_of({name: damaged}) == 0
+        assert cases_left_out({name: damaged}) == 0
     with pytest.raises(AssayError, match='only --budget leaves cases out'):
         assert_ours_are_left(f'reason=x,{name}=3')
 

@@ -3,7 +3,7 @@
 import pytest
 
 from assay import AssayError
-from assay.results.failures import Retried, disturbed_cases, failures, retried
+from assay.results.failures import Retried, disturbed_cases, failures, retried_cases
 from assay.results.reframe_report import read_report
 from assay.results.rows import rows
 from assay.results.verdict import counts, judge
@@ -16,7 +16,7 @@ def test_a_retry_replaces_what_it_retries_and_is_told(golden_report):
     assert judge(run_of(report), 0, LOG).passed
     assert failures(run_of(report)) == []
     assert counts(run_of(report)) == (2, 0, 0, 0)
-    assert retried(run_of(report))[0] == Retried(
+    assert retried_cases(run_of(report))[0] == Retried(
         'FailedSanity %fabric=shm %layout=packed @toy:node+gnu', 2, 'another fabric was used'
     )
     assert len(rows(run_of(report))) == 2
@@ -27,7 +27,7 @@ def test_a_retry_that_fails_is_no_pass(golden_report):
     runs = [golden_report('FailedSanity') for _ in range(3)]
     report = then(*runs, only_failed=True)
     assert judge(run_of(report), 0, LOG).problems == ('2 of 2 cases failed',)
-    assert retried(run_of(report)) == []
+    assert retried_cases(run_of(report)) == []
 
 
 def test_every_repetition_counts(golden_report):
@@ -73,7 +73,7 @@ def test_a_failure_stays_one_though_its_retry_was_disturbed(golden_report):
         only_failed=True,
     )
     assert judge(run_of(report), 0, LOG).passed
-    assert retried(run_of(report))[0].reason == NO_EVIDENCE
+    assert retried_cases(run_of(report))[0].reason == NO_EVIDENCE
     report = then(
         disturbed(golden_report('FailedReference')),
         golden_report('FailedReference'),
@@ -95,7 +95,9 @@ def test_each_repetition_counts_beside_a_disturbed_one(golden_report):
 def test_what_was_measured_again_is_told(golden_report):
     report = golden_report('Passed')
     cases(report)[-1]['replaced'] = [NO_EVIDENCE, 'again']
-    assert [(one.attempts, one.reason) for one in retried(run_of(report))] == [(3, NO_EVIDENCE)]
+    assert [(one.attempts, one.reason) for one in retried_cases(run_of(report))] == [
+        (3, NO_EVIDENCE)
+    ]
     report = disturbed(golden_report('FailedReference'))
     cases(report)[-1]['replaced'] = ['first']
     told = disturbed_cases(run_of(report))
@@ -118,7 +120,7 @@ def test_a_repetition_of_what_all_failed_is_no_retry(golden_report):
             run['testcases'] = [case for case in run['testcases'] if not case['fixture']]
     report = then(failed, passed, only_failed=False)
     assert judge(run_of(report), 0, LOG).problems == ('2 of 4 cases failed',)
-    assert retried(run_of(report)) == []
+    assert retried_cases(run_of(report)) == []
 
 
 def test_a_label_is_no_option(golden_report):

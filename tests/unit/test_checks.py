@@ -39,7 +39,7 @@ from assay.config.references import layers, merge
 from assay.job.launch import OF_WITNESS, WITNESS
 from assay.job.output import Output
 from assay.machine.provenance import Provenance
-from assay.programs.figure import declared
+from assay.programs.figure import quantity_of
 from assay.programs.guidelines import FACTOR
 from assay.results.cases import NO_EVIDENCE
 from assay.running import allocation
@@ -126,7 +126,7 @@ def test_real_jobs(job, golden):
         'a reference is for a figure that the check does not have'
     )
     for name, figure in job.checks[0].measured.items():
-        one = declared({**job.checks[0].measures, **OF_WITNESS}, name)
+        one = quantity_of({**job.checks[0].measures, **OF_WITNESS}, name)
         assert (one.unit, one.better) == (figure.unit, figure.better), name
 
 

@@ -83,7 +83,7 @@ def reframe(monkeypatch, tmp_path):
         return Ended(code=5)
 
     monkeypatch.setattr(paths, 'RUNS', tmp_path)
-    monkeypatch.setattr(runs, 'this', runs.begin)
+    monkeypatch.setattr(runs, 'this_run', runs.begin)
     monkeypatch.setattr(turn, 'is_needed', lambda site: False)
     monkeypatch.setattr(supervise, 'supervise', catch)
     monkeypatch.setattr(run_command.subprocess, 'call', lambda *args, **_: catch(*args).code)
@@ -251,7 +251,7 @@ def test_a_run_asks_mpis_once(monkeypatch, tmp_path):
         fault='it is broken',
     )
     run = RunFolder(tmp_path)
-    monkeypatch.setattr(runs, 'this', lambda: run)
+    monkeypatch.setattr(runs, 'this_run', lambda: run)
     monkeypatch.setattr(mpi, 'find_mpis', lambda: ['asked'])
     assert prepare.mpis_of_run() == ['asked']
     prepare.keep_mpis(run, [kept])

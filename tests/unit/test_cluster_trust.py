@@ -94,7 +94,7 @@ def test_a_process_that_looks_like_a_node_is_none(state, forged):
 
 def test_a_process_that_looks_like_a_carrier_is_none(state, forged):
     forged(str(state / 'forward'), 'n1', 'n1-near', '5', '0', '0', 'any')
-    assert Link.of(Node(state, 0), Node(state, 1)).carried() == Carried()
+    assert Link.of(Node(state, 0), Node(state, 1)).read_carried() == Carried()
 
 
 @pytest.fixture

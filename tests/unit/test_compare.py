@@ -14,7 +14,7 @@ from assay.commands import main as cli
 from assay.comparing import interleaved
 from assay.comparing.interleaved import InterleavedMeasurement, session_label
 from assay.comparing.pairs import TERM
-from assay.comparing.sessions import ComparedSession, Failing, failing, stored
+from assay.comparing.sessions import ComparedSession, Failing, failing, stored_runs
 from assay.report.interleaved import interleaved_conclusion, interleaved_json, show_interleaved
 from assay.results import runner
 from assay.results.diff import judging
@@ -32,7 +32,7 @@ from assay.running.selection import Listed
 from assay.running.setting import (
     Setting,
     assert_possible,
-    in_common,
+    cases_in_common,
     read,
     why_nothing_in_common,
 )
@@ -600,7 +600,7 @@ def test_its_sessions_are_found_again_and_never_taken_for_runs_to_diff(machine):
 
 def test_a_session_that_was_not_stored_ends_it(machine):
     with pytest.raises(AssayError, match='was not stored'):
-        stored(load(machine.database), [ComparedSession(0, ('x',), frozenset(), frozenset())])
+        stored_runs(load(machine.database), [ComparedSession(0, ('x',), frozenset(), frozenset())])
 
 
 # What it is asked ---------------------------------------------------------------------------------
@@ -648,7 +648,7 @@ def held(settings, scheduler='local'):
     """See that they can be compared, as the command does."""
     assert_possible(settings, Site(scheduler), reframe_options.read_for('a comparison', []))
     sides = [*map(of, settings)]
-    if not in_common(settings, sides):
+    if not cases_in_common(settings, sides):
         raise AssayError(why_nothing_in_common(settings, sides, CASES))
 
 
@@ -757,11 +757,13 @@ def test_what_a_case_is_called():
     )
     assert settings.as_after(before) == after
     shared = 'Ring %fabric=* %layout=packed @toy:node'
-    assert [one.shared(title) for one, title in zip(settings, (before, after), strict=True)] == [
+    assert [
+        one.shared_title(title) for one, title in zip(settings, (before, after), strict=True)
+    ] == [
         shared,
         shared,
     ]
-    assert settings.before.named('Ring %fabric=* %layout=packed') == before.partition(' @')[0]
+    assert settings.before.name_here('Ring %fabric=* %layout=packed') == before.partition(' @')[0]
     assert str(settings.after) == 'mpich, fabric=ofi-tcp'
     assert str(Setting({})) == 'unchanged'
 

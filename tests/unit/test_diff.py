@@ -15,7 +15,7 @@ from assay.report.diff import SCREEN
 from assay.results.diff.cores import tell_distances
 from assay.results.diff.difference import difference
 from assay.results.figure_series import CONDITIONS
-from assay.results.grouping import Member, grouped
+from assay.results.grouping import Member, group_changes
 from assay.results.history import load
 from assay.results.run_selectors import choose
 from assay.running.runs import RunFolder
@@ -1340,7 +1340,7 @@ def members(*rows):
 
 
 def shared(rows):
-    groups, alone = grouped(members(*rows))
+    groups, alone = group_changes(members(*rows))
     return [
         (' '.join('='.join(one) for one in group.shared), group.changed) for group in groups
     ], alone
@@ -1418,10 +1418,10 @@ def test_a_group_is_not_made_wider_than_what_it_explains():
 
 def test_what_explains_just_the_same_is_named_as_well():
     rows = [('fabric=tcp nodes=n[1-2]', 'worse')] * 3 + [('fabric=shm', 'same')] * 3
-    (group,), _ = grouped(members(*rows))
+    (group,), _ = group_changes(members(*rows))
     assert (group.shared, group.likewise) == ((('fabric', 'tcp'),), (('nodes', 'n[1-2]'),))
 
 
 def test_nothing_changed():
-    assert grouped([]) == ([], [])
+    assert group_changes([]) == ([], [])
     assert shared([('check=A', 'same'), ('check=B', 'worse')]) == ([], [1])

@@ -762,9 +762,9 @@ def test_what_was_stopped_says_so_and_is_not_compared(made):
 def test_two_at_once(elsewhere, monkeypatch):
     monkeypatch.setattr(paths, 'INIT', elsewhere / 'init')
     with (
-        steps.alone('toy'),
-        steps.alone('other'),
+        steps.lock_out_others('toy'),
+        steps.lock_out_others('other'),
         pytest.raises(AssayError, match='another `assay init toy` is under way'),
-        steps.alone('toy'),
+        steps.lock_out_others('toy'),
     ):
         pass

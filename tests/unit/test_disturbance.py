@@ -4,13 +4,13 @@ from itertools import combinations
 
 import pytest
 
-from assay.job.launch import witnessed_in
+from assay.job.launch import reports_in
 from assay.witness.disturbance import (
-    by_others,
     disturbance_figures,
-    disturbed,
+    disturbances,
     foreign_seconds,
-    sent_once,
+    interference,
+    share_sent_once,
     taken_by_others,
 )
 from witnessed import disturbance, host, process, report, socket
@@ -50,11 +50,11 @@ def test_the_worst_host_counts():
 def test_a_core_that_another_guest_uses(least, most, share):
     one = shared(n1={'least_additions': least, 'most_additions': most, 'seconds': 0.5})
     said = [f'the node was disturbed: another guest took {share} of a core'] if share else []
-    assert disturbed([one]) == said
+    assert disturbances([one]) == said
     # Two moments are no reason to leave a value out, or to excuse it.
-    assert taken_by_others([one]) == by_others([one]) == []
+    assert taken_by_others([one]) == interference([one]) == []
     additions = {'least_additions': least, 'most_additions': most}
-    assert disturbed([shared(n1=additions | {'seconds': 40.0})]) == []
+    assert disturbances([shared(n1=additions | {'seconds': 40.0})]) == []
 
 
 def test_cores_that_a_hypervisor_moved():
@@ -67,7 +67,7 @@ def test_cores_that_a_hypervisor_moved():
 
 def test_a_report_that_does_not_say():
     assert disturbance_figures(report([process()], [host()])) == {}
-    assert disturbed([report([process()], [host()])]) == []
+    assert disturbances([report([process()], [host()])]) == []
 
 
 @pytest.mark.parametrize(
@@ -87,12 +87,12 @@ def test_a_report_that_does_not_say():
     ],
 )
 def test_words(shares, words):
-    said = disturbed([shared(n1=shares)])
+    said = disturbances([shared(n1=shares)])
     assert said == ([f'the node was disturbed: {words}'] if words else [])
 
 
 def test_a_disturbed_host_among_others_is_named():
-    assert disturbed([shared(n1={}, n2={'throttled': 0.48})]) == [
+    assert disturbances([shared(n1={}, n2={'throttled': 0.48})]) == [
         'n2 was disturbed: quotas withheld 48% of the CPUs'
     ]
 
@@ -101,25 +101,25 @@ def test_the_odd_host_comes_first():
     crowded = {'waited': 0.5}
     odd = crowded | {'throttled': 0.4}
     waiting = 'a rank waited for a CPU in'
-    assert disturbed([shared(n1=crowded, n2=odd, n3={'waited': 0.6}, n4=crowded)]) == [
+    assert disturbances([shared(n1=crowded, n2=odd, n3={'waited': 0.6}, n4=crowded)]) == [
         f'n2 was disturbed: quotas withheld 40% of the CPUs, {waiting} 50% of its time',
         f'n1, n3 and n4 were disturbed: {waiting} up to 60% of its time',
     ]
 
 
 def test_many_hosts_are_counted():
-    (said,) = disturbed([shared(**{f'n{number}': {'steal': 0.1} for number in range(1, 10)})])
+    (said,) = disturbances([shared(**{f'n{number}': {'steal': 0.1} for number in range(1, 10)})])
     assert said.startswith('n1, n2, n3, n4 and 5 more were disturbed: ')
 
 
 def test_a_report_that_is_none_says_nothing(tmp_path):
     (tmp_path / 'witness.json').write_text('{')
-    assert disturbed(witnessed_in(tmp_path)) == []
+    assert disturbances(reports_in(tmp_path)) == []
 
 
 def test_the_worst_run_of_a_job_counts():
     runs = [shared(n1={'steal': share}) for share in (0.01, 0.2, 0.1)]
-    assert disturbed(runs) == ['the node was disturbed: the hypervisor took 20% of the CPUs']
+    assert disturbances(runs) == ['the node was disturbed: the hypervisor took 20% of the CPUs']
 
 
 OTHERS = "the node was disturbed: other processes took 48% of the time of the job's CPUs"
@@ -142,7 +142,7 @@ STOLEN = 'the node was disturbed: the hypervisor took 10% of the CPUs'
     ],
 )
 def test_what_others_did(shares, foreign, words):
-    assert by_others([shared(n1=shares)], foreign) == ([words] if words else [])
+    assert interference([shared(n1=shares)], foreign) == ([words] if words else [])
 
 
 def test_seconds_that_others_took():
@@ -208,16 +208,16 @@ LOSSY, SLOW, FAST = {'resent': 1300}, {'round_trip': 4.1e-3}, {'rate': 1e9}
     ],
 )
 def test_words_of_the_network(ways, words):
-    said = disturbed([connected(ways)])
+    said = disturbances([connected(ways)])
     assert said == ([f'the network was disturbed: {words}'] if words else [])
 
 
 def test_connections_of_two_hosts_are_one_way():
     """The shortest round trip of any is the way's; what was sent again is added up."""
     slow_and_fast = connected({(1, 3): SLOW, (2, 4): {}}, on=('n1', 'n1', 'n2', 'n2'))
-    assert disturbed([slow_and_fast]) == []
+    assert disturbances([slow_and_fast]) == []
     once, often = connected({(1, 2): {}}), connected({(1, 2): {'resent': 400}})
-    assert disturbed([once, often]) == [
+    assert disturbances([once, often]) == [
         'the network was disturbed: 0.2% of the segments between n1 and n2 were sent again'
     ]
 
@@ -233,24 +233,24 @@ def test_connections_of_two_hosts_are_one_way():
     ],
 )
 def test_the_worst_way_tells_what_a_network_delivers(ways, share):
-    assert sent_once([connected(ways)]) == (share and pytest.approx(share))
+    assert share_sent_once([connected(ways)]) == (share and pytest.approx(share))
 
 
 def test_what_is_lost_in_one_direction_is_not_halved():
     ends = ('10.0.0.1:1', '10.0.0.2:1')
     lossy, sound = socket(*ends, 10**6) | HEALTHY | LOSSY, socket(*ends[::-1], 10**6) | HEALTHY
     processes = [process(n, on=f'n{n + 1}', sockets=[one]) for n, one in enumerate((lossy, sound))]
-    assert sent_once([report(processes, [host('n1'), host('n2')])]) == pytest.approx(0.987)
+    assert share_sent_once([report(processes, [host('n1'), host('n2')])]) == pytest.approx(0.987)
 
 
 def test_a_bad_network_is_nothing_that_others_did():
     hosts = {name: {'foreign': 0.3} for name in ('n1', 'n2')}
     lossy = connected({(1, 2): LOSSY}, on=('n1', 'n2'))
-    assert by_others([shared(**hosts)]) and by_others([shared(**hosts), lossy]) == []
-    assert taken_by_others([lossy]) == [] and disturbed([lossy])
-    assert taken_by_others([shared(**hosts), lossy]) == disturbed([shared(**hosts)])
+    assert interference([shared(**hosts)]) and interference([shared(**hosts), lossy]) == []
+    assert taken_by_others([lossy]) == [] and disturbances([lossy])
+    assert taken_by_others([shared(**hosts), lossy]) == disturbances([shared(**hosts)])
     assert taken_by_others([shared(**hosts)], foreign=False) == []
 
 
 def test_a_single_host_has_no_network():
-    assert disturbed([connected({(1, 2): LOSSY | SLOW}, on=('n1', 'n1'))]) == []
+    assert disturbances([connected({(1, 2): LOSSY | SLOW}, on=('n1', 'n1'))]) == []

@@ -57,7 +57,7 @@ def test_a_statement_shows_at_most_one_fabric(stem):
     family, _ = asked(stem)
     text = (STATEMENTS / f'{stem}.out').read_text()
     recipes = {name: catalogue.recipe(name, family) for name in catalogue.fabrics}
-    assert sum(r is not None and r.shown_by([text]) for r in recipes.values()) <= 1
+    assert sum(r is not None and r.is_shown_by([text]) for r in recipes.values()) <= 1
 
 
 # What the MPIs of clusters print for fabrics that need a device: written after their sources'
@@ -202,7 +202,7 @@ def test_an_empty_output_proves_nothing():
 
 def test_an_expression_may_speak_of_the_ends_of_any_line():
     recipe = Recipe(requires='.', env={}, expect=['^by way of shm$'])
-    assert recipe.shown_by(['rank 0\nby way of shm\nrank 1\n'])
+    assert recipe.is_shown_by(['rank 0\nby way of shm\nrank 1\n'])
 
 
 def an_mpi(family, description):
@@ -222,15 +222,15 @@ def an_mpi(family, description):
 
 
 def test_missing_says_why():
-    assert 'no way to force' in catalogue.missing('tcp', an_mpi('mpich', 'ch4:ofi'))
-    reason = catalogue.missing('ucx-tcp', an_mpi('openmpi', 'MCA pml: ob1'))
+    assert 'no way to force' in catalogue.why_missing('tcp', an_mpi('mpich', 'ch4:ofi'))
+    reason = catalogue.why_missing('ucx-tcp', an_mpi('openmpi', 'MCA pml: ob1'))
     assert 'Open MPI (1.2.3)' in reason and 'MCA pml: ucx' in reason
-    assert catalogue.missing('shm', an_mpi('openmpi', 'MCA btl: sm (MCA v2.1.0)')) is None
+    assert catalogue.why_missing('shm', an_mpi('openmpi', 'MCA btl: sm (MCA v2.1.0)')) is None
 
 
 def test_missing_device(monkeypatch):
     monkeypatch.setattr('assay.config.fabrics.glob.glob', lambda pattern: [])
-    reason = catalogue.missing('ofi-cxi', an_mpi('mpich', 'ch4:ofi'))
+    reason = catalogue.why_missing('ofi-cxi', an_mpi('mpich', 'ch4:ofi'))
     assert '/sys/class/cxi/*' in reason
 
 

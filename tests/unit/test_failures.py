@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.results.failures import failures, reason, skipped
+from assay.results.failures import failures, reason, skipped_cases
 from reports import cases, run_of
 
 REPORTS = Path(__file__).parents[1] / 'golden' / 'reports'
@@ -94,14 +94,14 @@ def test_a_build_failure_quotes_the_compiler(golden_report, tmp_path):
 
 def test_skip_reasons_come_from_reframes_log(golden_report):
     log = (REPORTS / 'Skipped.log').read_text().splitlines()
-    (case, reason), _ = skipped(run_of(golden_report('Skipped')), log)
+    (case, reason), _ = skipped_cases(run_of(golden_report('Skipped')), log)
     assert case == 'Skipped %fabric=shm %layout=packed @toy:node+gnu'
     assert reason == 'this machine has no shm'
     # ReFrame aligns the numbers of a longer run.
     longer = [line.replace('/3) ', '/83) ').replace('] (', '] ( ') for line in log]
     assert longer != log
-    assert skipped(run_of(golden_report('Skipped')), longer)[0] == (case, reason)
-    (_, reason), _ = skipped(run_of(golden_report('Skipped')), [])
+    assert skipped_cases(run_of(golden_report('Skipped')), longer)[0] == (case, reason)
+    (_, reason), _ = skipped_cases(run_of(golden_report('Skipped')), [])
     assert reason == "no reason in ReFrame's log"
 
 

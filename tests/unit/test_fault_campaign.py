@@ -48,7 +48,7 @@ def test_every_fault_of_ours_can_be_brought_in():
 def test_a_severity_stands_for_braces(faults):
     rate = faults()['network/rate']
     assert rate.degrees == ['low', 'high']
-    assert rate.filled(rate.cluster[0], 'low') == 'rate n2 2500'
+    assert rate.fill(rate.cluster[0], 'low') == 'rate n2 2500'
 
 
 def test_a_fault_that_is_there_or_not(faults):

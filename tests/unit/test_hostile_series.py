@@ -9,10 +9,10 @@ from assay import AssayError
 from assay.results.statistics.bounds import bounds, has_two_modes
 from assay.results.statistics.changes import beginning, find_changes, since_last_change, slope
 from assay.results.statistics.comparison import compare, judge
-from assay.results.statistics.controls import cleared, moved
+from assay.results.statistics.controls import doubt_if_machine_moved, moved_controls
 from assay.results.statistics.retest import decide, spread_of_foursomes
 from assay.results.statistics.series import DAY, GREATEST, LATEST, series
-from assay.results.statistics.spread import inflation, learn, unseen_alike
+from assay.results.statistics.spread import inflation, learn, unseen_session_inflation
 
 pytestmark = pytest.mark.filterwarnings('error')
 
@@ -91,7 +91,7 @@ def test_no_series_makes_an_error_or_a_nan(seed):
     for one in judge(found):
         assert 0 <= one.p_value <= 1
         for other in ('higher', 'lower'):
-            assert cleared(one, moved(found), 0.001, other == 'higher').word
+            assert doubt_if_machine_moved(one, moved_controls(found), 0.001, other == 'higher').word
     pairs = [np.maximum(some_values(random, 12), 5e-324) for _ in range(2)]
     assert decide(*pairs, 'higher').ratio >= 0
 
@@ -200,7 +200,7 @@ def test_one_figure_alone_shows_nothing_of_how_alike_runs_of_another_are():
     random = np.random.default_rng(10)
     known, new = np.exp(0.01 * random.standard_normal((2, 100)))
     found = compare(series(new[:5]), series(new[5:10]), 'higher', None, learn([series(known)]))
-    assert found.error**2 == pytest.approx(2 * found.single * unseen_alike(5).value / 5)
+    assert found.error**2 == pytest.approx(2 * found.single * unseen_session_inflation(5).value / 5)
     assert math.isfinite(found.error)
 
 

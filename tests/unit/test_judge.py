@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from assay.results.failures import failures, unheld
+from assay.results.failures import cases_without_reference, failures
 from assay.results.rows import rows
-from assay.results.unmatched import misaddressed
+from assay.results.unmatched import misaddressed_options
 from assay.results.verdict import MOST_WARNINGS, judge
 from reports import LOG, cases, disturbed, run_of, then
 
@@ -45,12 +45,15 @@ def test_what_failed_cases_explain_is_told_apart(golden_report, name):
 def test_another_program_may_have_no_reference(golden_report):
     """Those for any machine are of our own sources."""
     report = golden_report('NoReference')
-    assert unheld(run_of(report)) == []
+    assert cases_without_reference(run_of(report)) == []
     for case in cases(report):
         if not case['fixture']:
             case['implementation'] = 'xhpl'
     assert judge(run_of(report), 0, LOG).passed
-    assert [case.implementation for case in unheld(run_of(report))] == ['xhpl', 'xhpl']
+    assert [case.implementation for case in cases_without_reference(run_of(report))] == [
+        'xhpl',
+        'xhpl',
+    ]
 
 
 def test_no_report_is_a_failure_whatever_reframe_says():
@@ -138,9 +141,9 @@ def test_a_check_that_reframe_leaves_out_fails_the_run(golden_report):
 def test_a_variable_of_a_class_that_no_case_is_of_fails_the_run(golden_report):
     report = golden_report('Passed')
     right = ['Passed.printed=x.y', 'Build.source=x', 'printed=a.b']
-    assert misaddressed(run_of(report), right, ['Passed.printed=x,y', 'layout=a.b']) == []
+    assert misaddressed_options(run_of(report), right, ['Passed.printed=x,y', 'layout=a.b']) == []
     wrong = ['Pased.printed=x', 'build.source=x', *right]
-    assert misaddressed(run_of(report), wrong, ['Build.source=x,y']) == [
+    assert misaddressed_options(run_of(report), wrong, ['Build.source=x,y']) == [
         "no selected check is 'Pased', of which -S sets 'printed'",
         "no selected check is 'build', of which -S sets 'source'",
         "no selected check is 'Build', of which -P sets 'source'",

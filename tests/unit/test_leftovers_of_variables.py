@@ -7,7 +7,7 @@ import tempfile
 import pytest
 
 from assay import paths, witness
-from assay.checks.leftovers import exported_by, named_in, set_by
+from assay.checks.leftovers import variables_exported_by, variables_named_in, variables_set_by
 from assay.config.environments import tcp_over
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.mpis import FAMILIES
@@ -132,7 +132,7 @@ def test_what_a_module_sets_is_found_where_it_is_loaded_already(monkeypatch):
     monkeypatch.setenv('UCX_TLS', 'tcp')
     # As the script of a module does it, which is not loaded twice.
     load = '[ -n "$LOADEDMODULES" ] || export OMPI_MCA_btl=^openib PATH=/x:$PATH'
-    assert set_by(('echo loading', load)) == {'OMPI_MCA_btl'}
+    assert variables_set_by(('echo loading', load)) == {'OMPI_MCA_btl'}
 
 
 def test_what_modules_do_finds_no_file_of_anybody(tmp_path, monkeypatch):
@@ -141,18 +141,20 @@ def test_what_modules_do_finds_no_file_of_anybody(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     kept = tmp_path / 'kept'
     kept.touch()
-    assert set_by(('rm -rf "$HOME"/* "$TMPDIR"/* ./*', 'export UCX_TLS=tcp')) == {'UCX_TLS'}
+    assert variables_set_by(('rm -rf "$HOME"/* "$TMPDIR"/* ./*', 'export UCX_TLS=tcp')) == {
+        'UCX_TLS'
+    }
     assert kept.exists()
 
 
 @pytest.mark.parametrize('command', ['exit 3', 'false', 'exit 0', 'no_such_command_at_all'])
 def test_modules_that_fail_leave_it_unknown(command):
-    assert set_by((command, 'export UCX_TLS=tcp')) is None
+    assert variables_set_by((command, 'export UCX_TLS=tcp')) is None
 
 
 def test_that_it_is_unknown_is_said_once(capsys):
     for name in ('FI_X', 'FI_Y'):
-        assert set_by((f'export {name}=1', 'exit 77')) is None
+        assert variables_set_by((f'export {name}=1', 'exit 77')) is None
     said = "modules of the system's file set is not known: loading them ended with exit code 77"
     assert capsys.readouterr().err.count(said) == 1
 
@@ -160,15 +162,17 @@ def test_that_it_is_unknown_is_said_once(capsys):
 def test_nor_is_it_known_without_a_shell_or_a_temporary_folder(tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as none:
         none.setattr(tempfile, 'tempdir', str(tmp_path / 'missing'))
-        assert set_by(('export FI_X=1',)) is None
+        assert variables_set_by(('export FI_X=1',)) is None
     monkeypatch.setenv('PATH', str(tmp_path))
-    assert set_by(('export FI_X=2',)) is None
+    assert variables_set_by(('export FI_X=2',)) is None
     said = capsys.readouterr().err
     assert said.count('they could not be loaded: ') == 2
 
 
 def test_names_in_commands_are_read():
-    assert named_in(['cd $TMPDIR && rm -rf *', 'export UCX_TLS=rc FI_X=1', 'MY_UCX_NET=1']) == {
+    assert variables_named_in(
+        ['cd $TMPDIR && rm -rf *', 'export UCX_TLS=rc FI_X=1', 'MY_UCX_NET=1']
+    ) == {
         'UCX_TLS',
         'FI_X',
     }
@@ -176,8 +180,8 @@ def test_names_in_commands_are_read():
 
 def test_what_options_of_a_partition_export_is_known():
     access = ['--account=UCX_NET', '--export=ALL,UCX_TLS=rc,FI_X']
-    assert exported_by(access) >= {'UCX_TLS', 'FI_X'}
-    assert 'UCX_NET' not in exported_by(access)
+    assert variables_exported_by(access) >= {'UCX_TLS', 'FI_X'}
+    assert 'UCX_NET' not in variables_exported_by(access)
 
 
 BUFFERS = ['OMPI_MCA_btl_tcp_rcvbuf=2048', 'OMPI_MCA_btl_tcp_sndbuf=2048']

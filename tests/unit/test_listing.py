@@ -6,7 +6,7 @@ import pytest
 
 from assay import AssayError, paths
 from assay.running import runs
-from assay.running.selection import Listed, listed
+from assay.running.selection import Listed, list_cases
 
 TOYS = paths.ROOT / 'tests' / 'golden' / 'reports'
 CONFIGURATIONS = [paths.CONFIG / 'common.py', TOYS / 'toy_system.py']
@@ -18,7 +18,7 @@ def cases_of(tmp_path):
     command = [str(paths.VENV_BIN / 'reframe'), '-c', str(TOYS / 'toys.py'), '--system=toy']
     configured = {'RFM_CONFIG_FILES': ':'.join(map(str, CONFIGURATIONS))}
     environment = os.environ | configured | {runs.VARIABLE: str(tmp_path)}
-    return lambda *options: listed(command, options, environment)
+    return lambda *options: list_cases(command, options, environment)
 
 
 def test_cases_with_what_they_need(cases_of):

@@ -345,7 +345,7 @@ def test_a_command_need_not_read_its_message():
 
 
 def test_a_second_night_leaves(site, capsys):
-    with Folder('toy', 'smoke').alone() as handle:
+    with Folder('toy', 'smoke').hold_lock() as handle:
         assert handle is not None
         assert spend(site) == (PUT_OFF, None)
         assert spend(site, mode='maintenance')[0] == 0
@@ -354,7 +354,7 @@ def test_a_second_night_leaves(site, capsys):
 
 
 def test_a_night_that_does_not_end_is_told(site):
-    with Folder('toy', 'smoke').alone():
+    with Folder('toy', 'smoke').hold_lock():
         old = time.time() - 3600 * 49
         os.utime(paths.NIGHTS / 'toy' / 'smoke' / 'lock', (old, old))
         with pytest.raises(AssayError, match='has not ended for two days'):

@@ -45,7 +45,7 @@ def short(site, monkeypatch):
     site.report = report
     site.change, site.seconds = change, dict.fromkeys(FABRICS, 10)
     site.names = {one: f'{name} @toy:node+openmpi' for one, name in names.items()}
-    monkeypatch.setattr(one_run, 'listed', listed)
+    monkeypatch.setattr(one_run, 'list_cases', listed)
     monkeypatch.setattr(one_run, 'load', lambda: load(site.database))
     return site
 
@@ -77,7 +77,7 @@ def test_the_time_left_of_the_one_job_is_a_budget(short, monkeypatch):
     good_nights(short)
     short.is_one_job = True
     now = allocation.Standing(True, ('n1',), left=TWO)
-    monkeypatch.setattr(allocation, 'standing', lambda job: now)
+    monkeypatch.setattr(allocation, 'ask_standing', lambda job: now)
     monkeypatch.setattr(one_run.turn, 'is_needed', lambda site: True)
     assert spend(short) == (0, None)
     told = json.loads((short.own.folder / 'times.json').read_text())
@@ -183,13 +183,13 @@ def test_a_budget_that_may_leave_cases_out_for_ever_is_told(short):
 def test_a_case_whose_build_no_night_has_time_for_is_told(short, monkeypatch):
     """No other case needs it, so it would never be there, and the case would wait for ever."""
     good_nights(short)
-    plain = one_run.listed
+    plain = one_run.list_cases
 
     def listed(command, options, environment):
         needs = frozenset({BUILD_OF['mpich']})
         return [*plain(command, options, environment), Listed('New', 'toy:node', 'mpich', needs)]
 
-    monkeypatch.setattr(one_run, 'listed', listed)
+    monkeypatch.setattr(one_run, 'list_cases', listed)
     code, told = night(short)
     assert code == 1 and 'New: is assumed to take longer than the budget, so no night runs' in told
 

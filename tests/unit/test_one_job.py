@@ -1233,7 +1233,7 @@ FAMILIES = {
 @pytest.mark.parametrize('family', FAMILIES)
 def test_a_job_of_several_that_slurm_tells_together(cluster, family):
     (cluster.folder / 'squeue').write_text(f'#!/bin/bash\necho -n "{FAMILIES[family]}"\n')
-    found = allocation.standing('7')
+    found = allocation.ask_standing('7')
     assert found == allocation.Standing(True, tuple(names(4)), False, 'all', False, 'RUNNING', 60)
 
 
@@ -1313,7 +1313,7 @@ def test_each_command_that_measures_can_have_one_job(monkeypatch, words):
 @pytest.fixture
 def suite(cluster, idle, monkeypatch):
     """One whose sessions are to have one job."""
-    monkeypatch.setattr(session, 'listed', lambda *_: [case(2)])
+    monkeypatch.setattr(session, 'list_cases', lambda *_: [case(2)])
     monkeypatch.setattr(runs.paths, 'RUNS', cluster.folder)
     own = runs.begin()
     yield session.Suite(own, 'made', 'smoke', (), {}, is_one_job=True)
@@ -1343,7 +1343,7 @@ HISTORY = CaseHistory(
 def first(cluster, salloc, suite, monkeypatch):
     """How many of four cases, each on two nodes of four, come first in so much time."""
     cases = [Listed(f'Ring %fabric={one}', 'made:a', 'openmpi', nodes=2) for one in 'abcd']
-    monkeypatch.setattr(one_run, 'listed', lambda *_: cases)
+    monkeypatch.setattr(one_run, 'list_cases', lambda *_: cases)
     monkeypatch.setattr(one_run, 'load', lambda: None)
     salloc(GRANTED)
 

@@ -8,7 +8,7 @@ import pytest
 from assay import paths
 from assay.config.fabrics import load_catalogue
 from assay.job import output
-from assay.job.output import Output, TooMuchError, found, reason, unlogged
+from assay.job.output import Output, TooMuchError, first_match, reason, without_log_lines
 
 STATEMENTS = paths.ROOT / 'tests' / 'golden' / 'statements'
 PAIR = '[n{host}:1234] mca: bml: Using tcp btl for send to [[1,1],{rank}] on node n{host}\n'
@@ -53,7 +53,7 @@ def test_what_is_large_is_never_whole_in_memory(loud):
     tracemalloc.start()
     assert loud.text == 'one\n\ntwo\n'
     assert reason('pt2pt', loud) == 'two'
-    assert found(re.compile('never said'), loud) is None
+    assert first_match(re.compile('never said'), loud) is None
     assert catalogue.verify('tcp', 'openmpi', loud) is None
     assert 'tcp was used instead' in catalogue.verify('shm', 'openmpi', loud)
     _, most = tracemalloc.get_traced_memory()
@@ -77,6 +77,6 @@ def test_what_is_logged_is_not_the_program(path):
     """All that the program of these runs printed is left, and it is most of what is left."""
     text = path.read_text(errors='replace')
     own = re.findall(r'^np=\d+ .*\n', text, re.MULTILINE)
-    left = unlogged(text)
+    left = without_log_lines(text)
     assert re.findall(r'^np=\d+ .*\n', left, re.MULTILINE) == own
     assert not re.search(r'UCX +(INFO|DIAG)|bml: Using|<info>|mca: base', left)

@@ -4,7 +4,14 @@ from itertools import product
 
 import pytest
 
-from assay.layout.layouts import BINDINGS, LAYOUTS, DoesNotFitError, NodeShape, Placement, unusual
+from assay.layout.layouts import (
+    BINDINGS,
+    LAYOUTS,
+    DoesNotFitError,
+    NodeShape,
+    Placement,
+    unusual_binding,
+)
 from assay.text import as_list
 from witnessed import cpus_of, host, process, report, thread
 
@@ -206,13 +213,13 @@ def test_what_is_wrong_whatever_binds_and_what_is_unusual():
     domains, asked = SHAPES['two domains'], Placement(2, 1)
     on_one = sat(domains, (0,), (0,))
     assert default.verify(on_one, asked) == 'ranks 0 and 1 on n1 are bound to core 0'
-    assert unusual(sat(domains, (0,), (4,))) is None
+    assert unusual_binding(sat(domains, (0,), (4,))) is None
     in_one = sat(domains, (0,), (1,))
     assert default.verify(in_one, asked) is None
-    assert unusual(in_one) == 'ranks 0 and 1 on n1 are all in NUMA domain 0 of 2'
+    assert unusual_binding(in_one) == 'ranks 0 and 1 on n1 are all in NUMA domain 0 of 2'
     free = sat(domains, range(8), range(8))
     assert default.verify(free, asked) is None
-    assert unusual(free) == 'ranks 0 and 1 on n1 are not bound to any of its cores'
+    assert unusual_binding(free) == 'ranks 0 and 1 on n1 are not bound to any of its cores'
 
 
 def test_domains_and_sockets_are_told_apart():
@@ -224,8 +231,8 @@ def test_domains_and_sockets_are_told_apart():
         return report(ranks, [host(domains=domains, per_package=4)])
 
     in_one = of((0,), (1,), (2,), (3,))
-    assert unusual(in_one) == 'ranks 0-3 on n1 are all in socket 0 of 2'
-    assert unusual(of((0,), (4,))) is None
+    assert unusual_binding(in_one) == 'ranks 0-3 on n1 are all in socket 0 of 2'
+    assert unusual_binding(of((0,), (4,))) is None
     asked = Placement(2, 1, declared='socket')
     assert default.verify(of((0, 1, 2, 3), (4, 5, 6, 7)), asked) is None
     assert default.verify(of((0,), (4,)), asked) == (

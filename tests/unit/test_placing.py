@@ -20,7 +20,7 @@ from assay import AssayError
 from assay.commands import place
 from assay.placing import costs, files, mapping, plan, turns
 from assay.placing.problem import PlacingProblem, seats_of
-from assay.placing.sat import sat
+from assay.placing.sat import hold_against_plan
 from assay.results.history import History
 from assay.witness import read_witness
 from assay.witness.placement import DISTANCES
@@ -389,18 +389,18 @@ def test_whether_ranks_sat_as_planned():
     for rank, seat in enumerate(made.seat.tolist()):
         for name in ('host', 'cores', 'cpus'):
             after['processes'][rank][name] = entries['processes'][seat][name]
-    as_planned = sat(made, before, witnessed.validated(after), False, False)
+    as_planned = hold_against_plan(made, before, witnessed.validated(after), False, False)
     assert as_planned.elsewhere == ()
     # On other nodes, which of them is which does not matter.
     text = json.dumps(after).replace('"n0"', '"x"').replace('"n1"', '"n0"')
     renamed = witnessed.validated(json.loads(text))
-    assert sat(made, before, renamed, False, False).elsewhere == ()
-    same = sat(made, before, before, False, False)
+    assert hold_against_plan(made, before, renamed, False, False).elsewhere == ()
+    same = hold_against_plan(made, before, before, False, False)
     assert same.elsewhere == tuple(np.flatnonzero(made.seat != np.arange(8)))
     # A program that deals the roles itself starts as it did.
-    assert sat(made, before, before, True, False).elsewhere == ()
+    assert hold_against_plan(made, before, before, True, False).elsewhere == ()
     with pytest.raises(AssayError, match='4 ranks'):
-        sat(made, before, witnessed.validated(ring(2, 2, True)), False, False)
+        hold_against_plan(made, before, witnessed.validated(ring(2, 2, True)), False, False)
 
 
 def test_runs_in_turn_until_decided():
@@ -411,14 +411,14 @@ def test_runs_in_turn_until_decided():
         sides.append(side)
         return (10.0, 8.0)[side] * np.exp(random.normal(0, 0.01))
 
-    found = turns.in_turn(run, 0.02)
+    found = turns.run_pairs(run, 0.02)
     assert found.decision.word == 'better' and sides[:4] == [0, 1, 1, 0]
     assert found.decision.ratio == pytest.approx(0.8, abs=0.03)
 
     def stopped(side):
         raise KeyboardInterrupt
 
-    assert turns.in_turn(stopped, 0.02) == turns.Turns(((), ()), None)
+    assert turns.run_pairs(stopped, 0.02) == turns.Turns(((), ()), None)
     with pytest.raises(AssayError, match='false: exit code 1'):
         turns.runner([({}, ['false'])])(0)
 
@@ -428,7 +428,7 @@ def test_a_launcher_that_is_interrupted_cleans_up(tmp_path):
     launcher = 'trap "sleep 0.5; : >cleaned; exit 1" INT; : >ready; while :; do sleep 0.05; done'
     code = (
         'from assay.placing import turns; '
-        f'print(turns.in_turn(turns.runner([({{}}, ["sh", "-c", {launcher!r}])]), 0.02))'
+        f'print(turns.run_pairs(turns.runner([({{}}, ["sh", "-c", {launcher!r}])]), 0.02))'
     )
     with subprocess.Popen(
         [sys.executable, '-c', code],

@@ -39,7 +39,7 @@ def left(job, *nodes, done=True, **files):
         (job.folder / name.replace('__', '.')).write_text(text)
     if done:
         (job.folder / 'done').touch()
-    return job.found([MPICH, OPENMPI], {})
+    return job.result([MPICH, OPENMPI], {})
 
 
 def test_ways_that_work_and_that_do_not(job):

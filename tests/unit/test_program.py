@@ -331,20 +331,20 @@ def test_an_import_of_mpi4py_that_hangs_tells_nothing(tmp_path, monkeypatch):
 
 def test_lines_at_one_time_have_a_report_each(tmp_path):
     asked = tmp_path / 'r.json'
-    with launches.reserved(asked) as first, launches.reserved(asked) as second:
+    with launches.reserve_report(asked) as first, launches.reserve_report(asked) as second:
         launches.remove_earlier(first)
-        with launches.reserved(asked) as third:
+        with launches.reserve_report(asked) as third:
             names = [one.name for one in (first, second, third)]
             assert names == ['r.json', 'r.run-2.json', 'r.run-3.json']
     assert not [*tmp_path.iterdir()]  # none of them wrote anything
-    with launches.reserved(asked) as own:
+    with launches.reserve_report(asked) as own:
         assert own == asked
 
 
 def test_a_folder_that_the_program_removes_changes_nothing(tmp_path):
     gone = tmp_path / 'scratch'
     gone.mkdir()
-    with launches.reserved(gone / 'r.json'):
+    with launches.reserve_report(gone / 'r.json'):
         shutil.rmtree(gone)
         gone.touch()
     lost = tmp_path / 'lost'
@@ -471,5 +471,5 @@ def test_a_launcher_is_started_with_its_words(folder):
     ],
 )
 def test_ranks_that_did_not_find_each_other(folder, options, ranks, is_told):
-    told = launches.alone(f'srun {options} ./app -n 4', ranks)
+    told = launches.why_one_rank(f'srun {options} ./app -n 4', ranks)
     assert bool(told) is is_told and (not told or 'srun was asked for 2 ranks' in told)

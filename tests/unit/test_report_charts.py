@@ -84,10 +84,10 @@ def test_a_curve_is_of_the_best_windows():
 
 def test_files_that_are_gone_are_told(measured, tmp_path):
     runs = [overlay('', measured(2)), overlay('5d38a3d3', measured(3))]
-    assert charts.gone(runs) == []
+    assert charts.removal_notes(runs) == []
     (tmp_path / 'output').rename(tmp_path / 'elsewhere')
     assert charts.curve_charts(runs) == []
-    here, there = charts.gone(runs)
+    here, there = charts.removal_notes(runs)
     assert here.startswith('The files of 2 jobs of 2 of this run are not here any more')
     assert there.startswith('The files of 3 jobs of 3 of run 5d38a3d3 are not here any more')
 
@@ -151,7 +151,7 @@ def test_how_near_to_the_limits(measured):
 
 @pytest.mark.parametrize('value', [0.0, -1.0, None, float('nan'), float('inf')])
 def test_what_is_no_multiple_of_a_limit_reached_nothing(value):
-    assert charts.reached('latency_over_limit', value) is None
+    assert charts.fraction_of_limit('latency_over_limit', value) is None
 
 
 def test_the_furthest_from_the_limits_are_told(measured):

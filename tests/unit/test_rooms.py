@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -117,6 +118,46 @@ def test_no_two_public_classes_have_the_same_name():
         called += [(one.asname, module) for node in imports for one in node.names if one.asname]
     assert not {name: where for name, where in places.items() if len(where) > 1}
     assert not [(name, module) for name, module in called if name in places]
+
+
+#: Participles without ``-ed``, and adjectives, that were names of functions here or are near it.
+NO_NAMES = """
+    alike alone apart beyond bound broken built caught chosen cut drawn due earlier enough found
+    given gone held kept known lacking later left less lost made many missing more only own past
+    said sat seen shown some spent spoilt stale standing sure taken then this told unbound
+    unlike unusable unusual usual without worse written wrong
+"""
+#: Words behind which a participle still says nothing: ``named_in``, ``left_out``.
+BEHIND = {'again', 'after', 'by', 'here', 'in', 'instead', 'of', 'once', 'out', 'to', 'with'}
+#: Exceptions with their reasons.
+GIVEN_NAMES = {
+    'many': 'as in a sentence: `many(2, "core")` gives "2 cores"',
+    'bound': 'a noun: the least or the most that is allowed',
+    'finished': "ReFrame's: it asks schedulers",
+    'without': 'as of a set: `draft.without(left_out)`',
+}
+
+
+def says_nothing(name: str) -> bool:
+    """Whether a name of a function is a participle or an adjective, with little behind it."""
+    first, *others = name.split('_')
+    is_bare = re.fullmatch('[a-z]{3,}[^e]ed', first) or first in NO_NAMES.split()
+    return bool(is_bare) and BEHIND.issuperset(others)
+
+
+def test_functions_are_called_by_what_they_do_or_return():
+    """By a verb, or by the noun of the result; properties and fields have their owner's noun."""
+    found = set()
+    for path in modules().values():
+        tree = ast.parse(path.read_text())
+        classes = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+        for body in [tree.body, *(node.body for node in classes)]:
+            for node in body:
+                if isinstance(node, ast.FunctionDef) and not any(
+                    'property' in ast.unparse(one) for one in node.decorator_list
+                ):
+                    found.add(node.name)
+    assert {name for name in found if says_nothing(name)} == GIVEN_NAMES.keys()
 
 
 def test_no_test_imports_the_module_of_another():

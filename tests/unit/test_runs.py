@@ -14,7 +14,7 @@ from assay.running import runs
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(paths, 'RUNS', tmp_path / 'runs')
     monkeypatch.delenv(runs.VARIABLE, raising=False)
-    runs.this.cache_clear()
+    runs.this_run.cache_clear()
     return tmp_path / 'runs'
 
 
@@ -108,7 +108,7 @@ def test_runs_of_other_hosts_are_left_alone(folder, monkeypatch):
     other = runs.begin()
     os.close(other.handle)
     monkeypatch.setattr(runs.socket, 'gethostname', lambda: 'n1')
-    assert (other.host, runs.ended()) == ('login-n1', [])
+    assert (other.host, runs.ended_runs()) == ('login-n1', [])
 
 
 def test_old_runs_go_but_not_one_under_way(monkeypatch, elsewhere):
@@ -126,13 +126,13 @@ def test_old_runs_go_but_not_one_under_way(monkeypatch, elsewhere):
 
 def test_a_process_is_part_of_the_run_that_it_is_told_of(monkeypatch, folder):
     monkeypatch.setenv(runs.VARIABLE, str(folder / 'told'))
-    assert runs.this().folder == folder / 'told'
+    assert runs.this_run().folder == folder / 'told'
     assert not folder.exists()
 
 
 def test_else_it_begins_one_and_tells_reframe(folder):
-    run = runs.this()
-    assert runs.this() is run
+    run = runs.this_run()
+    assert runs.this_run() is run
     assert os.environ['RFM_REPORT_FILE'] == str(run.report)
     assert os.environ['RFM_STAGE_DIR'].startswith(str(run.folder))
 

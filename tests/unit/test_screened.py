@@ -79,7 +79,7 @@ def test_one_that_found_nothing_is_kept_with_those_before_it(archive):
     hold(archive)
     told = last(archive)
     assert (told.what.screening, told.what.found) == (path.name, '')
-    files = [file for one in (*before, path) for file in (one, outputs.beside(one))]
+    files = [file for one in (*before, path) for file in (one, outputs.outputs_file(one))]
     assert set(told.what.files) == {f'screenings/{one.name}' for one in files}
     for one in files:
         kept = archive.screenings / one.name
@@ -338,7 +338,7 @@ def test_earlier_ones_that_were_removed_are_held_against_from_the_folder(signed_
     def change(entries):
         files = entries[-2]['what']['files']
         first = min(records(files))
-        for name in (first, outputs.beside(Path(first)).as_posix()):
+        for name in (first, outputs.outputs_file(Path(first)).as_posix()):
             files.pop(name)
 
     assert told(archive).count('WRONG') == 0
@@ -465,9 +465,9 @@ def test_a_file_that_a_later_entry_tells_otherwise(signed):
 
 def in_outputs(path, change):
     """Change what is kept of a job."""
-    record = json.loads(gzip.decompress(outputs.beside(path).read_bytes()))
+    record = json.loads(gzip.decompress(outputs.outputs_file(path).read_bytes()))
     change(record)
-    outputs.beside(path).write_bytes(gzip.compress(json.dumps(record).encode()))
+    outputs.outputs_file(path).write_bytes(gzip.compress(json.dumps(record).encode()))
 
 
 @changing
@@ -553,7 +553,7 @@ def test_outputs_that_were_changed(archive, change, words):
 
 def test_outputs_that_were_changed_with_all_checksums_made_again(signed):
     in_outputs(last_kept(signed), of_node('alone', 'triad', [5e9] * 8))
-    name = outputs.beside(last_kept(signed)).name
+    name = outputs.outputs_file(last_kept(signed)).name
     found = told(signed.archive)
     assert f'screenings/{name} was changed: ' in found and 'by the outputs' not in found
     remake(signed.archive)
@@ -595,7 +595,7 @@ def test_a_record_and_outputs_that_fit_each_other(signed):
 
 def test_outputs_of_two_that_are_exchanged(signed):
     records_of_both = [signed.archive.folder / name for name in signed.names[1:]]
-    one, other = map(outputs.beside, records_of_both)
+    one, other = map(outputs.outputs_file, records_of_both)
     one.rename(one.with_name('aside'))
     other.rename(one)
     one.with_name('aside').rename(other)
@@ -612,7 +612,7 @@ def test_outputs_of_two_that_are_exchanged(signed):
 
 
 def test_outputs_that_are_left_out(signed):
-    path = outputs.beside(last_kept(signed))
+    path = outputs.outputs_file(last_kept(signed))
     path.unlink()
     assert f'screenings/{path.name} was removed: entry 3 of the journal' in told(signed.archive)
     remake(signed.archive)
@@ -621,8 +621,8 @@ def test_outputs_that_are_left_out(signed):
 
 
 def test_outputs_of_no_screening(signed):
-    path = outputs.beside(signed.archive.screenings / '9.json')
-    path.write_bytes(outputs.beside(last_kept(signed)).read_bytes())
+    path = outputs.outputs_file(signed.archive.screenings / '9.json')
+    path.write_bytes(outputs.outputs_file(last_kept(signed)).read_bytes())
 
     def change(entries):
         one = checksums_in(signed.archive.folder)[f'screenings/{path.name}']
@@ -633,7 +633,7 @@ def test_outputs_of_no_screening(signed):
 
 
 def test_outputs_that_are_no_file_of_theirs(signed, monkeypatch):
-    path = outputs.beside(last_kept(signed))
+    path = outputs.outputs_file(last_kept(signed))
     data = path.read_bytes()
     for content in (b'', b'x', data[:-20], gzip.compress(b'[]'), gzip.compress(b'\xff')):
         path.write_bytes(content)
@@ -647,14 +647,14 @@ def test_outputs_that_are_no_file_of_theirs(signed, monkeypatch):
 
 def test_one_of_before_outputs_were_kept(archive):
     """It counts as an earlier one, and cannot be the one that is asked for."""
-    outputs.beside(keep(screening())).unlink()
+    outputs.outputs_file(keep(screening())).unlink()
     path = keep(now())
-    data = outputs.beside(path).read_bytes()
-    outputs.beside(path).unlink()
+    data = outputs.outputs_file(path).read_bytes()
+    outputs.outputs_file(path).unlink()
     with pytest.raises(AssayError, match='the outputs of its job were not kept with it'):
         hold(archive)
     assert [*archive.screenings.iterdir()] == []
-    outputs.beside(path).write_bytes(data)
+    outputs.outputs_file(path).write_bytes(data)
     hold(archive)
     assert [*screening_summary(journal.read(archive.journal).entries)][1:] == [
         'the figures of 1 screening are what the outputs of their jobs say',
@@ -686,7 +686,7 @@ def test_a_real_job_computes_to_what_was_kept(tmp_path):
 def test_outputs_that_are_told_of_later_than_their_screening_are_computed_as_well(signed_again):
     archive = signed_again
     first = min(records(last_screened(archive).what.files))
-    path = outputs.beside(archive.folder / first)
+    path = outputs.outputs_file(archive.folder / first)
     path.write_bytes(b'anything')
     name = path.relative_to(archive.folder).as_posix()
 

@@ -24,7 +24,7 @@ from assay.screening.measured import Links, read, write
 from assay.screening.measuring import job_options
 from assay.screening.outputs import collect
 from assay.screening.verdict import judge
-from assay.screening.where import Where, choose, left_out, node_names
+from assay.screening.where import Where, choose, node_names, why_left_out
 from screenings import ALL, BEGUN, of_few, screening, slow_links
 from slurms import commands_of_slurm, node
 
@@ -346,13 +346,13 @@ def test_of_three_nodes_a_slow_pair_may_be_both_of_its_nodes():
     (found,) = judge(now).findings
     assert not judge(now).drain and judge(now).exit_code == 1
     words = 'the link between n1 and n2, or both of them, is bad: more nodes would tell'
-    assert report.blamed(found) == words
+    assert report.blame_in_words(found) == words
 
 
 def test_where_a_node_was_in_one_pair_alone_nobody_can_say_which_of_the_two_it_is():
     (found,) = judge(of_few(screening(3), [0], apart=True)).findings
     words = 'n0, or the link between n0 and n1, is bad: more nodes would tell'
-    assert report.blamed(found) == words
+    assert report.blame_in_words(found) == words
 
 
 def test_two_nodes_are_held_against_their_past():
@@ -361,7 +361,7 @@ def test_two_nodes_are_held_against_their_past():
     assert named(now) == []
     (found,) = judge(now, past).findings
     words = 'n0, n1, or the link between them, is bad: more nodes would tell'
-    assert report.blamed(found) == words
+    assert report.blame_in_words(found) == words
     assert [one.text for one in found.evidence] == ['99.9 times as long as in 3 earlier screenings']
 
 
@@ -452,7 +452,7 @@ def test_what_joins_two_switches_is_slower_than_before():
     (found,) = judge(slow_links(now, lambda a, b: (a < 8) != (b < 8)), past).findings
     assert (found.kind, found.members, found.name) == ('uplinks', (), 's0, s1')
     assert [one.figure for one in found.evidence] == ['latency between switches']
-    blamed = report.blamed(found)
+    blamed = report.blame_in_words(found)
     assert blamed == 'what joins the switches s0, s1 is slower than before'
     # As where pairs behind one switch wait for those that are slow.
     worse = slow_links(now, lambda a, b: (a < 8) == (b < 8), times=2)
@@ -595,7 +595,7 @@ def test_noise_of_a_slow_node_is_its_likely_reason(kind, slow, taken):
     (found,) = verdict.findings
     assert found.kind == kind and 'stray' in found.reason and not verdict.noise
     assert replace(found, reason='') == alone
-    assert report.what_shows(found)[-1] == f'likely reason: {found.reason}'
+    assert report.evidence_lines(found)[-1] == f'likely reason: {found.reason}'
 
 
 @pytest.mark.parametrize('taken', [0.0, 0.3])
@@ -721,7 +721,7 @@ def test_screenings_are_kept_and_found(tmp_path, monkeypatch):
         replace(screening(4, day=2), environment='mpich', begun=BEGUN + timedelta(days=2, hours=5))
     )
     assert kept.find('last', 'made:up') == files[-1]
-    days = [one.begun.day for one in kept.earlier(files[-1], read(files[-1]), most=2)]
+    days = [one.begun.day for one in kept.earlier_screenings(files[-1], read(files[-1]), most=2)]
     assert days == [2, 3]
 
 
@@ -729,7 +729,7 @@ def test_an_earlier_one_that_is_damaged_is_told_and_left_out(tmp_path, monkeypat
     monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
     files = [kept.keep(screening(4, day=day)) for day in range(3)]
     files[1].write_text('{')
-    assert len(kept.earlier(files[-1], read(files[-1]), most=5)) == 1
+    assert len(kept.earlier_screenings(files[-1], read(files[-1]), most=5)) == 1
     assert f'left out: {files[1]}: is damaged, or not the file' in capsys.readouterr().err
 
 
@@ -737,7 +737,7 @@ def test_those_that_began_later_are_not_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
     files = [kept.keep(screening(4, day=day)) for day in range(3)]
     files[2].write_text('{')
-    assert len(kept.earlier(files[1], read(files[1]), most=5)) == 1
+    assert len(kept.earlier_screenings(files[1], read(files[1]), most=5)) == 1
     assert kept.newest('made:up', BEGUN + timedelta(days=1))[0] == files[1]
     assert capsys.readouterr().err == ''
 
@@ -762,7 +762,7 @@ def test_the_newest_began_last_whatever_its_file_is_called(tmp_path, monkeypatch
     assert kept.find('last', 'made:up') == new
     assert [*kept.earlier_by_file(new, read(new), 5)] == [path]
     assert not kept.earlier_by_file(path, east, 5)
-    assert kept.since('made:up', BEGUN + timedelta(minutes=1))[0][0] == new
+    assert kept.screenings_since('made:up', BEGUN + timedelta(minutes=1))[0][0] == new
     copy = write(path.with_name('a copy.json'), replace(east, begun=BEGUN + timedelta(hours=2)))
     assert copy is None and kept.find('last', 'made:up').name == 'a copy.json'
 
@@ -895,14 +895,14 @@ long|n4|mixed|none
     fake.write_text(f"#!/bin/sh\ncat <<'EOF'\n{words}EOF\n")
     fake.chmod(0o755)
     monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
-    assert left_out(SLURM, ['n1']) == {
+    assert why_left_out(SLURM, ['n1']) == {
         'n2': 'drained: bad DIMM: slot 3 | 4',
         'n3': 'down*: Not responding',
     }
-    assert left_out(replace(SLURM, access=('--partition=long',)), []) == {'n4': 'mixed'}
-    assert left_out(replace(SLURM, scheduler='pbs'), []) == {}
+    assert why_left_out(replace(SLURM, access=('--partition=long',)), []) == {'n4': 'mixed'}
+    assert why_left_out(replace(SLURM, scheduler='pbs'), []) == {}
     fake.write_text('#!/bin/sh\necho no controller >&2; exit 1\n')
-    assert left_out(SLURM, []) == {}
+    assert why_left_out(SLURM, []) == {}
     words = 'Assay: which nodes of s:p were left out is not known: no controller\n'
     assert capsys.readouterr().err == words
 

@@ -52,7 +52,7 @@ def test_a_mistake_in_applications_ends_what_loads_the_suite(elsewhere, monkeypa
     paths.SYSTEMS.joinpath('toy.py').write_text(FILE.format('local'))
     paths.SYSTEMS.joinpath(FILE_OF_APPLICATIONS).write_text('applications: {a: {mpi: lam}}\n')
     session.site_applications.cache_clear()
-    suite = session.Suite(runs.this(), 'toy', 'smoke', ('reframe',), {})
+    suite = session.Suite(runs.this_run(), 'toy', 'smoke', ('reframe',), {})
     with pytest.raises(ApplicationsError, match=r'line 1: applications\.a\.mpi'):
         suite.load()
 

@@ -26,7 +26,7 @@ and each further time if there is no ``3.squeue``. What it prints on standard er
 
 import pytest
 
-from assay.job.ending import cut_short
+from assay.job.ending import why_cut_short
 from assay.machine import job_states
 from sites import sites
 
@@ -43,7 +43,7 @@ def test_a_job_ends_in_a_sentence(site, a_site):
     if why:
         found |= {'fails': why, 'verdict': 'fail'}
     else:
-        words = cut_short(state, one.work, one.work / job.stderr, job.nodelist)
+        words = why_cut_short(state, one.work, one.work / job.stderr, job.nodelist)
         found['state'] = state
         found['verdict'] = 'fail' if words else 'judged'
         if state == job_states.PREEMPTED:

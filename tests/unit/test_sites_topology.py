@@ -39,9 +39,9 @@ def test_a_machine(site):
 def _hold_description(there, allowed, expect):
     """As `assay init` and the generic system describe it to ReFrame, and layouts take it."""
     told = usable_processor(
-        NodeFacts('n1', '', {'arch': 'any'} | there.described(), allowed, 1, None, [], [])
+        NodeFacts('n1', '', {'arch': 'any'} | there.describe(), allowed, 1, None, [], [])
     )
-    assert told == {'arch': 'any'} | there.only(allowed).for_reframe()
+    assert told == {'arch': 'any'} | there.restrict_to(allowed).for_reframe()
     processor = ProcessorInfo(told)
     assert processor.num_cores == expect['cores'] == core_count(told)
     assert processor.num_numa_nodes == expect['domains'] == domain_count(told)

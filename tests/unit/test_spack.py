@@ -23,7 +23,7 @@ from assay.results.provenance import changed_facts
 from assay.spack import builds, packages
 from assay.spack import setup as spack_setup
 from assay.spack import tool as spack
-from assay.spack.lock_file import Build, compiled_with, from_lock, keep_spec, kept_spec
+from assay.spack.lock_file import Build, compile_flags, from_lock, keep_spec, kept_spec
 
 
 @pytest.fixture
@@ -466,17 +466,17 @@ def test_a_lock_file_tells_what_was_built():
 
 
 def test_flags_are_those_of_the_wrapper_and_of_the_packages_own_build(anywhere):
-    assert compiled_with(anywhere, '-g') == '-g'
+    assert compile_flags(anywhere, '-g') == '-g'
     kept = anywhere / '.spack' / 'archived-files'
     kept.mkdir(parents=True)
     (kept.parent / 'spack-build-env.txt').write_text(
         "export A='b';\nexport SPACK_TARGET_ARGS_CC='-march=zen3 -mtune=zen3';\n"
         'export SPACK_TARGET_ARGS_CXX=-march=zen3;\n'
     )
-    assert compiled_with(anywhere, '-g') == 'C: -march=zen3 -mtune=zen3 -g; C++: -march=zen3 -g'
+    assert compile_flags(anywhere, '-g') == 'C: -march=zen3 -mtune=zen3 -g; C++: -march=zen3 -g'
     commands = [{'file': 'a.c', 'command': 'cc -O2 -c a.c'}]
     (kept / 'compile_commands.json').write_text(json.dumps(commands))
-    assert compiled_with(anywhere, '') == 'C: -march=zen3 -mtune=zen3 -O2; C++: -march=zen3'
+    assert compile_flags(anywhere, '') == 'C: -march=zen3 -mtune=zen3 -O2; C++: -march=zen3'
 
 
 @pytest.fixture

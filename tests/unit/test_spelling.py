@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.text import did_you_mean, similar, unknown
+from assay.text import did_you_mean, similar, unknown_name
 
 
 def test_names_that_are_spelled_alike():
@@ -19,6 +19,9 @@ def test_the_question(names, words):
 
 def test_what_is_unknown_is_asked_for_or_all_that_is_known_is_said():
     assert (
-        unknown('shmem', 'fabric', {'tcp', 'shm'}) == 'no fabric has this name; did you mean shm?'
+        unknown_name('shmem', 'fabric', {'tcp', 'shm'})
+        == 'no fabric has this name; did you mean shm?'
     )
-    assert unknown('x', 'fabric', {'tcp', 'shm'}) == 'no fabric has this name; there are shm, tcp'
+    assert (
+        unknown_name('x', 'fabric', {'tcp', 'shm'}) == 'no fabric has this name; there are shm, tcp'
+    )

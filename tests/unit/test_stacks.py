@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from assay import paths
-from assay.job.ending import innermost_calls, taken_after
+from assay.job.ending import innermost_calls, seconds_until_stacks
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'stacks'
 
@@ -105,7 +105,7 @@ def test_none_were_taken(told):
 
 @pytest.mark.parametrize(('limit', 'after'), [(10, 8), (60, 48), (300, 270), (21600, 21570)])
 def test_when_they_are_taken(limit, after):
-    assert taken_after(limit) == after
+    assert seconds_until_stacks(limit) == after
 
 
 def test_beside_the_report_of_any_launch_of_a_job(tmp_path):

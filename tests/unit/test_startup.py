@@ -7,8 +7,8 @@ import pytest
 from assay.config import references
 from assay.config.reference_files import Reference
 from assay.programs.figure import Figure
-from assay.results.failures import failures, unheld
-from assay.witness.disturbance import greatest
+from assay.results.failures import cases_without_reference, failures
+from assay.witness.disturbance import greatest_figures
 from assay.witness.profile import STARTUP, slowest_ranks, startup_figures
 from assay.witness.reading import read_witness
 from reports import cases, run_of
@@ -84,7 +84,7 @@ def test_a_rank_that_is_not_there_is_none(tmp_path):
 def test_of_several_starts_the_slowest_counts(tmp_path):
     first = started(tmp_path / 'a.json', (0.2, 0.2), (9.0, 1.0))
     other = started(tmp_path / 'b.json', (3.0, 3.0), (1.0, 2.0))
-    found = greatest([startup_figures(first), startup_figures(other)])
+    found = greatest_figures([startup_figures(first), startup_figures(other)])
     assert {name: figure.value for name, figure in found.items()} == {
         'startup': 3.0,
         'mpi_init': 9.0,
@@ -126,4 +126,4 @@ def test_it_alone_holds_nothing(golden_report, monkeypatch):
         'generic:node:mpi_init': [0.1, 0.5, None, 8.0, 's', 'pass'],
         'generic:node:latency': [1.0, 0, None, None, 'us', 'pass'],
     }
-    assert len(unheld(run_of(report))) == 1
+    assert len(cases_without_reference(run_of(report))) == 1

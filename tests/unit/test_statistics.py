@@ -17,8 +17,8 @@ from assay.results.statistics.comparison import (
     compare,
     judge,
 )
-from assay.results.statistics.controls import cleared, moved
-from assay.results.statistics.families import pooled
+from assay.results.statistics.controls import doubt_if_machine_moved, moved_controls
+from assay.results.statistics.families import pool_variance
 from assay.results.statistics.multiplicity import holm, rate_of_a_look
 from assay.results.statistics.retest import LOOKS, decide, spread_of_foursomes, suspects
 from assay.results.statistics.series import DAY, location, series
@@ -27,12 +27,12 @@ from assay.results.statistics.spread import (
     OCCASIONS,
     FigureKind,
     Variance,
-    beyond,
     history_variance,
     inflation,
     learn,
-    moderated,
+    moderate,
     prior,
+    probability_beyond,
     quantile,
     tail,
 )
@@ -127,7 +127,7 @@ def test_a_year_of_looks():
 
 def test_moderated_variance():
     # Smyth (2004): (4 * 0.5 + 8 * 2) / 12
-    assert moderated(Variance(2, 8), Variance(0.5, 4)) == Variance(1.5, 12)
+    assert moderate(Variance(2, 8), Variance(0.5, 4)) == Variance(1.5, 12)
 
 
 def test_prior_is_found_again():
@@ -175,10 +175,12 @@ def test_tails():
     random = np.random.default_rng(7)
     assert tail(random.standard_normal(6000)) >= 15
     assert tail(random.standard_t(3, 6000) / math.sqrt(3)) <= 5
-    assert beyond(4, 20, MANY) == pytest.approx(stats.t.sf(4, 20))
-    assert beyond(4, 20, 3.0) > 5 * beyond(4, 20, MANY)
+    assert probability_beyond(4, 20, MANY) == pytest.approx(stats.t.sf(4, 20))
+    assert probability_beyond(4, 20, 3.0) > 5 * probability_beyond(4, 20, MANY)
     for far, freedom, heavy in itertools.product((2.5, 6), (5, 50), (3.0, 10.0, MANY)):
-        assert quantile(beyond(far, freedom, heavy), freedom, heavy) == pytest.approx(far)
+        assert quantile(probability_beyond(far, freedom, heavy), freedom, heavy) == pytest.approx(
+            far
+        )
 
 
 @pytest.mark.parametrize(('freedom', 'heavy'), [(3, 10.0), (8, 5.0), (40, 3.0), (1.2, 10.0)])
@@ -190,13 +192,15 @@ def test_tails_over_an_estimated_error_are_those_of_such_locations(freedom, heav
     for far in (2.0, 5.0, 9.0):
         share = (found > far).mean()
         plain = stats.t.sf(far, freedom)
-        assert beyond(far, freedom, heavy) == pytest.approx(max(share, plain), rel=0.1, abs=5e-5)
+        assert probability_beyond(far, freedom, heavy) == pytest.approx(
+            max(share, plain), rel=0.1, abs=5e-5
+        )
 
 
 def test_quantiles_far_out_are_those_of_their_probabilities():
     for freedom, heavy in itertools.product((1, 2.5, 9, 300), (3.0, 10.0)):
         far = quantile(1e-9, freedom, heavy)
-        assert beyond(far, freedom, heavy) == pytest.approx(1e-9, rel=1e-6)
+        assert probability_beyond(far, freedom, heavy) == pytest.approx(1e-9, rel=1e-6)
 
 
 # ----- comparisons
@@ -257,7 +261,7 @@ def test_equal_values_are_as_sure_as_they_were_rounded(before, lost, step):
 
 def test_figures_of_a_family_lend_each_other_the_spread_of_these_runs():
     sides = [(series(noise(seed, 3)), series(noise(seed + 50, 3))) for seed in range(50)]
-    within = pooled(sides)
+    within = pool_variance(sides)
     assert within.value == pytest.approx(1e-4, rel=0.2)
     alone, leaning = (
         compare(*sides[0], 'higher', kind=FigureKind((), None, one)) for one in (None, within)
@@ -268,8 +272,8 @@ def test_figures_of_a_family_lend_each_other_the_spread_of_these_runs():
 
 def test_equal_or_single_values_teach_no_spread_of_these_runs():
     equal, single = series([100.0] * 3), series([100.0])
-    assert pooled([(equal, equal), (single, single)]) is None
-    assert pooled([(series([0.0, 1]), equal)]) is None
+    assert pool_variance([(equal, equal), (single, single)]) is None
+    assert pool_variance([(series([0.0, 1]), equal)]) is None
 
 
 def test_a_history_takes_over_without_a_step(histories):
@@ -596,13 +600,13 @@ def test_a_machine_that_moved_is_blamed(histories, kind):
     clock, still = changed(0.9, 34), changed(1, 35)
     found = judge([changed(0.9, 36), changed(0.6, 37), changed(1, 38)])
     assert [one.word for one in found] == ['worse', 'worse', 'same']
-    assert moved([still, clock]) == [clock]
-    after = [cleared(one, [clock], 0.01 / 3, is_fraction=False) for one in found]
+    assert moved_controls([still, clock]) == [clock]
+    after = [doubt_if_machine_moved(one, [clock], 0.01 / 3, is_fraction=False) for one in found]
     # What fell with the clock is not accused; what fell much further is.
     assert [one.word for one in after] == ['cannot tell', 'worse', 'same']
     assert 'the machine moved' in after[0].reason
     zero = compare(series([0.0]), series([0.0]), 'higher')
-    assert moved([zero]) == []
+    assert moved_controls([zero]) == []
 
 
 def test_what_got_worse_on_a_better_machine_did_not_follow_it(histories, kind):
@@ -619,10 +623,10 @@ def test_what_got_worse_on_a_better_machine_did_not_follow_it(histories, kind):
         # A latency over that of the socket is greater because the socket is faster.
         ([up], True, 'cannot tell'),
     ):
-        assert cleared(slower, controls, 0.01, is_fraction).word == word
+        assert doubt_if_machine_moved(slower, controls, 0.01, is_fraction).word == word
     faster = judge([changed(0.9, 36, 'lower')])[0]
-    assert cleared(faster, [down], 0.01, is_fraction=False).word == 'better'
-    assert cleared(faster, [up], 0.01, is_fraction=False).word == 'cannot tell'
+    assert doubt_if_machine_moved(faster, [down], 0.01, is_fraction=False).word == 'better'
+    assert doubt_if_machine_moved(faster, [up], 0.01, is_fraction=False).word == 'cannot tell'
 
 
 # ----- bounds

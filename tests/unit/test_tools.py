@@ -15,10 +15,10 @@ def test_what_a_tool_prints_need_not_be_text():
 def test_a_tool_that_hangs():
     with pytest.raises(tools.NoAnswerError, match=r'^sleep 60: no answer in 0.1 s$'):
         tools.ask(['/bin/sleep', '60'], 0.1)
-    assert tools.printed_by(['sh', '-c', 'echo begun; exec sleep 60'], 0.1) == ''
+    assert tools.output_of_tool(['sh', '-c', 'echo begun; exec sleep 60'], 0.1) == ''
 
 
 def test_a_tool_that_is_missing(tmp_path):
     with pytest.raises(tools.NoAnswerError, match=r'^nm: No such file'):
         tools.ask([tmp_path / 'nm', '-D'])
-    assert tools.printed_by([tmp_path / 'nm']) == ''
+    assert tools.output_of_tool([tmp_path / 'nm']) == ''

@@ -74,14 +74,14 @@ def test_memory_without_a_limit(tmp_path, monkeypatch, limit):
 
 def test_a_process_of_cpus_that_are_not_shown():
     """As in a container whose /sys is another's: there is no more to know of them."""
-    there = machine('alder-lake').only({40, 41})
+    there = machine('alder-lake').restrict_to({40, 41})
     assert [*map(set, there.cores)] == [{40}, {41}]
     assert there.for_reframe()['num_cpus'] == 2
 
 
 def test_performance_cores_alone_are_alike():
     assert machine('alder-lake').core_kinds == [6, 8]
-    assert machine('alder-lake').only(range(12)).core_kinds == [6]
+    assert machine('alder-lake').restrict_to(range(12)).core_kinds == [6]
 
 
 def test_what_reframe_found_out_by_itself():

@@ -11,7 +11,7 @@ from assay.report.html.page import write_stored
 from assay.results import history as histories
 from assay.results import store
 from assay.results.history import load, of_file, remove_runs
-from assay.results.triage import CLASSES, classify, failed
+from assay.results.triage import CLASSES, classify, triaged_failures
 from command import call
 from pages import HOSTILE, Seen
 from stored import put
@@ -38,7 +38,7 @@ def runs_of(database, number):
 
 def test_each_failure_is_open_until_somebody_says_what_is_behind_it(database):
     history = load(database)
-    every = [*failed(history, history.runs)]
+    every = [*triaged_failures(history, history.runs)]
     assert [(one.run.name, one.case.split()[1]) for one in every] == [
         ('00000001', '%fabric=shm'),
         ('00000001', '%fabric=tcp'),
@@ -48,7 +48,7 @@ def test_each_failure_is_open_until_somebody_says_what_is_behind_it(database):
     assert not any(one.cause for one in every)
     classify(*runs_of(database, 1), 'fabric=tcp', 'network', ' switch 3,\nticket 12 ')
     history = load(database)
-    causes = [one.cause for one in failed(history, history.runs)]
+    causes = [one.cause for one in triaged_failures(history, history.runs)]
     assert causes == [None, store.TriageCause(TCP, 'network', 'switch 3, ticket 12'), None, None]
     # A second word takes the place of the first.
     classify(*runs_of(database, 1), TCP, 'hardware', '')
@@ -89,7 +89,9 @@ def test_what_was_never_run_is_no_failure_to_look_into(golden_report, tmp_path):
     database = tmp_path / 'perflogs' / 'results.db'
     put(database, golden_report('FailedBuild'))
     history = load(database)
-    assert [one.case.split()[0] for one in failed(history, history.runs)] == ['BrokenBuild']
+    assert [one.case.split()[0] for one in triaged_failures(history, history.runs)] == [
+        'BrokenBuild'
+    ]
 
 
 def test_it_goes_with_its_run(database):

@@ -16,7 +16,7 @@ from assay.tuning import measuring
 from assay.tuning.choosing import Trial
 from assay.tuning.measuring import Tuning
 from assay.tuning.starts import Outcome, TuningJob, read_job, write_job
-from assay.tuning.trials import excluded, trials
+from assay.tuning.trials import excluded_algorithms, trials
 
 SIZES = [8 << power for power in range(18)]
 OPENMPI, MPICH, INTEL = (FAMILIES[key].algorithms for key in ('openmpi', 'mpich', 'intelmpi'))
@@ -331,7 +331,9 @@ def test_an_algorithm_that_is_ignored_is_told():
     ring = next(one for one in offered() if one.name == 'ring')
     ignored = {f'OMPI_MCA_{ALLREDUCE}': 'it is 0 in force'}
     rounds = [[(Trial((ring,)), Outcome('a', 'good', ignored=ignored))]]
-    assert [(one.algorithm, one.word) for one in excluded(rounds)] == [(ring, 'is ignored')]
+    assert [(one.algorithm, one.word) for one in excluded_algorithms(rounds)] == [
+        (ring, 'is ignored')
+    ]
 
 
 # The MPIs -----------------------------------------------------------------------------------------

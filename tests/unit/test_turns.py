@@ -14,8 +14,8 @@ from assay.vcluster import turns
 )
 def test_the_time_that_a_node_has_had(tmp_path, content, seconds):
     (tmp_path / 'used').write_text(content)
-    assert turns.used(str(tmp_path / 'used')) == seconds
+    assert turns.seconds_used(str(tmp_path / 'used')) == seconds
 
 
 def test_a_node_that_is_down_has_had_none(tmp_path):
-    assert turns.used(str(tmp_path / 'used')) == 0
+    assert turns.seconds_used(str(tmp_path / 'used')) == 0

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from assay.results.figure_series import learn_past, measured
+from assay.results.figure_series import learn_past, measured_figures
 from assay.results.history import StoredRun
 from assay.results.store import BEGINNING
-from assay.results.unchanged import mostly_good, unchanged, usual
+from assay.results.unchanged import mostly_good_runs, unchanged_figures, usual_runs
 from assay.results.verdict import Summary
 from tables import FIRST, RING, figures
 
@@ -23,7 +23,7 @@ def taught(*rows):
     """The values that teach, of a row a run: each passed, if it says nothing else."""
     passed = ({'value': 100.0 + day, 'result': 'pass'} | row for day, row in enumerate(rows))
     table = figures(*passed)
-    (one,) = unchanged(measured(table).values(), mostly_good(table))
+    (one,) = unchanged_figures(measured_figures(table).values(), mostly_good_runs(table))
     return one.values.to_list()
 
 
@@ -33,17 +33,17 @@ def told(**facts):
 
 @pytest.mark.parametrize('words', [{}, {'label': 'of a user'}, {'mode': 'smoke'}, {'failed': 1}])
 def test_a_run_that_shows_how_the_machine_is_counts(words):
-    assert usual([run(**words)])
+    assert usual_runs([run(**words)])
 
 
 @pytest.mark.parametrize('purpose', ['compare', 'accept', 'init', 'screen', 'campaign', 'mine'])
 def test_a_run_with_a_purpose_of_its_own_does_not(purpose):
-    assert not usual([run(purpose=purpose)])
+    assert not usual_runs([run(purpose=purpose)])
 
 
 def test_nor_one_that_cannot_be_read_or_of_which_nobody_knows_when_it_was():
     tomorrow = datetime.now(timezone.utc) + timedelta(days=1)
-    assert not usual([run(problem='damaged'), run(begun=tomorrow), run(begun=BEGINNING)])
+    assert not usual_runs([run(problem='damaged'), run(begun=tomorrow), run(begun=BEGINNING)])
 
 
 def case(number, result):
@@ -54,14 +54,14 @@ def case(number, result):
 @pytest.mark.parametrize(('failed', 'counts'), [(1, True), (2, False)])
 def test_a_run_in_which_more_failed_than_passed_does_not(failed, counts):
     table = figures({'result': 'pass', 'value': 1.0}, *(case(n, 'fail') for n in range(failed)))
-    assert (mostly_good(table) == ['run0']) is counts
-    ring = next(unchanged([measured(table)[RING]], mostly_good(table)))
+    assert (mostly_good_runs(table) == ['run0']) is counts
+    ring = next(unchanged_figures([measured_figures(table)[RING]], mostly_good_runs(table)))
     assert len(ring.values) == counts
 
 
 def test_what_was_stopped_with_its_run_is_no_failure():
     table = figures({'result': 'pass', 'value': 1.0}, case(1, 'abort'), case(2, 'abort'))
-    assert mostly_good(table) == ['run0']
+    assert mostly_good_runs(table) == ['run0']
 
 
 @pytest.mark.parametrize('of_it', [{'result': 'fail'}, {'verdict': 'fail'}, {'result': None}])
@@ -100,6 +100,6 @@ def test_of_two_that_are_as_frequent_both_count_and_a_step_between_them_is_looke
         for day in range(20)
     ]
     table = figures(*({'result': 'pass'} | row for row in rows))
-    (one,) = unchanged(measured(table).values(), mostly_good(table))
+    (one,) = unchanged_figures(measured_figures(table).values(), mostly_good_runs(table))
     assert len(one.values) == 40
     assert learn_past([one]).unchanged[RING].values.min() == 200

@@ -165,7 +165,7 @@ def test_a_name_is_only_of_its_function(monkeypatch):
     """Of a stripped file a tool names what stands before; symbols may stand within others."""
     table = '0000000000000100 0000000000000080 T all\n0000000000000110 0000000000000008 t part\n'
     said = {'nm': table, 'addr2line': 'all\n??:0\n' * 4}
-    monkeypatch.setattr(sites, 'printed_by', lambda command, *_: said[command[0]])
+    monkeypatch.setattr(sites, 'output_of_tool', lambda command, *_: said[command[0]])
     found = sites._look_up('addr2line', 'lib.so', ['0xff', '0x100', '0x17f', '0x180'])
     assert [name for name, *_ in found.values()] == ['', 'all', 'all', '']
 

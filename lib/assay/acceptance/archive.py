@@ -29,7 +29,7 @@ from assay.acceptance.files import Checksum, Files, checksums_in, digest
 from assay.acceptance.journal import AnyEntry, Begun, Reported, RunEnded, Screened, Started
 from assay.files import read_bounded, write_whole
 from assay.machine.provenance import suite_commit
-from assay.results.cases import Case, left_in
+from assay.results.cases import Case, folder_left
 from assay.results.reframe_report import read_report
 from assay.running.runs import RunFolder
 
@@ -302,7 +302,7 @@ def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:
 
     :param folder: of the run, outside of which nothing is read.
     """
-    where = left_in(case)
+    where = folder_left(case)
     if not where or not where.is_relative_to(folder):
         return
     if case.is_fixture or not case.files.stdout:

@@ -17,11 +17,11 @@ from assay.acceptance.files import canonical, digest
 from assay.acceptance.yaml_lines import Place, YamlLines
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import PARTS, SCALES, is_scale
-from assay.files import explained
+from assay.files import explain_errors
 from assay.job.launch import OF_WITNESS
 from assay.layout.layouts import LAYOUTS
-from assay.programs.figure import Quantity, declared
-from assay.text import did_you_mean, plain, similar, unknown
+from assay.programs.figure import Quantity, quantity_of
+from assay.text import did_you_mean, plain, similar, unknown_name
 
 Statistic = Literal['median', 'minimum', 'maximum', 'mean']
 Direction = Literal['higher', 'lower']
@@ -217,7 +217,7 @@ def read_contract(path: Path) -> Contract:
         be right.
     """
     try:
-        with explained(path, 'read'):
+        with explain_errors(path, 'read'):
             text = path.read_bytes().decode()
     except UnicodeError:
         raise AssayError(f'{path}: is no text in UTF-8') from None
@@ -367,7 +367,7 @@ def _unknown_names(contract: Contract) -> Iterator[Mistake]:
         place = ('commitments', number)
         wrong = [field for field in known if getattr(one, field) not in (None, *known[field])]
         for field in wrong:
-            yield (*place, field), unknown(getattr(one, field), field, known[field])
+            yield (*place, field), unknown_name(getattr(one, field), field, known[field])
         if 'check' not in wrong:
             yield from _undeclared(one, checks[one.check].measures, place)
 
@@ -381,9 +381,9 @@ def _undeclared(
     """
     if not measures:
         return
-    quantity = declared({**measures, **OF_WITNESS}, one.figure)
+    quantity = quantity_of({**measures, **OF_WITNESS}, one.figure)
     if quantity is None:
-        yield (*place, 'figure'), unknown(one.figure, f'figure of {one.check}', measures)
+        yield (*place, 'figure'), unknown_name(one.figure, f'figure of {one.check}', measures)
         return
     if quantity.unit != one.unit:
         yield (*place, 'unit'), f'is {one.unit!r}; {one.figure} is measured in {quantity.unit!r}'

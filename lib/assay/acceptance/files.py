@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from assay import AssayError
-from assay.files import explained, strict_json
+from assay.files import explain_errors, strict_json
 
 #: Bytes of a file that are hashed at a time.
 PIECE = 1 << 20
@@ -88,7 +88,7 @@ class Checksum(BaseModel):
 Files: TypeAlias = dict[str, Checksum]
 
 
-def found_in(folder: Path) -> Iterator[tuple[str, Path]]:
+def files_in(folder: Path) -> Iterator[tuple[str, Path]]:
     """The files of a folder and of those in it: their names with slashes, and where they are.
 
     :raises AssayError: for anything but folders and files of one name, by which something outside
@@ -121,12 +121,12 @@ def _below(folder: Path, top: Path, depth: int) -> Iterator[tuple[str, Path]]:
 def checksums_in(folder: Path) -> Files:
     """What the files of a folder hold, by their names.
 
-    :raises AssayError: as :func:`found_in`.
+    :raises AssayError: as :func:`files_in`.
     """
     kept: Files = {}
-    for name, path in found_in(folder):
+    for name, path in files_in(folder):
         if len(kept) == MOST_FILES:
             raise AssayError(f'{folder}: more than {MOST_FILES} files: it is no archive')
-        with explained(path, 'read'):
+        with explain_errors(path, 'read'):
             kept[name] = Checksum.of(path)
     return kept

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from assay import AssayError, locks
 from assay.acceptance.files import Files, canonical, digest, parse_record
-from assay.files import explained
+from assay.files import explain_errors
 
 #: What the first entry names as the line before it.
 NOTHING = '0' * 64
@@ -298,7 +298,7 @@ def read(path: Path) -> Chain:
 
     :raises AssayError: if it cannot be read.
     """
-    with explained(path, 'read'), path.open('rb') as file:
+    with explain_errors(path, 'read'), path.open('rb') as file:
         return _chain(file.read(MOST + 1))
 
 
@@ -309,7 +309,7 @@ def open_runs(entries: Iterable[AnyEntry]) -> list[int]:
     return [one.what.run for one in of(Started, entries) if one.what.run not in ended]
 
 
-def miscounted(entries: Iterable[AnyEntry]) -> Iterator[str]:
+def run_faults(entries: Iterable[AnyEntry]) -> Iterator[str]:
     """Sentences: where runs and their ends are not one for one."""
     started = 0
     ended: set[int] = set()
@@ -334,7 +334,7 @@ def miscounted(entries: Iterable[AnyEntry]) -> Iterator[str]:
 @contextmanager
 def _locked(path: Path) -> Iterator[BinaryIO]:
     """The journal, while no other process writes to it."""
-    with explained(path, 'written'), path.open('r+b') as file:
+    with explain_errors(path, 'written'), path.open('r+b') as file:
         locks.lock(file.fileno(), path)
         yield file
 

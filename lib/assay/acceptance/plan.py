@@ -23,10 +23,10 @@ from scipy.special import bdtrc, ndtr
 from assay.acceptance.contract import MOST_RUNS, Commitment, Contract, Risks
 from assay.acceptance.run import SelectedCase
 from assay.results.case_history import CaseHistory
-from assay.results.figure_series import FigureKey, learn_past, measured
+from assay.results.figure_series import FigureKey, learn_past, measured_figures
 from assay.results.history import History
-from assay.results.statistics.spread import history_variance, moderated
-from assay.results.unchanged import mostly_good, unchanged, usual
+from assay.results.statistics.spread import history_variance, moderate
+from assay.results.unchanged import mostly_good_runs, unchanged_figures, usual_runs
 from assay.text import many
 
 Floats = NDArray[np.float64]
@@ -223,7 +223,7 @@ class Held:
     needed: dict[str, int | None]
 
 
-def held(commitments: Sequence[Commitment], spreads: Sequence[Spread], risks: Risks) -> Held:
+def check_risks(commitments: Sequence[Commitment], spreads: Sequence[Spread], risks: Risks) -> Held:
     """Hold a contract against its risks.
 
     Each commitment has an equal part of the producer's risk; the consumer's is that of each, since
@@ -275,11 +275,11 @@ def spreads(history: History, selected: Sequence[SelectedCase]) -> list[Spread |
 
     What was measured comes before what the contract expects.
     """
-    table = history.figures(usual(history.runs))
-    figures = measured(table)
+    table = history.figures(usual_runs(history.runs))
+    figures = measured_figures(table)
     kinds = {(one.commitment.check, one.commitment.figure) for one in selected}
     of_kinds = (one for one in figures.values() if one.kind in kinds)
-    past = learn_past(unchanged(of_kinds, mostly_good(table)))
+    past = learn_past(unchanged_figures(of_kinds, mostly_good_runs(table)))
     found: list[Spread | None] = []
     for one in selected:
         commitment = one.commitment
@@ -289,7 +289,7 @@ def spreads(history: History, selected: Sequence[SelectedCase]) -> list[Spread |
         if series and series.has_logarithms and series.size >= FEWEST:
             kind = past.kinds[commitment.check, commitment.figure]
             own = history_variance(series.locations, kind)
-            both = moderated(own, kind.variance) if kind.variance else own
+            both = moderate(own, kind.variance) if kind.variance else own
             source = f'{many(series.size, "run")} in the history'
             found.append(Spread(math.sqrt(both.value), source))
         elif commitment.expected_spread is not None:
@@ -407,7 +407,7 @@ def plan(
     found = None
     if len(known) == len(kept):
         curve = tuple(chance(commitments, known, by) for by in _points(contract))
-        found = held(commitments, known, contract.risks)
+        found = check_risks(commitments, known, contract.risks)
     names = tuple(one.id for one in commitments)
     return Plan(contract, asked, jobs, total, hours, names, curve, found)
 

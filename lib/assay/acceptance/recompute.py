@@ -20,12 +20,12 @@ from assay.acceptance.archive import CASES, folder_of
 from assay.acceptance.facts import Facts, PartitionFacts
 from assay.config.scales import PARTS, number_in
 from assay.job.ending import EndedJob
-from assay.job.launch import witnessed_in
+from assay.job.launch import reports_in
 from assay.programs.figure import Figure
 from assay.results.cases import Case, CaseFigure, Run
 from assay.results.rows import is_beyond, is_number
 from assay.text import many, plain
-from assay.witness.disturbance import by_others
+from assay.witness.disturbance import interference
 from assay.witness.report import Report as Witnessed
 
 #: By which fraction a figure may differ: the last digit of what is written, on another machine.
@@ -191,9 +191,9 @@ def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str
         )
         figures: Mapping[str, Figure] = check.read_job()
         check.tell_what_ran()
-        reports = [*witnessed_in(stage)]
+        reports = [*reports_in(stage)]
         _assert_on_its_nodes([check.ran, *reports], case)
-        if case.no_evidence and not by_others(reports, foreign=True):
+        if case.no_evidence and not interference(reports, foreign=True):
             raise AssayError('it is told as disturbed, and no witness saw others')
         return figures
     finally:

@@ -23,18 +23,18 @@ from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Commitment, Contract, TuningRules, read_contract
 from assay.acceptance.decision import least_passed
 from assay.acceptance.journal import AnyEntry, Started
-from assay.acceptance.status import Status, fits, misfits, status_in
+from assay.acceptance.status import Status, count_misfits, fits, status_in
 from assay.checks.remeasure import JOBS
 from assay.config import settings
-from assay.files import explained
+from assay.files import explain_errors
 from assay.results.cases import check_of
 from assay.results.runner import Runner, make_ready
 from assay.running import reframe_options, session
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
-from assay.running.selection import Listed, listed
+from assay.running.selection import Listed, list_cases
 from assay.running.session import Suite
-from assay.running.supervise import noted
+from assay.running.supervise import note_signals
 from assay.text import many, plain
 from assay.witness.variables import OF_THE_SCHEDULER, STEERING
 
@@ -69,7 +69,7 @@ class SelectedCase:
 def _nearest(commitment: Commitment, there: Sequence[Listed]) -> list[Listed]:
     """The cases of its check, those first that a commitment is likely to mean."""
     own = [case for case in there if check_of(case.name) == commitment.check]
-    return sorted(own, key=lambda case: misfits(commitment, case.name, case.environment))
+    return sorted(own, key=lambda case: count_misfits(commitment, case.name, case.environment))
 
 
 def selection_options(contract: Contract) -> list[str]:
@@ -83,7 +83,7 @@ def select_cases(contract: Contract, suite: Suite) -> list[SelectedCase]:
 
     :raises AssayError: if no case fits a commitment, or several do; all of them are told.
     """
-    there = listed(suite.command, selection_options(contract), suite.environment)
+    there = list_cases(suite.command, selection_options(contract), suite.environment)
     found, problems = [], []
     for one in contract.commitments:
         own = [case for case in there if fits(one, case.name, case.environment)]
@@ -136,7 +136,7 @@ class Prepared:
         return select_cases(self.contract, self.suite)
 
 
-def prepared(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepared:
+def prepare(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepared:
     """Read a contract, and make the suite ready for its system.
 
     :param extra: what ``--with`` names.
@@ -186,7 +186,7 @@ def assert_no_variables(options: Iterable[str]) -> None:
             )
 
 
-def allowed(rules: TuningRules, environment: Mapping[str, str]) -> dict[str, str]:
+def allowed_variables(rules: TuningRules, environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that tune jobs, by name, all of which the rules allow.
 
     :param environment: of the command that starts jobs.
@@ -214,7 +214,7 @@ def allowed(rules: TuningRules, environment: Mapping[str, str]) -> dict[str, str
 LOOK = 0.5
 
 
-def opened(folder: Path, contract: Path, system: str) -> tuple[Archive, int]:
+def open_archive(folder: Path, contract: Path, system: str) -> tuple[Archive, int]:
     """The acceptance of a folder: begun there, or gone on with.
 
     :param contract: the file that the acceptance is to be by.
@@ -222,7 +222,7 @@ def opened(folder: Path, contract: Path, system: str) -> tuple[Archive, int]:
     :raises AssayError: if it is by another contract, another command is at it, or its journal is
         damaged.
     """
-    with explained(folder, 'read'):
+    with explain_errors(folder, 'read'):
         is_new = not folder.is_dir() or not any(folder.iterdir())
     if is_new:
         archive = archives.create(folder, contract, system)
@@ -244,7 +244,7 @@ def opened(folder: Path, contract: Path, system: str) -> tuple[Archive, int]:
 
 def _alone(archive: Archive) -> int:
     """:raises AssayError: if another command runs cases for an acceptance."""
-    with explained(archive.contract, 'opened'):
+    with explain_errors(archive.contract, 'opened'):
         handle = os.open(archive.contract, os.O_RDWR | os.O_CLOEXEC)
     if not locks.try_lock(handle, archive.contract):
         raise AssayError(f'{archive.folder}: another `assay accept run` is at it: wait for its end')
@@ -292,7 +292,7 @@ class Measuring:
         suite, given = self.prepared.suite, self.prepared.given
         handles = make_ready(suite, self.site, names)
         runner = Runner(suite, given, handles, 'accept', suite.own)
-        with noted() as runner.signals:
+        with note_signals() as runner.signals:
             while True:
                 now = status_in(self.archive, self.contract)
                 cases = next_cases(now, self.selected)
@@ -306,7 +306,7 @@ class Measuring:
                         f'{many(len(cases), "more case")} would be needed: nothing more is run'
                     )
                     return now, now.verdict.exit_code
-                self._session(cases, once(now, cases), runner)
+                self._session(cases, options_to_measure_once(now, cases), runner)
 
     def _session(self, cases: Sequence[SelectedCase], more: Sequence[str], runner: Runner) -> None:
         """Run some cases.
@@ -324,7 +324,7 @@ class Measuring:
             environment=environment,
             folder=own.folder.name,
             options=self.options,
-            variables=allowed(self.contract.rules, os.environ),
+            variables=allowed_variables(self.contract.rules, os.environ),
         )
         say(f'run {number}: {many(len(cases), "case")} with {environment}')
         label = f'acceptance {plain(self.archive.folder.resolve().name, 100)}: run {number}'
@@ -365,7 +365,7 @@ def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[SelectedCa
     return [*{one.title: one for one in still if one.environment == least}.values()]
 
 
-def once(now: Status, cases: Sequence[SelectedCase]) -> list[str]:
+def options_to_measure_once(now: Status, cases: Sequence[SelectedCase]) -> list[str]:
     """ReFrame's options that let disturbed cases be measured once only, where jobs may be too few.
 
     A case that is measured again takes jobs that were not agreed else.

@@ -22,7 +22,7 @@ from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Contract
 from assay.acceptance.files import Files
 from assay.acceptance.journal import AnyEntry, Screened, Started
-from assay.report.screening import blamed, node_set
+from assay.report.screening import blame_in_words, node_set
 from assay.screening import kept, outputs
 from assay.screening.findings import MOST_EARLIER, UNDECIDED
 from assay.screening.measured import Screening, read
@@ -66,7 +66,7 @@ def screening_status(contract: Contract, entries: Iterable[AnyEntry]) -> Screeni
     left: defaultdict[tuple[str, str], list[Screened]] = defaultdict(list)
     last = None
     for one in before:
-        if not left_out(contract, one.nodes):
+        if not missing_nodes(contract, one.nodes):
             left[kind(one)].clear()
             last = one
         if one.found:
@@ -76,7 +76,7 @@ def screening_status(contract: Contract, entries: Iterable[AnyEntry]) -> Screeni
     return ScreeningStatus(
         tuple(found),
         '; '.join(_told(one, before[-1]) for one in found),
-        '' if last else left_out(contract, of.nodes),
+        '' if last else missing_nodes(contract, of.nodes),
         frozenset(of.nodes),
         without_judgement(of.unjudged),
         bool({*of.nodes} - {*of.unjudged}),
@@ -101,7 +101,7 @@ def of_kind(what: Screened) -> str:
     return f'--environment {plain(environment, 60)} --fabric {plain(fabric, 60)}'
 
 
-def left_out(contract: Contract, screened_nodes: Iterable[str]) -> str:
+def missing_nodes(contract: Contract, screened_nodes: Iterable[str]) -> str:
     """The nodes of the contract that a screening left out, in words, if they are too many."""
     asked, seen = contract.nodes, {*screened_nodes}
     if asked.names is not None:
@@ -148,10 +148,10 @@ def assert_screened(archive: Archive, contract: Contract, partition: str) -> Non
     how = f'run `{_command(contract, partition)}`, and then this again'
     if not [*kept.folder_of(partition).glob('*.json')]:
         raise AssayError(f'the contract asks for a screening first: {how}')
-    since = kept.since(partition, entries[0].time)
+    since = kept.screenings_since(partition, entries[0].time)
     if not since:
         raise AssayError(f'the last screening is from before the acceptance began: {how}')
-    if left := left_out(contract, since[-1][1].nodes):
+    if left := missing_nodes(contract, since[-1][1].nodes):
         raise AssayError(f'the screening left out {left}: {how}')
     told = {one.what.screening for one in journal.of(Screened, entries)}
     for path, one in since:
@@ -243,7 +243,7 @@ def _files(entries: Iterable[AnyEntry]) -> set[str]:
 
 def _of_job(name: str) -> str:
     """The name in the archive of the outputs of a screening's job, by that of the screening."""
-    return outputs.beside(Path(name)).as_posix()
+    return outputs.outputs_file(Path(name)).as_posix()
 
 
 def _is_of_job(name: str) -> bool:
@@ -287,7 +287,7 @@ def _what(
 
 def in_words(verdict: ScreeningVerdict) -> str:
     """What a screening found, in words; empty for nothing."""
-    return '; '.join(blamed(one) for one in verdict.findings)
+    return '; '.join(blame_in_words(one) for one in verdict.findings)
 
 
 def screening_faults(

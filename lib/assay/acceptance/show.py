@@ -15,7 +15,7 @@ from assay.acceptance.decision import CommitmentDecision
 from assay.acceptance.files import canonical, parse_record
 from assay.acceptance.plan import Asked, Plan
 from assay.acceptance.status import Status
-from assay.files import explained, json_text, read_bounded, write_whole
+from assay.files import explain_errors, json_text, read_bounded, write_whole
 from assay.report.console import console, percent, print_line, print_table
 from assay.results.rows import number
 from assay.text import many, plain
@@ -313,7 +313,7 @@ def write(archive: Archive, status: Status) -> Path:
             f'{archive.folder}: run {left[0]} has no end: end it by `assay accept run` first'
         )
     path = archive.report / REPORT_NAME
-    with explained(path, 'written'):
+    with explain_errors(path, 'written'):
         archive.report.mkdir(exist_ok=True)
         write_whole(archive.decisions, decisions_text(status))
         write_whole(path, report_text(status, entries))

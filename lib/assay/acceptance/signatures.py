@@ -25,7 +25,7 @@ from assay.acceptance.archive import Archive
 from assay.acceptance.contract import Parties
 from assay.acceptance.files import canonical, digest, digest_of, parse_record
 from assay.acceptance.journal import Chain
-from assay.files import explained, read_bounded, write_whole
+from assay.files import explain_errors, read_bounded, write_whole
 from assay.text import plain
 
 #: Bytes of a file with a key at most.
@@ -58,7 +58,7 @@ def make_keys(path: Path, passphrase: str) -> Path:
         else serialization.NoEncryption(),
     )
     for one, data, mode in ((path, private, 0o600), (public, _openssh(key.public_key()), 0o644)):
-        with explained(one, 'written'):
+        with explain_errors(one, 'written'):
             handle = os.open(one, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             with open(handle, 'wb') as file:
                 file.write(data)
@@ -198,7 +198,7 @@ def state_of(archive: Archive, chain: Chain) -> SignedState:
 
     :raises AssayError: if it cannot be read.
     """
-    with explained(archive.contract, 'read'):
+    with explain_errors(archive.contract, 'read'):
         return SignedState(digest_of(archive.contract), chain.head, len(chain.entries))
 
 
@@ -233,7 +233,7 @@ def sign(archive: Archive, parties: Parties, who: str, key: Ed25519PrivateKey) -
     }
     made = key.sign(DOMAIN + canonical(record)).hex()
     path = archive.signatures / name
-    with explained(path, 'written'):
+    with explain_errors(path, 'written'):
         archive.signatures.mkdir(exist_ok=True)
         write_whole(path, canonical(record | {'signature': made}) + b'\n')
     return path

@@ -22,7 +22,7 @@ from assay.acceptance.decision import (
 from assay.acceptance.files import digest_of
 from assay.acceptance.journal import AnyEntry, Begun, EndsRun, Interrupted, RunEnded, Started
 from assay.acceptance.screenings import screening_status
-from assay.files import explained
+from assay.files import explain_errors
 from assay.results.cases import Case, Run, check_of, is_no_evidence, parameters_of
 from assay.results.failures import is_good, reason
 from assay.results.reframe_report import read_report
@@ -39,10 +39,10 @@ def fits(commitment: Commitment, name: str, environment: str) -> bool:
     :param name: with its parameters, such as ``Ring %fabric=shm %layout=packed %scale=1_node``.
     """
     is_of_check = check_of(name) == commitment.check
-    return is_of_check and not misfits(commitment, name, environment)
+    return is_of_check and not count_misfits(commitment, name, environment)
 
 
-def misfits(commitment: Commitment, name: str, environment: str) -> int:
+def count_misfits(commitment: Commitment, name: str, environment: str) -> int:
     """In how many fields a case of its check is not as a commitment asks for."""
     there = parameters_of(name)
     asked = {
@@ -212,7 +212,7 @@ def status_in(archive: Archive, contract: Contract) -> Status:
     chain = journal.read(archive.journal)
     chain.assert_whole(archive.journal)
     try:
-        with explained(archive.folder, 'read'):
+        with explain_errors(archive.folder, 'read'):
             _assert_as_told(archive, chain.entries)
             return status_of(contract, chain.entries, reports(archive, chain.entries))
     # Whoever makes all checksums fit can write whatever they want into a report.

@@ -20,7 +20,7 @@ from assay.acceptance import contract as contracts
 from assay.acceptance import facts, journal, screenings, show, signatures
 from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
 from assay.acceptance.contract import Contract
-from assay.acceptance.files import Checksum, found_in
+from assay.acceptance.files import Checksum, files_in
 from assay.acceptance.journal import (
     BACK,
     AnyEntry,
@@ -169,7 +169,7 @@ def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Checksum]) -> I
     yield from (f'journal.jsonl: {one}' for one in chain.faults)
     if chain.torn:
         yield 'journal.jsonl: its last line is torn, or was changed: an entry is not whole'
-    yield from (f'journal.jsonl: {one}' for one in journal.miscounted(chain.entries))
+    yield from (f'journal.jsonl: {one}' for one in journal.run_faults(chain.entries))
     for begun in journal.of(Begun, chain.entries[:1]):
         if begun.what.contract != kept[archive.contract.name].sha256:
             yield (
@@ -233,7 +233,7 @@ def _hold_signatures(
         raise AssayError(f'--public-key {name}: nobody of this name signs by the contract')
     names = set()
     if archive.signatures.is_dir():
-        names = {name for name, _ in found_in(archive.signatures)}
+        names = {name for name, _ in files_in(archive.signatures)}
     for name in sorted(names - wanted.keys()):
         found.of_signatures.append(f'signatures/{plain(name, 200)} is of nobody who has to sign')
     keys: dict[bytes, str] = {}
@@ -327,7 +327,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verifica
 
 def _of_report(archive: Archive, chain: Chain, now: Status) -> Iterator[str]:
     """Sentences: where what people read, and sign, is not what was decided."""
-    for name, path in found_in(archive.report):
+    for name, path in files_in(archive.report):
         if name == show.REPORT_NAME:
             should = show.report_text(now, chain.entries[:-1]).encode()
             if read_bounded(path, MOST_REPORT) != should:

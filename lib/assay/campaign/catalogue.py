@@ -14,7 +14,7 @@ from pydantic import Field, ValidationError, model_validator
 from assay import AssayError, paths
 from assay.config.yaml_file import read_yaml
 from assay.mpis.family import Entry, Expression, Variables, problems
-from assay.text import unknown
+from assay.text import unknown_name
 
 CATALOGUE = paths.ROOT / 'tests' / 'faults' / 'catalogue'
 
@@ -99,7 +99,7 @@ class Fault(Entry):
         """The severities at which it can be brought in, from the lowest."""
         return [one for one in SEVERITIES if one in self.severities] or ['high']
 
-    def filled(self, text: str, severity: Severity) -> str:
+    def fill(self, text: str, severity: Severity) -> str:
         """A text of it with the severity's value in place of ``{}``."""
         return text.replace(VALUE, str(self.severities.get(severity, '')))
 
@@ -130,7 +130,7 @@ def choose_faults(faults: dict[str, Fault], names: list[str]) -> dict[str, Fault
     kinds = {name.partition('/')[0] for name in faults}
     for name in names:
         if name not in kinds | faults.keys():
-            raise AssayError(unknown(name, 'fault', kinds | faults.keys()))
+            raise AssayError(unknown_name(name, 'fault', kinds | faults.keys()))
     return {
         name: fault
         for name, fault in faults.items()

@@ -32,7 +32,7 @@ PATIENCE = 120
 
 
 @contextmanager
-def injected(cluster: Cluster, fault: Fault, severity: Severity) -> Iterator[None]:
+def injection(cluster: Cluster, fault: Fault, severity: Severity) -> Iterator[None]:
     """Bring a fault into the nodes; afterwards they are as before, and Slurm uses them.
 
     :raises AssayError: if it cannot be brought in, or healed.
@@ -41,14 +41,14 @@ def injected(cluster: Cluster, fault: Fault, severity: Severity) -> Iterator[Non
         undone.callback(faults.heal, cluster, cluster.parts)
         for on_node in fault.on_nodes:
             node = cluster.node(on_node.node)
-            command = fault.filled(on_node.run, severity)
+            command = fault.fill(on_node.run, severity)
             if on_node.undo:
                 undone.callback(_finish, node, on_node.undo)
                 _finish(node, command)
             else:
                 undone.callback(_end, _begin(node, command))
         for line in fault.cluster:
-            _inject(cluster, *fault.filled(line, severity).split())
+            _inject(cluster, *fault.fill(line, severity).split())
         if fault.moment == 'long before':
             _await_slurm(cluster)
         yield
@@ -72,7 +72,7 @@ def variables(fault: Fault, severity: Severity, mpi: Mpi) -> dict[str, str]:
     :param mpi: that the jobs use; its compiler builds what is preloaded.
     :raises AssayError: if that cannot be built.
     """
-    found = {name: fault.filled(value, severity) for name, value in fault.variables.items()}
+    found = {name: fault.fill(value, severity) for name, value in fault.variables.items()}
     if fault.preload:
         found['LD_PRELOAD'] = _built(fault.preload, mpi)
     return found
@@ -265,12 +265,12 @@ def _meet(
     given = variables(fault, severity, mpi)
     since = time.time()
     if fault.moment == 'under a running job':
-        with look.started(checks, given, options) as run:
+        with look.start_run(checks, given, options) as run:
             look.await_ranks(since)
-            with injected(cluster, fault, severity):
-                broken = look.ended(run, checks)
+            with injection(cluster, fault, severity):
+                broken = look.await_end(run, checks)
     else:
-        with injected(cluster, fault, severity):
+        with injection(cluster, fault, severity):
             broken = look.look_at(checks, given, options, is_kept=False)
     return FaultOutcome(name, fault, severity, broken, look.look_at(checks, {}, options))
 
@@ -320,7 +320,7 @@ def row(outcome: FaultOutcome) -> str:
         green = []
     return page_row(
         [
-            f'`{outcome.name}`: {fault.filled(fault.what, outcome.severity)}',
+            f'`{outcome.name}`: {fault.fill(fault.what, outcome.severity)}',
             outcome.severity if value is not None else 'there or not',
             by,
             ' '.join(outcome.problem.split()) or '<br>'.join(outcome.words) or outcome.noted or '-',

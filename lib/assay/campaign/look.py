@@ -47,7 +47,7 @@ class Look:
 
 
 @contextmanager
-def started(
+def start_run(
     checks: list[str], variables: dict[str, str], options: Sequence[str] = ()
 ) -> Iterator[subprocess.Popen[str]]:
     """Start a run; one that is left before its end is stopped.
@@ -80,12 +80,12 @@ def look_at(
 ) -> Look:
     """Run checks to the end, or a screening, which later ones are held against if it is kept."""
     if checks == [SCREEN]:
-        return screened(options, is_kept)
-    with started(checks, variables, options) as run:
-        return ended(run, checks)
+        return screen_partition(options, is_kept)
+    with start_run(checks, variables, options) as run:
+        return await_end(run, checks)
 
 
-def screened(options: Sequence[str], is_kept: bool) -> Look:
+def screen_partition(options: Sequence[str], is_kept: bool) -> Look:
     """Screen the partition; what a finding accuses begins its sentence.
 
     :param options: more of ``assay screen``.
@@ -122,7 +122,7 @@ def class_of(check: str) -> str:
     return check.partition('%')[0]
 
 
-def ended(run: subprocess.Popen[str], checks: list[str]) -> Look:
+def await_end(run: subprocess.Popen[str], checks: list[str]) -> Look:
     """Wait for the end of a run.
 
     Where no case failed, but the run as a whole did, its first check is said to have failed.

@@ -16,14 +16,14 @@ from reframe.core.builtins import fixture, parameter, run_after, run_before, var
 from reframe.core.exceptions import ReframeError, SanityError
 
 from assay.checks.benchmark import RESULT, read_report, refusing
-from assay.checks.build import LIBRARY, BuildSources, installed
+from assay.checks.build import LIBRARY, BuildSources, installed_build
 from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
 from assay.checks.launching import is_script
 from assay.config.environments import feature
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import is_at_most
-from assay.job.launch import Launch, LaunchError, apart
+from assay.job.launch import Launch, LaunchError, line_in_folder
 from assay.layout.launchers import add_part_script, command_of_parts
 from assay.machine.provenance import Provenance, of_binary
 from assay.machine.topology import usable_memory
@@ -255,7 +255,7 @@ class PackageCheck(ApplicationCheck):
 
     @cached_property
     def installed(self) -> Build:
-        return installed(self, self.package)
+        return installed_build(self, self.package)
 
 
 class SpackApplicationCheck(PackageCheck):
@@ -293,7 +293,7 @@ class BesideTriadCheck(SpackApplicationCheck):
     def run_stream_before(self) -> None:
         Path(self.stagedir, STREAM).mkdir()
         stream = self.start_line(self.benchmarks.product(STREAM), '--json', RESULT)
-        self.prerun_cmds = [*self.prerun_cmds, apart(STREAM, stream)]
+        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(STREAM, stream)]
         self.keep_files = [*self.keep_files, STREAM]
 
     def verify(self) -> None:
@@ -321,7 +321,7 @@ class BesideTriadCheck(SpackApplicationCheck):
                 )
 
     def figures(self) -> dict[str, Figure]:
-        return super().figures() | self.named(triad=self.triad)
+        return super().figures() | self.as_figures(triad=self.triad)
 
     def hold_against_witness(self, wall: float, calls: Mapping[str, int]) -> None:
         """Hold what the program said against what was seen of its ranks.
@@ -349,7 +349,7 @@ class UpstreamCheck(SpackApplicationCheck):
         Path(self.stagedir, OURS).mkdir()
         self.write_files(self.asked, OURS)
         program = self.build.product(self.application.program)
-        ours = apart(OURS, self.start_line(program, *self.asked.arguments))
+        ours = line_in_folder(OURS, self.start_line(program, *self.asked.arguments))
         self.prerun_cmds = [*self.prerun_cmds, ours]
         self.keep_files = [*self.keep_files, OURS]
 

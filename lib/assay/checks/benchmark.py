@@ -15,12 +15,12 @@ from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.environments import ProgEnvironment
 from reframe.core.exceptions import SanityError
 
-from assay.checks.cases import offered
+from assay.checks.cases import offered_features
 from assay.checks.check import MpiCheck
 from assay.config.environments import MEASURES_NODES, OURS, feature
 from assay.config.fabrics import load_catalogue
 from assay.files import strict_json
-from assay.job.launch import Launch, LaunchError, apart, single_cached_property, witnessed_in
+from assay.job.launch import Launch, LaunchError, line_in_folder, reports_in, single_cached_property
 from assay.layout.layouts import Placement
 from assay.machine.provenance import Provenance
 from assay.mpis import FAMILIES
@@ -29,7 +29,7 @@ from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import REPORT_CHECKS
 from assay.programs.calls import check_calls
 from assay.programs.figure import Figure, Quantity, figures_of
-from assay.witness.disturbance import sent_once
+from assay.witness.disturbance import share_sent_once
 from assay.witness.payload import payload_rate
 
 RESULT = 'result.json'
@@ -114,7 +114,7 @@ class MpiBenchmark(MpiCheck):
         Path(self.stagedir, folder).mkdir(exist_ok=True)
         placed = placement, placement.ranks * self.node_count
         command = self.start_line(self.executable, *arguments, f'--json {RESULT}', placed=placed)
-        self.prerun_cmds = [*self.prerun_cmds, apart(folder, command)]
+        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(folder, command)]
         self.keep_files = [*self.keep_files, folder]
 
     def report_beside(self, folder: str, placement: Placement, layout: str) -> dict[str, Any]:
@@ -206,7 +206,7 @@ class MpiBenchmark(MpiCheck):
     def _port_figure(self, prefix: str, large: dict[str, Any]) -> dict[str, float]:
         """The fraction of what the ports give that its messages went over, where that is known."""
         carrier = load_catalogue().fabrics[self.fabric].carrier
-        rate = payload_rate(witnessed_in(self.ended_job.folder), carrier)
+        rate = payload_rate(reports_in(self.ended_job.folder), carrier)
         if rate is None:
             return {}
         return {f'{prefix}{PORT_FIGURE}': large['size'] / min(large['bouts']) / rate}
@@ -233,7 +233,7 @@ class MpiBenchmark(MpiCheck):
             'kernel_buffers_of_largest': socket['kernel_sized'],
             'slower_direction_of_faster': slower / faster,
         }
-        if (share := sent_once(witnessed_in(self.ended_job.folder))) is not None:
+        if (share := share_sent_once(reports_in(self.ended_job.folder))) is not None:
             values['segments_sent_once'] = share
         if speed := min(end.get('link_speed', 0) for end in ends):
             values[LINK_FIGURE] = self.socket.bandwidth / min(speed, FAST)
@@ -393,7 +393,7 @@ class NodeBenchmark(MpiBenchmark):
     is of the MPI that starts the ranks, so a partition is measured with one of its environments.
     """
 
-    fabric: str = parameter(offered(WITHIN_A_NODE), type=str, loggable=True)
+    fabric: str = parameter(offered_features(WITHIN_A_NODE), type=str, loggable=True)
     witness_sections = 'placement,fabric'
     least_ranks = 1
 

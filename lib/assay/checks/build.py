@@ -19,7 +19,7 @@ from assay import AssayError, paths, say
 from assay.checks.cases import IN_QUEUE, KeepsTimeLimit, TakesTurns
 from assay.config.environments import MORE_FLAGS, OTHER_SOURCES, OURS
 from assay.config.scales import nodes_of, scales_in
-from assay.job.ending import ONLY_ONCE, cut_short
+from assay.job.ending import ONLY_ONCE, why_cut_short
 from assay.machine.job_states import PREEMPTED
 from assay.machine.provenance import Provenance, checksum, of_cmake, read_flags
 from assay.running import allocation
@@ -35,7 +35,7 @@ JOBS = 3
 SHARE = Path(__file__).with_name('share_build.sh')
 
 
-def installed(check: rfm.RegressionTest, package: str) -> Build:
+def installed_build(check: rfm.RegressionTest, package: str) -> Build:
     """What Spack has installed of a package for the environment of a check.
 
     :raises ReframeError: if that is not there.
@@ -89,7 +89,7 @@ class BuildSources(
     @cached_property
     def installed(self) -> Build:
         """What Spack has installed."""
-        return installed(self, OURS)
+        return installed_build(self, OURS)
 
     @run_before('compile')
     def choose_how(self) -> None:
@@ -158,7 +158,7 @@ class BuildSources(
             return False
         # ReFrame goes on with what such a job left, if that has no exit code.
         if job and (
-            reason := cut_short(state, Path(self.stagedir), Path(self.stagedir, job.stderr))
+            reason := why_cut_short(state, Path(self.stagedir), Path(self.stagedir, job.stderr))
         ):
             raise BuildError(reason.partition(';')[0])
         return True
@@ -192,5 +192,5 @@ class BuildSources(
             ) from None
 
     @sanity_function
-    def built(self) -> bool:
+    def is_built(self) -> bool:
         return True

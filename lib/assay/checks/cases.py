@@ -33,7 +33,7 @@ def offers(feature: str) -> bool:
     return any(feature in partition.features for partition in partitions)
 
 
-def offered(names: Iterable[str], prefix: str = '') -> list[str]:
+def offered_features(names: Iterable[str], prefix: str = '') -> list[str]:
     """Those of the names that a partition of this system has as a feature, with that prefix.
 
     A check that no partition can run costs as much to make as one that runs. The first name where
@@ -60,7 +60,7 @@ def scales(most: int | None = None) -> list[str]:
 class HasCases(RegressionTestPlugin):
     """A check with a case for each fabric, layout and scale."""
 
-    fabric: str = parameter(offered(_CATALOGUE.fabrics), type=str, loggable=True)
+    fabric: str = parameter(offered_features(_CATALOGUE.fabrics), type=str, loggable=True)
     layout: str = parameter(['packed'], type=str, loggable=True)
     scale: str = parameter(['1_node'], type=str, loggable=True)
 
@@ -89,7 +89,7 @@ class HasCases(RegressionTestPlugin):
 
         :param order: of the fabrics; that of the catalogue if it is empty.
         """
-        names = order or offered(_CATALOGUE.fabrics)
+        names = order or offered_features(_CATALOGUE.fabrics)
         earlier = takewhile(lambda name: name != self.fabric, names)
         wanted = ['+mpi', f'+{self.fabric}', *(f'-{name}' for name in earlier)]
         self.valid_prog_environs = [' '.join(wanted)]
@@ -175,7 +175,7 @@ class TakesTurns(RegressionTestPlugin):
 def _take_turn() -> None:
     """Once for this process, unless the command that started it has the turn for it."""
     if turn.VARIABLE not in os.environ:
-        turn.take(f'run {runs.this().folder.name}', say)
+        turn.take(f'run {runs.this_run().folder.name}', say)
 
 
 class KeepsTimeLimit(RegressionTestPlugin):

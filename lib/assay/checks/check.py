@@ -108,7 +108,7 @@ class MpiCheck(
         try:
             super().performance()
         except PerformanceError as error:
-            raise self.told(error) from None
+            raise self.explain_miss(error) from None
 
     def disable_hook(self, hook_name: str) -> NoReturn:
         raise ReframeError(f'--disable-hook={hook_name}: {type(self).__name__} proves by its hooks')

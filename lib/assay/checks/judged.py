@@ -20,16 +20,16 @@ from assay import say, witness
 from assay.checks.build import BuildSources
 from assay.config import references
 from assay.config.reference_files import ReferencesError
-from assay.job.ending import EndedJob, cut_short
-from assay.job.launch import Launch, LaunchError, tell_names, witnessed_in
-from assay.layout.layouts import GIVEN, unusual
+from assay.job.ending import EndedJob, why_cut_short
+from assay.job.launch import Launch, LaunchError, reports_in, tell_names
+from assay.layout.layouts import GIVEN, unusual_binding
 from assay.machine.job_states import PREEMPTED
 from assay.machine.provenance import Provenance, suite_commit
 from assay.machine.slurm import SCHEDULERS
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.results.cases import NO_EVIDENCE
 from assay.text import as_field, plain
-from assay.witness.disturbance import disturbed, taken_by_others
+from assay.witness.disturbance import disturbances, taken_by_others
 from assay.witness.profile import slowest_ranks
 from assay.witness.settings import facts, machine_facts
 
@@ -113,7 +113,7 @@ class IsJudged(RegressionTestPlugin):
         """The figures of the job, by name."""
         raise NotImplementedError
 
-    def named(self, **values: float) -> dict[str, Figure]:
+    def as_figures(self, **values: float) -> dict[str, Figure]:
         """Figures that :attr:`measures` declares, by their names there.
 
         :raises ReframeError: if one is not declared.
@@ -141,7 +141,7 @@ class IsJudged(RegressionTestPlugin):
         job = self.ended_job
         if self.current_partition.scheduler.registered_name in SCHEDULERS:
             tell_names(job.folder, job.nodes)
-        if reason := cut_short(job.state, job.folder, job.folder / job.stderr, job.nodes):
+        if reason := why_cut_short(job.state, job.folder, job.folder / job.stderr, job.nodes):
             others = NO_EVIDENCE if job.state == PREEMPTED else ''
             raise SanityError(f'{others}{reason}')
         try:
@@ -164,7 +164,7 @@ class IsJudged(RegressionTestPlugin):
         if lacks := self.launch.lacks():
             self.skip(f'layout {self.layout}: {lacks}')
         self.is_proved = True
-        if self.layout == GIVEN and (told := unusual(self.launch.witnessed)):
+        if self.layout == GIVEN and (told := unusual_binding(self.launch.witnessed)):
             say(plain(f'{self.display_name}: {told}'))
         return True
 
@@ -190,9 +190,9 @@ class IsJudged(RegressionTestPlugin):
             ) from None
         self.headlines = [name for name, figure in self.measured.items() if figure.headline]
         self.directions = {name: figure.better for name, figure in self.measured.items()}
-        reports = [*witnessed_in(self.ended_job.folder)]
+        reports = [*reports_in(self.ended_job.folder)]
         self.slowest_ranks = slowest_ranks(reports)
-        self.disturbances = disturbed(reports)
+        self.disturbances = disturbances(reports)
         # Nodes that share the machine's CPUs, and the program that carries their packets, count as
         # others for each other: where a network gets slow by that, no job would be evidence of it.
         foreign = not self.current_partition.extras.get('on_this_machine')

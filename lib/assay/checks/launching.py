@@ -18,7 +18,7 @@ from reframe.core.pipeline import RegressionTestPlugin
 from assay.checks.build import LIBRARY, BuildSources
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import nodes_of
-from assay.job.ending import FILES, ONLY_ONCE, EndedJob, taken_after
+from assay.job.ending import FILES, ONLY_ONCE, EndedJob, seconds_until_stacks
 from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
 from assay.layout.launchers import SRUN, add_part_script, is_srun, srun_step, words_of_side
@@ -227,7 +227,7 @@ class IsStarted(RegressionTestPlugin):
         self.env_vars['ASSAY_WITNESS'] = self.witness_sections
         self.env_vars['ASSAY_WITNESS_REPORT'] = WITNESS
         if self.time_limit:
-            seconds = taken_after(self.time_limit)
+            seconds = seconds_until_stacks(self.time_limit)
             self.env_vars['ASSAY_WITNESS_DEADLINE'] = f"$(date -d '+{seconds} seconds' +%s)"
         # Whatever a user set: by it a process that uses this machine is known for one of this run.
         if self.current_partition.scheduler.is_local and (run := os.environ.get(runs.VARIABLE)):
@@ -360,7 +360,7 @@ class IsStarted(RegressionTestPlugin):
         )
 
     def launch_apart(self, name: str, program: str, placement: Placement, ranks: int) -> Launch:
-        """A start of a program in a folder of its own (:func:`assay.job.launch.apart`).
+        """A start of a program in a folder of its own (:func:`assay.job.launch.line_in_folder`).
 
         :raises LaunchError: if there was none.
         """

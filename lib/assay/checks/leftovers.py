@@ -22,7 +22,7 @@ from reframe.core.pipeline import RegressionTestPlugin
 
 from assay import say
 from assay.job.ending import EndedJob
-from assay.job.launch import Launch, witnessed_in
+from assay.job.launch import Launch, reports_in
 from assay.text import plain
 from assay.witness.settings import host_differences, left_in_files, set_by_files
 from assay.witness.variables import MOST, leftovers, of_ranks, steering
@@ -83,7 +83,7 @@ class TellsLeftovers(RegressionTestPlugin):
             _once(f'variables that were left could not be looked for: {error}')
 
     def _look_for_leftovers(self) -> None:
-        report = self.launch.seen or next(witnessed_in(self.ended_job.folder), None)
+        report = self.launch.seen or next(reports_in(self.ended_job.folder), None)
         asked = self._asked_otherwise
         if report:
             of_files = set_by_files(report)
@@ -133,7 +133,9 @@ class TellsLeftovers(RegressionTestPlugin):
     def _set_on_purpose(self) -> frozenset[str]:
         # What is in LD_PRELOAD beside the witness is a user's.
         later = self.env_vars.keys() - self.asked_for.keys() - {'LD_PRELOAD'}
-        by_name = named_in(self._commands) | exported_by(self.current_partition.access)
+        by_name = variables_named_in(self._commands) | variables_exported_by(
+            self.current_partition.access
+        )
         of_file = by_name | self._of_the_system.keys()
         return _OF_LAYOUTS | later | self.own_variables.keys() | of_file
 
@@ -152,11 +154,11 @@ class TellsLeftovers(RegressionTestPlugin):
         if not all(map(_HARMLESS.fullmatch, commands)):
             _tell_unknown(f'outside of a job {"; ".join(commands)} is not run')
             return None
-        return set_by(tuple(commands)) if commands else frozenset()
+        return variables_set_by(tuple(commands)) if commands else frozenset()
 
 
 @cache
-def set_by(commands: tuple[str, ...]) -> frozenset[str] | None:
+def variables_set_by(commands: tuple[str, ...]) -> frozenset[str] | None:
     """Names of the steering variables that commands of modules set where none is set before.
 
     They have a folder of their own, which is empty, as home and for their files.
@@ -197,13 +199,13 @@ def set_by(commands: tuple[str, ...]) -> frozenset[str] | None:
     return frozenset(steering(dict(one.partition('=')[::2] for one in told.split('\0'))))
 
 
-def named_in(commands: Iterable[str]) -> frozenset[str]:
+def variables_named_in(commands: Iterable[str]) -> frozenset[str]:
     """Steering variables whose names stand in shell commands, which are not run."""
     words = re.findall(r'[A-Za-z_]\w*', '\n'.join(commands), re.ASCII)
     return frozenset(steering(dict.fromkeys(words, '')))
 
 
-def exported_by(access: Iterable[str]) -> frozenset[str]:
+def variables_exported_by(access: Iterable[str]) -> frozenset[str]:
     """Names of the variables that options of Slurm give a job."""
     lists = (option.partition('=')[2] for option in access if option.startswith('--export='))
     return frozenset(one.partition('=')[0] for names in lists for one in names.split(','))

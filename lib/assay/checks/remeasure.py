@@ -27,11 +27,11 @@ from reframe.core.pipeline import RegressionTestPlugin
 
 from assay import say
 from assay.config import references
-from assay.job.launch import witnessed_in
+from assay.job.launch import reports_in
 from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
 from assay.programs.figure import Figure
 from assay.results.cases import NO_EVIDENCE, bound
-from assay.results.failures import missed
+from assay.results.failures import describe_miss
 from assay.results.rows import is_beyond, is_number
 from assay.running import runs
 from assay.running.processes import Others
@@ -42,8 +42,8 @@ from assay.witness.disturbance import (
     LOST,
     MOVED,
     NOTICEABLE,
-    by_others,
     foreign_seconds,
+    interference,
 )
 from assay.witness.report import Report
 
@@ -96,7 +96,7 @@ _spent = _Spent()
 def _patience() -> float:
     """Seconds that all cases of this run may wait: of a budget no more than its cases leave."""
     with suppress(FileNotFoundError):
-        return min(WAITING, float(runs.this().patience.read_text()))
+        return min(WAITING, float(runs.this_run().patience.read_text()))
     return WAITING
 
 
@@ -106,7 +106,7 @@ def _distances_before() -> dict[str, float] | None:
     None where all jobs count, however they went: in an acceptance, or when settings are compared.
     """
     with suppress(FileNotFoundError):
-        found: dict[str, float] = json.loads(runs.this().distances.read_text())
+        found: dict[str, float] = json.loads(runs.this_run().distances.read_text())
         return found
     return None
 
@@ -161,7 +161,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
                 self._pause = None
                 self._measure_again(why)
             return self._has_ended
-        reports = [*witnessed_in(Path(self.stagedir))]
+        reports = [*reports_in(Path(self.stagedir))]
         missed_by_job = cache(self._missed)  # which reads all that the job left
         self.no_evidence = self._why_not(reports, missed_by_job)
         if not self.no_evidence and self._jobs_elsewhere and (wrong := missed_by_job()):
@@ -277,7 +277,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
             return ''
         place = f'{self.current_partition.fullname}+{self.current_environ.name}'
         nodes = fold_nodes(self.job.nodelist or [])
-        before = 1e-9 * distances.get(runs.on_nodes(self.display_name, place, nodes), math.inf)
+        before = 1e-9 * distances.get(runs.name_on_nodes(self.display_name, place, nodes), math.inf)
         found = ''
         for report in reports:
             by_host = report.by_host()
@@ -311,7 +311,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
         foreign = True
         if self._is_local:
             foreign = use.cpu >= max(LOST, SEEN * foreign_seconds(reports))
-        others = [*by_others(reports, foreign)]
+        others = [*interference(reports, foreign)]
         if getattr(self.job, 'was_suspended', False):
             others.append('its job was suspended: the scheduler gave its nodes to others meanwhile')
         if not others or not (wrong := missed_by_job()):
@@ -350,9 +350,11 @@ class IsMeasuredAgain(RegressionTestPlugin):
             elif misses:
                 if figure.better == 'exact':
                     return None
-                found.append(missed(name, figure.value, figure.unit, reference.value, lower, upper))
+                found.append(
+                    describe_miss(name, figure.value, figure.unit, reference.value, lower, upper)
+                )
         return found
 
-    def told(self, error: PerformanceError) -> PerformanceError:
+    def explain_miss(self, error: PerformanceError) -> PerformanceError:
         """That figures missed their references, as what it is."""
         return PerformanceError(f'{NO_EVIDENCE}{self.no_evidence}') if self.no_evidence else error

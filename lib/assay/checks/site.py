@@ -60,7 +60,7 @@ class SiteApplicationCheck(
     runs_script: bool = variable(typ.Bool, value=False, loggable=True)
     build_time_limit = '30m'
     least_ranks = 1
-    measures = applications.measured_by(site_applications())
+    measures = applications.figures_of_all(site_applications())
 
     @cached_property
     def entry(self) -> applications.SiteApplication:
@@ -198,7 +198,7 @@ class SiteApplicationCheck(
         commit, _ = self.checked_out
         return replace(found, by='repository', spec=as_field(self.entry.build), commit=commit)
 
-    def written(self, one: applications.SitePattern) -> str:
+    def text_written(self, one: applications.SitePattern) -> str:
         """What the program wrote there.
 
         :raises SanityError: if there is no file, or which one is meant is not known.
@@ -219,14 +219,14 @@ class SiteApplicationCheck(
 
     def verify_answers(self) -> None:
         for one in self.entry.answer:
-            if fault := one.fault(self.written(one)):
+            if fault := one.fault(self.text_written(one)):
                 raise SanityError(f'{self.application}: {fault}')
 
     def figures(self) -> dict[str, Figure]:
         found: dict[str, Figure] = {}
         for name, one in self.entry.figures.items():
             try:
-                value = one.number(one.find, self.written(one))
+                value = one.number(one.find, self.text_written(one))
             except ValueError as error:
                 raise SanityError(f'{self.application}: figure {name}: {error}') from None
             if value is None:

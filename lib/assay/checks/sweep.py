@@ -14,7 +14,7 @@ from tabulate import tabulate
 from assay import witness
 from assay.checks.application import ApplicationJob
 from assay.checks.cases import scales
-from assay.job.launch import WITNESS, LaunchError, apart
+from assay.job.launch import WITNESS, LaunchError, line_in_folder
 from assay.layout.layouts import Placement
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity
@@ -26,7 +26,7 @@ from assay.programs.series import (
     scaling_points,
     sizes_up_to,
 )
-from assay.witness.disturbance import greatest
+from assay.witness.disturbance import greatest_figures
 
 TABLE = 'sweep.txt'
 
@@ -100,7 +100,11 @@ class ApplicationSweep(ApplicationJob):
             self.write_files(problem, point.name)
             command = [self.program_path, *problem.arguments]
             line = self.start_line(*command, placed=(placement, point.ranks))
-            self.prerun_cmds = [*self.prerun_cmds, f'echo {point.name}', apart(point.name, line)]
+            self.prerun_cmds = [
+                *self.prerun_cmds,
+                f'echo {point.name}',
+                line_in_folder(point.name, line),
+            ]
         self.job.launcher = getlauncher('local')()
         self.executable, self.executable_opts = 'true', []
         self.keep_files = [*self.keep_files, TABLE, *(run.point.name for run in self.runs)]
@@ -158,4 +162,4 @@ class ApplicationSweep(ApplicationJob):
             for run, answer in zip(self.runs, self.answers, strict=True)
             if run.point.ranks > 1
         }
-        return imbalance | greatest(self.answers)
+        return imbalance | greatest_figures(self.answers)

@@ -10,7 +10,7 @@ from reframe.core.exceptions import SanityError
 
 from assay.checks.application import PackageCheck
 from assay.checks.benchmark import refusing
-from assay.job.launch import Launch, LaunchError, apart
+from assay.job.launch import Launch, LaunchError, line_in_folder
 from assay.programs.application import Application
 from assay.programs.figure import Figure, Quantity
 from assay.programs.hpl import Hpl
@@ -68,7 +68,7 @@ class UnderToolCheck(PackageCheck):
         Path(self.stagedir, _UNDER).mkdir()
         self.write_files(self.asked, _UNDER)
         line = self.line_under_tool(self.program_path, *self.asked.arguments)
-        self.prerun_cmds = [*self.prerun_cmds, apart(_UNDER, line)]
+        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(_UNDER, line)]
         self.keep_files = [*self.keep_files, _UNDER]
 
     def verify(self) -> None:
@@ -86,4 +86,4 @@ class UnderToolCheck(PackageCheck):
     def figures(self) -> dict[str, Figure]:
         time = self.application.time
         ratio = self.under_tool[time].value / self.answer[time].value
-        return self.named(time_under_tool=ratio)
+        return self.as_figures(time_under_tool=ratio)

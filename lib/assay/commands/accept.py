@@ -48,13 +48,13 @@ def plan(
     from assay.acceptance import show
     from assay.acceptance.plan import plan as make
     from assay.acceptance.plan import seconds, spreads
-    from assay.acceptance.run import UNDECIDED, prepared, refusing
+    from assay.acceptance.run import UNDECIDED, prepare, refusing
     from assay.acceptance.screenings import place
     from assay.results.case_history import case_histories
     from assay.results.history import load
 
     with refusing():
-        asked = prepared(contract, extra or [])
+        asked = prepare(contract, extra or [])
         asked.suite.assert_shared(contract)
     with refusing(UNDECIDED):  # a cluster that has to be started first
         asked.suite.go_to_head()
@@ -117,10 +117,10 @@ def run(
     from assay.acceptance.run import (
         UNDECIDED,
         Measuring,
-        allowed,
+        allowed_variables,
         assert_no_variables,
-        opened,
-        prepared,
+        open_archive,
+        prepare,
         refusing,
     )
     from assay.acceptance.screenings import assert_screened, place
@@ -128,16 +128,16 @@ def run(
 
     with refusing():
         assert_no_variables(job or [])
-        asked = prepared(contract, extra or [], one_job)
+        asked = prepare(contract, extra or [], one_job)
         asked.suite.assert_shared(contract, folder)
-        allowed(asked.contract.rules, os.environ)
+        allowed_variables(asked.contract.rules, os.environ)
     with refusing(UNDECIDED):  # a cluster that has to be started first
         asked.suite.go_to_head()
     with refusing():
         site = asked.load()
         selected = asked.cases()
         partition = place(site, asked.contract)
-        archive, handle = opened(folder, contract, asked.contract.system)
+        archive, handle = open_archive(folder, contract, asked.contract.system)
     options = [word for one in job or [] for word in ('-J', one)]
     with refusing(UNDECIDED):
         assert_screened(archive, asked.contract, partition)

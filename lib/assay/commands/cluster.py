@@ -79,8 +79,10 @@ def status(as_json: JsonOption = False) -> None:
 
     cluster = Cluster.current()
     states = cluster.states()
-    broken_nodes = [(node, faults.active(cluster, node)) for node in cluster.nodes]
-    broken_switches = [(switch, faults.active(cluster, switch)) for switch in cluster.switches]
+    broken_nodes = [(node, faults.active_faults(cluster, node)) for node in cluster.nodes]
+    broken_switches = [
+        (switch, faults.active_faults(cluster, switch)) for switch in cluster.switches
+    ]
     if as_json:
         of_nodes = [
             {

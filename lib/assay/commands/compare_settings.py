@@ -105,10 +105,10 @@ def compare_settings(
     setting.assert_possible(sides, site, given)
 
     def cases_of(more: list[str]) -> list[selection.Listed]:
-        return selection.listed(suite.command, [*more, *options], suite.environment)
+        return selection.list_cases(suite.command, [*more, *options], suite.environment)
 
     cases = [cases_of(one.options) for one in sides]
-    if not setting.in_common(sides, cases):
+    if not setting.cases_in_common(sides, cases):
         if not (all_cases := cases_of([])):
             selection.explain(site, given)
         raise AssayError(setting.why_nothing_in_common(sides, cases, all_cases))

@@ -22,7 +22,7 @@ from assay.commands.options import (
     OutputOption,
     StoredSystemOption,
 )
-from assay.files import explained, json_text, write_whole
+from assay.files import explain_errors, json_text, write_whole
 from assay.text import plain
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def triage(
     from assay.report.terminal import warn
     from assay.results.history import load
     from assay.results.run_selectors import choose_or_all, of_cases
-    from assay.results.triage import classify, failed
+    from assay.results.triage import classify, triaged_failures
 
     stored = load()
     warn(stored.notices())
@@ -251,7 +251,7 @@ def triage(
         raise AssayError('--note is for a failure with --class.')
     else:
         is_chosen = of_cases(case)
-        found = [one for one in failed(stored, runs) if is_chosen(one.case)]
+        found = [one for one in triaged_failures(stored, runs) if is_chosen(one.case)]
     if as_json:
         print(failures_json(found))
     else:
@@ -297,7 +297,7 @@ def export(
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         return
-    with explained(output, 'written'):
+    with explain_errors(output, 'written'):
         write_whole(output, content)
 
 
@@ -375,16 +375,16 @@ def baseline(
     from assay.config.learned import (
         assert_right,
         faultless,
-        known,
+        parse_learned,
         read_text,
         replace_text,
-        written,
+        rewrite,
     )
     from assay.config.reference_files import LEARNED
     from assay.report.history import file_change, show_baseline
     from assay.report.terminal import warn
     from assay.results.baseline import of_the_past, propose, system_of
-    from assay.results.figure_series import measured
+    from assay.results.figure_series import measured_figures
     from assay.results.history import load
     from assay.results.run_selectors import choose, choose_figures
 
@@ -395,10 +395,10 @@ def baseline(
     hand = paths.REFERENCES / f'{system_of(runs)}.yaml'
     path = hand.parent / LEARNED / hand.name
     text = read_text(path)
-    before, by_hand = known(text, path), faultless(read_text(hand), hand)
-    found = choose_figures(measured(stored.figures(runs)), cases, figures)
+    before, by_hand = parse_learned(text, path), faultless(read_text(hand), hand)
+    found = choose_figures(measured_figures(stored.figures(runs)), cases, figures)
     proposal = propose(found, before, worst, accept, paths.REFERENCES, paths.CHECKS)
-    result = written(before, path, proposal.learned, by_hand)
+    result = rewrite(before, path, proposal.learned, by_hand)
     if result.added:
         assert_right(result.text, path)
         if dry_run:

@@ -77,14 +77,20 @@ def init(
       assay init mycluster --replace
     """
     from assay.discovery.draft import InitOptions
-    from assay.discovery.init import alone, find_system, init_file, read_again, system_text
+    from assay.discovery.init import (
+        find_system,
+        init_file,
+        lock_out_others,
+        read_again,
+        system_text,
+    )
     from assay.machine.slurm import forget_defaults
 
     # Nor may they steer the jobs that confirm.
     if defaults := forget_defaults():
         say(f'ignored: {", ".join(defaults)}. Name what sbatch needs by --access.')
     path = init_file(name)
-    with alone(path.stem):
+    with lock_out_others(path.stem):
         before = _content(path)
         told, left_out = read_again(path) if before else (InitOptions(), None)
         asked = InitOptions(

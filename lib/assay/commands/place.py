@@ -82,13 +82,13 @@ def place(
     from assay.placing import files, show, turns
     from assay.placing.costs import costs_of
     from assay.placing.plan import LEAST, plan
-    from assay.placing.sat import sat
+    from assay.placing.sat import hold_against_plan
     from assay.report.console import console, print_line
     from assay.results.history import load
-    from assay.text import parse_cpus, unknown
+    from assay.text import parse_cpus, unknown_name
 
     if launcher is not None and launcher not in files.LAUNCHERS:
-        raise AssayError(f'--for {launcher}: {unknown(launcher, "launcher", files.LAUNCHERS)}')
+        raise AssayError(f'--for {launcher}: {unknown_name(launcher, "launcher", files.LAUNCHERS)}')
     if command and launcher in (None, files.SPLIT):
         raise AssayError('a command is started as planned by its launcher: name that with --for.')
     try:
@@ -104,7 +104,7 @@ def place(
     made = plan(before, costs_of(hosts, system, cases, load()), kept, by_node)
     how = None
     if check:
-        how = sat(made, before, _read(check), launcher == files.SPLIT, by_node)
+        how = hold_against_plan(made, before, _read(check), launcher == files.SPLIT, by_node)
     plan_of_job = report.with_name(f'{report.name}.plan')
     if for_page:  # before a command that may take days
         write_whole(plan_of_job, show.plan_json(made, before, how, None))
@@ -122,7 +122,7 @@ def place(
             planned = files.with_plan(
                 launcher, str(output.absolute()), library, command, made.seats.overlap
             )
-            measured = turns.in_turn(turns.runner([({}, command), planned]), LEAST)
+            measured = turns.run_pairs(turns.runner([({}, command), planned]), LEAST)
     elif command and not as_json:
         print_line(out, 'the command was not run: nothing is to be changed')
     told = show.plan_json(made, before, how, measured)

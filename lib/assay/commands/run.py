@@ -152,11 +152,11 @@ def run(
     )
     from assay.results import node_turns
     from assay.results.runner import make_ready
-    from assay.running.selection import listed
+    from assay.running.selection import list_cases
 
     selected = []
     if against is not None:
-        selected = listed(suite.command, context.args, suite.environment)
+        selected = list_cases(suite.command, context.args, suite.environment)
         assert_cases_in_common(load(), before, against, selected)
     given.remove_files_of_an_earlier_run()
     handles = make_ready(suite, site, given.environments)

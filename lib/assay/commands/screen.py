@@ -84,7 +84,7 @@ def screen(
             suite, site, where, given, job, context.args, audience, not (nodes or reserve)
         )
     now = read(path)
-    verdict = judge(now, kept.earlier(path, now, MOST_EARLIER))
+    verdict = judge(now, kept.earlier_screenings(path, now, MOST_EARLIER))
     if as_json:
         print(report.screening_json(now, verdict, where.scheduler, path))
     else:

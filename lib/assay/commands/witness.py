@@ -175,14 +175,14 @@ def _tell(
     """
     from assay.report.console import console, print_line
     from assay.report.witness import show_answer
-    from assay.running.launches import alone, keep_lines, why_nothing
+    from assay.running.launches import keep_lines, why_nothing, why_one_rank
     from assay.witness.reading import WitnessError, read_witness
 
     out = console(errors=True)
     try:
         seen, problems = keep_lines(report, read_witness(report))
         print_line(out, f'\nThe witness saw{f" of {words}" if is_one_of_many else ""}:')
-        if fault := alone(words, seen.ranks):
+        if fault := why_one_rank(words, seen.ranks):
             print_line(out, fault)
         show_answer(seen, out)
         for problem in problems:

@@ -30,7 +30,7 @@ from assay.results.diff.cores import tell_distances
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.endings import ends_of
 from assay.results.diff.families import JITTER, family_of
-from assay.results.diff.sides import ENOUGH_CALM, some
+from assay.results.diff.sides import ENOUGH_CALM, first_few
 from assay.results.figure_series import FigureKey
 from assay.results.history import History, StoredRun, load
 from assay.results.run_selectors import choose
@@ -42,7 +42,7 @@ from assay.results.statistics.retest import SUSPICION
 from assay.running.reframe_options import Given
 from assay.running.selection import Listed, leaving_out
 from assay.running.session import Suite
-from assay.running.supervise import noted
+from assay.running.supervise import note_signals
 from assay.text import many
 
 #: The purpose of rounds in the history: their cases were chosen for looking bad, and teach nothing.
@@ -107,9 +107,10 @@ def assert_cases_in_common(
     if not then:
         raise AssayError(f'--against {words}: none of these runs gave a figure.')
     if not then & {one.title for one in selected}:
+        titles = first_few(sorted(one.title for one in selected))
         raise AssayError(
             f'--against {words}: these runs share no case with those selected now. They ran '
-            f'{some(sorted(then))}; selected are {some(sorted(one.title for one in selected))}.'
+            f'{first_few(sorted(then))}; selected are {titles}.'
         )
 
 
@@ -157,7 +158,7 @@ def _lacks_sessions(one: Compared, margin: float) -> bool:
     return left is None or (left.size < ENOUGH_CALM and _looks_worse(one, margin))
 
 
-def measured_again(
+def names_to_measure_again(
     found: Difference, wanted: Sequence[Compared]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """Names of the cases to measure again, and their environments.
@@ -225,7 +226,7 @@ class Against:
         """
         began, stopped = time.monotonic(), ''
         is_broken = False
-        with noted() as self.runner.signals:
+        with note_signals() as self.runner.signals:
             found = self._look()
             doubted = in_doubt(found)
             while budget is not None and not stopped and not found.is_worse and doubted:
@@ -272,7 +273,7 @@ class Against:
         :param doubted: the figures that are measured again.
         :raises StoppedError: if it ended before that, as a round was no good for example.
         """
-        cases, environments = measured_again(found, doubted)
+        cases, environments = names_to_measure_again(found, doubted)
         until = max(FIRST_LOOK, 2 * len(self.rounds))
         doubtful = many(len(doubted), 'figure')
         is_disturbed = not found.suspects and all(one.after.disturbed for one in doubted)

@@ -38,9 +38,9 @@ from assay.comparing.interleaved import AGAIN
 from assay.files import append_line, whole_lines
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference, difference
-from assay.results.diff.sides import some
+from assay.results.diff.sides import first_few
 from assay.results.failures import failures
-from assay.results.figure_series import FigureKey, Measured, measured
+from assay.results.figure_series import FigureKey, Measured, measured_figures
 from assay.results.history import History, StoredRun, load
 from assay.results.run_selectors import choose_figures
 from assay.results.runner import NoGoodError, Runner, StoppedError
@@ -49,8 +49,8 @@ from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
 from assay.running.application_builds import seconds_of_builds
 from assay.running.setting import COMMIT, ENVIRONMENT, SOURCES, Setting
-from assay.running.supervise import noted
-from assay.text import many, unknown
+from assay.running.supervise import note_signals
+from assay.text import many, unknown_name
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -211,7 +211,9 @@ def _question(found: Difference, site: _SiteConfig, cases: str, figures: str) ->
     known = [str(one['name']) for one in site['environments']]
     environment = of_case[0].figure.environment
     if not asked.has_environments and environment not in known:
-        raise AssayError(f'{first} cannot be run: {unknown(environment, "environment", known)}')
+        raise AssayError(
+            f'{first} cannot be run: {unknown_name(environment, "environment", known)}'
+        )
     return asked
 
 
@@ -221,15 +223,17 @@ def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
     :param worse: figures that are worse, or look so, and were not chosen.
     """
     if worse:
-        others = some([str(one.figure) for one in worse])
+        others = first_few([str(one.figure) for one in worse])
         return f'no figure that -n and --figure choose is or looks worse after; others: {others}.'
     if missed := [one.case for one in (*found.lost, *found.at_times)]:
-        return f'{some(missed)} failed after: only what has figures is explained; `assay triage`.'
+        return (
+            f'{first_few(missed)} failed after: only what has figures is explained; `assay triage`.'
+        )
     without = [one.figure for one in found.gone]
     without += [one.figure for one in found.figures if one.word == 'worse']
     without += [one.figure for one in found.suspects]
     if without:
-        names = some([str(one) for one in without])
+        names = first_few([str(one) for one in without])
         return f'{names}: no value above 0 on a side, so no change of which a part is to be found.'
     if found.lacks_values:
         return 'too few values before and after count: `assay compare-runs` says why. Run again.'
@@ -511,7 +515,7 @@ class CulpritSearch:
         if self.pairs:
             say(f'goes on after {many(len(self.pairs), "pair")}: {self.journal.path}')
         stopped = ''
-        with noted() as self.runner.signals:
+        with note_signals() as self.runner.signals:
             try:
                 while (split := self._next()) is not None:
                     self._assert_pairs_are_left()
@@ -752,7 +756,7 @@ class CulpritSearch:
 
         :param table: of :meth:`assay.results.history.History.figures`.
         """
-        found = {self._key(figure): one for figure, one in measured(table).items()}
+        found = {self._key(figure): one for figure, one in measured_figures(table).items()}
         wanted = {str(one.figure): self._key(one.figure) for one in self.asked.figures}
         return {name: found[key] for name, key in wanted.items() if key in found}
 

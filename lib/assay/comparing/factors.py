@@ -220,7 +220,7 @@ def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | 
         found = facts.get(f'{OF_SETTINGS}{one.name}', '-')
         return None if found == wanted else found
     if one.libraries:
-        return libraries.loaded_instead(one.libraries, wanted, facts)
+        return libraries.library_loaded_instead(one.libraries, wanted, facts)
     if one.name.startswith(_MODULE_NAME) and 'ran_modules' in facts:
         kept = _modules_of(facts['ran_modules']).get(one.name.removeprefix(_MODULE_NAME), '-')
         return None if kept == wanted else kept

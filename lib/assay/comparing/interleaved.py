@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from assay import AssayError, say
-from assay.comparing.pairs import Suspect, decisions, find_suspects, said_of
+from assay.comparing.pairs import Suspect, decisions, find_suspects, with_result
 from assay.comparing.sessions import (
     FIRST,
     ComparedSession,
@@ -19,7 +19,7 @@ from assay.comparing.sessions import (
     assert_something_in_common,
     failing,
     session,
-    stored,
+    stored_runs,
     without_partition,
 )
 from assay.results.diff.difference import Difference, difference
@@ -31,7 +31,7 @@ from assay.running import selection
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
 from assay.running.setting import Settings
-from assay.running.supervise import noted
+from assay.running.supervise import note_signals
 from assay.text import many, plain
 
 #: So many times what others disturbed is measured again at once; what they still do is left out.
@@ -89,7 +89,7 @@ def compare_at_first(
 
     :raises AssayError: if they have nothing in common, or are not stored.
     """
-    before, after = stored(history, sessions)
+    before, after = stored_runs(history, sessions)
     return difference(history, before, after, margin, settings)
 
 
@@ -110,7 +110,7 @@ def finish(
     told = decisions(history, wanted, pairs, settings, found.margin)
     first_said = {one.figure: one for one in found.figures}
     again = {
-        figure: said_of(first_said[figure], one, len(wanted), found.margin, stopped)
+        figure: with_result(first_said[figure], one, len(wanted), found.margin, stopped)
         for figure, one in told.items()
     }
     both = found.before, found.after
@@ -167,7 +167,7 @@ class InterleavedMeasurement:
             measured, or there is nothing to compare.
         :raises SystemExit: if it was told to stop before that.
         """
-        with noted() as self.runner.signals:
+        with note_signals() as self.runner.signals:
             stopped = self._first()
             found = compare_at_first(load(), self.first, self.settings, self.margin)
             wanted = find_suspects(found, self.settings)
@@ -212,7 +212,7 @@ class InterleavedMeasurement:
         cases = {without_partition(case) for one in self.first for case in one.ran}
         still = [*wanted]
         while still and len(self.pairs) < 2 * BUDGET:
-            open_cases = {self.settings.after.shared(one.figure.case) for one in still}
+            open_cases = {self.settings.after.shared_title(one.figure.case) for one in still}
             number = len(self.pairs) // 2 + 1
             at_most = (2 * BUDGET - len(self.pairs)) // 4 * self.took
             try:
@@ -248,7 +248,7 @@ class InterleavedMeasurement:
                     # A case of two partitions is run on both again.
                     calm = {without_partition(case) for case in one.ran} - disturbed
                     say(f'others disturbed {many(len(one.disturbed), "case")}: measured again')
-                    one = one.then(self._session(side, left_out | calm))
+                    one = one.with_retry(self._session(side, left_out | calm))
             done.append(one)
             if len(done) == 2:
                 assert_something_in_common(done, self.settings)
@@ -264,7 +264,7 @@ class InterleavedMeasurement:
         setting = self.settings[side]
         self.number += 1
         say(f'session {self.number}: {setting}')
-        without = selection.leaving_out(map(setting.named, left_out))
+        without = selection.leaving_out(map(setting.name_here, left_out))
         own = self.runner.begin()
         options = [*setting.options, *self.options, *without]
         label = session_label(self.settings, side)

@@ -146,7 +146,9 @@ def _is_by_default(one: LoadedFile, system: LoadedFile | None) -> bool:
     return system is not None and folder == _short(system.folder)
 
 
-def loaded_instead(names: Iterable[str], wanted: str, facts: Mapping[str, str]) -> str | None:
+def library_loaded_instead(
+    names: Iterable[str], wanted: str, facts: Mapping[str, str]
+) -> str | None:
     """What a job loaded in place of libraries that it was to have; None if nothing.
 
     :param names: of the facts of the libraries.

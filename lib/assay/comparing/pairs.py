@@ -12,12 +12,12 @@ from typing import cast
 
 import polars as pl
 
-from assay.comparing.sessions import ComparedSession, stored
+from assay.comparing.sessions import ComparedSession, stored_runs
 from assay.results.diff.compared import Compared
 from assay.results.diff.difference import Difference
-from assay.results.diff.judging import past_of
+from assay.results.diff.judging import past_series
 from assay.results.diff.sides import tables_of
-from assay.results.figure_series import FigureKey, Measured, measured
+from assay.results.figure_series import FigureKey, Measured, measured_figures
 from assay.results.history import History
 from assay.results.statistics.comparison import (
     OCCASIONS_ASSUMED,
@@ -76,7 +76,7 @@ def find_suspects(found: Difference, settings: Settings) -> list[Suspect]:
     wanted |= {one.figure: None for one in found.figures if _is_disturbed(one)}
     past = found.earlier.past
     return [
-        Suspect(figure, looked, _spread(past_of(figure, past, settings)))
+        Suspect(figure, looked, _spread(past_series(figure, past, settings)))
         for figure, looked in wanted.items()
     ]
 
@@ -144,8 +144,8 @@ def decisions(
     told = {one.figure: SuspectResult() for one in wanted}
     if not fours:
         return told
-    runs = stored(history, [one for four in fours for one in four])
-    before, after = (measured(one) for one in tables_of(history, *runs, settings))
+    runs = stored_runs(history, [one for four in fours for one in four])
+    before, after = (measured_figures(one) for one in tables_of(history, *runs, settings))
     for one in wanted:
         old, new = before.get(one.figure), after.get(one.figure)
         if old and new:
@@ -202,7 +202,7 @@ def _first(values: Mapping[str, float], runs: Iterable[str]) -> float | None:
     return next((values[run] for run in runs if run in values), None)
 
 
-def said_of(
+def with_result(
     first: Compared, told: SuspectResult, count: int, margin: float, stopped: str
 ) -> Compared:
     """A suspect with what the pairs say of it.

@@ -34,7 +34,7 @@ class ComparedSession:
     failed: frozenset[str]
     disturbed: frozenset[str] = frozenset()
 
-    def then(self, again: ComparedSession) -> ComparedSession:
+    def with_retry(self, again: ComparedSession) -> ComparedSession:
         """With one that measured its disturbed cases again."""
         return replace(
             self,
@@ -50,7 +50,7 @@ def session(run: Run, side: int, settings: Settings) -> ComparedSession:
     for case in run.own_cases:
         if case.result == 'skip':
             continue
-        name = settings[side].shared(case.title)
+        name = settings[side].shared_title(case.title)
         ran.add(name)
         if is_bad(case):
             failed.add(name)
@@ -79,7 +79,7 @@ def without_partition(case: str) -> str:
     return case.rpartition(' @')[0]
 
 
-def stored(
+def stored_runs(
     history: History, sessions: Iterable[ComparedSession]
 ) -> tuple[list[StoredRun], list[StoredRun]]:
     """The runs of sessions in the history: of the one setting, and of the other.

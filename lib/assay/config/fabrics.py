@@ -16,7 +16,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 
 from assay import AssayError, paths
 from assay.config.yaml_file import line_of, parse_yaml
-from assay.files import explained
+from assay.files import explain_errors
 from assay.mpis import FAMILIES, Family, Recipe
 from assay.mpis.family import Entry, matches, problem, search
 from assay.text import Piece
@@ -95,7 +95,7 @@ class FabricCatalogue(Entry):
         assert recipe, f'{family} has no way to force {fabric}'
         return {**FAMILIES[family].statement, **recipe.env}
 
-    def missing(self, fabric: str, mpi: Mpi) -> str | None:
+    def why_missing(self, fabric: str, mpi: Mpi) -> str | None:
         """Why ``mpi`` cannot use ``fabric`` on this machine, as a sentence; None if it can."""
         entry = self.fabrics[fabric]
         if absent := self.no_recipe(fabric, mpi):
@@ -122,10 +122,10 @@ class FabricCatalogue(Entry):
         names = [n for n, fabric in self.fabrics.items() if fabric.crosses_nodes == across_nodes]
         return sorted(names, key=lambda name: not self.fabrics[name].needs_device)
 
-    def shown(self, family: str, output: Iterable[Piece]) -> list[str]:
+    def fabrics_shown(self, family: str, output: Iterable[Piece]) -> list[str]:
         """The fabrics whose use an MPI states in a job's output."""
         recipes = ((name, self.recipe(name, family)) for name in self.fabrics)
-        return [name for name, recipe in recipes if recipe and recipe.shown_by(output)]
+        return [name for name, recipe in recipes if recipe and recipe.is_shown_by(output)]
 
     def words(self, fabric: str, family: str, output: Iterable[Piece]) -> list[str]:
         """What an MPI said of the ways of its messages; first what speaks against a fabric."""
@@ -144,7 +144,7 @@ class FabricCatalogue(Entry):
         """
         recipe = self.recipe(fabric, family)
         assert recipe, f'{family} has no way to force {fabric}'
-        if recipe.shown_by(output):
+        if recipe.is_shown_by(output):
             return None
         mpi = FAMILIES[family]
         words = _words(mpi, recipe, output)
@@ -153,7 +153,7 @@ class FabricCatalogue(Entry):
                 f'fabric {fabric} was asked for, but {mpi.name} does not say in the output which '
                 f'one it used: the job ended too early, or its statement was switched off'
             )
-        others = self.shown(family, output)
+        others = self.fabrics_shown(family, output)
         instead = f'{" or ".join(others)} was used instead' if others else 'its use is not shown'
         said = f'fabric {fabric} was asked for, but {instead}; {mpi.name} says: {"; ".join(words)}'
         return said if mpi.was_run else f'{said} ({never_run(mpi)})'
@@ -192,7 +192,7 @@ def read_entry(path: Path, kind: type[AnyEntry], fault: type[AssayError]) -> Any
     :raises fault: if the file cannot be read, is not YAML, or something in it is wrong: a line for
         each field, with that of the file.
     """
-    with explained(path, 'read', fault):
+    with explain_errors(path, 'read', fault):
         text = path.read_bytes()
     try:
         return kind.model_validate(parse_yaml(text, path, fault))

@@ -29,11 +29,11 @@ from assay.config.reference_files import (
     REFERENCE,
     ReferencesError,
     faults,
-    held_by,
     load,
     parse,
+    references_for,
 )
-from assay.files import explained, write_whole
+from assay.files import explain_errors, write_whole
 
 _HEAD = (
     '# Written by `assay baseline`. Write your own references into ../{name}, which comes first.'
@@ -110,7 +110,7 @@ def read_text(path: Path) -> str:
     :raises ReferencesError: if it cannot be read.
     """
     try:
-        with explained(path, 'read', ReferencesError), suppress(FileNotFoundError):
+        with explain_errors(path, 'read', ReferencesError), suppress(FileNotFoundError):
             return path.read_text(encoding='utf-8')
     except ValueError as error:
         raise ReferencesError(f'{path}: not valid YAML: {error}') from None
@@ -129,7 +129,7 @@ def faultless(text: str, path: Path) -> dict[str, Any]:
     return entries
 
 
-def known(text: str, path: Path) -> LearnedFile:
+def parse_learned(text: str, path: Path) -> LearnedFile:
     """What is learned in the text of a file.
 
     :raises ReferencesError: if there are faults in it.
@@ -171,12 +171,12 @@ def replace_text(path: Path, old: str, text: str) -> None:
         raise ReferencesError(
             f'{path}: somebody else has changed it meanwhile, so nothing was written: try again'
         )
-    with explained(path, 'written', ReferencesError):
+    with explain_errors(path, 'written', ReferencesError):
         path.parent.mkdir(exist_ok=True)
         write_whole(path, text)
 
 
-def written(
+def rewrite(
     before: LearnedFile, path: Path, learned: Iterable[Learned], by_hand: Mapping[str, Any]
 ) -> Written:
     """The text of a file with what was learned, and with what was learned before.
@@ -213,7 +213,7 @@ def written(
 def _is_held(entries: Mapping[str, Any], one: Learned) -> bool:
     """Whether entries have a reference for a figure, under its class or for all classes."""
     own = [entries[name] for name in (one.check, ANY) if name in entries]
-    return any(one.figure in held_by(entry, one.values) for entry in own)
+    return any(one.figure in references_for(entry, one.values) for entry in own)
 
 
 def _lines(found: LearnedFile, name: str) -> Iterator[str]:

@@ -21,10 +21,10 @@ from assay.config.reference_files import (
     ReferencesError,
     faults,
     read,
-    unused,
+    unused_parts,
 )
 from assay.files import write_whole
-from assay.text import unknown
+from assay.text import unknown_name
 
 
 def lint_own() -> list[str]:
@@ -98,7 +98,7 @@ def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
         known = [*settings.known_systems(), GENERIC, *TARGETS]
         if path.stem not in known:
             what = 'system or processor architecture'
-            problems.append(f'{path}: is not read: {unknown(path.stem, what, known)}')
+            problems.append(f'{path}: is not read: {unknown_name(path.stem, what, known)}')
         try:
             entries = read(path)
         except ReferencesError as error:
@@ -111,7 +111,7 @@ def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
                 ]
                 continue
             if name not in classes:
-                problems.append(f'{path}: {name}: {unknown(name, "check class", classes)}')
+                problems.append(f'{path}: {name}: {unknown_name(name, "check class", classes)}')
                 continue
             found = list(faults(entry, path.stem == GENERIC)) or _unused(entry, classes[name], name)
             problems += [f'{path}: {name}{fault}' for fault in found]
@@ -152,4 +152,4 @@ def _unused(entry: dict[str, Any], path: Path, name: str) -> Iterator[str]:
         yield f': {path} cannot be loaded: {type(error).__name__}: {error}'
         return
     parameters = check.param_space.params
-    yield from unused(entry, check, {name: one.values for name, one in parameters.items()})
+    yield from unused_parts(entry, check, {name: one.values for name, one in parameters.items()})

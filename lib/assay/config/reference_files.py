@@ -13,9 +13,9 @@ from typing import Any
 
 from assay import AssayError
 from assay.config.yaml_file import parse_yaml
-from assay.files import explained
+from assay.files import explain_errors
 from assay.programs.figure import Figure
-from assay.text import unknown
+from assay.text import unknown_name
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def read(path: Path) -> dict[str, Any]:
 
     :raises ReferencesError: if it cannot be read, or is not a mapping.
     """
-    with explained(path, 'read', ReferencesError), suppress(FileNotFoundError):
+    with explain_errors(path, 'read', ReferencesError), suppress(FileNotFoundError):
         now = path.stat()
         # On a file system with whole seconds the time alone does not tell two writings apart.
         return _read(path, (now.st_mtime_ns, now.st_size, now.st_ino))
@@ -245,7 +245,7 @@ def _faults_of_reference(given: Any, is_generic: bool) -> Iterator[str]:
         yield f'has {unit!r} in the place of a unit'
 
 
-def held_by(entry: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, list[Any]]:
+def references_for(entry: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, list[Any]]:
     """The references of a faultless entry for one variant, looked up as ReFrame does.
 
     :param values: what the variant has for the keys of an index.
@@ -259,7 +259,7 @@ def held_by(entry: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, li
     return dict(level)
 
 
-def unused(
+def unused_parts(
     entry: Mapping[str, Any], check: object, values: Mapping[str, Iterable[Any]]
 ) -> Iterator[str]:
     """What of a faultless entry is for nothing that a check has; each with its place.
@@ -269,7 +269,7 @@ def unused(
     """
     for key in entry['$index']:
         if key[0] != '$' and not _has_value(check, key):
-            yield f'.$index: {unknown(key, "parameter", values)}'
+            yield f'.$index: {unknown_name(key, "parameter", values)}'
     rules = {key: value for key, value in entry.items() if key != '$index'}
     yield from _unused_of_level(rules, entry['$index'], values)
 
@@ -281,7 +281,7 @@ def _unused_of_level(
         known = values.get(index[0])
         own = [one for one in known or () if is_for(key, one)]
         if known and not own:
-            yield f'{place}.{key}: {unknown(key, index[0], known)}'
+            yield f'{place}.{key}: {unknown_name(key, index[0], known)}'
         # Nothing is left to a last '.*' where each value has a rule of its own.
         found = {_rule_for(one, level) for one in own if one not in level}
         if found and key not in found | {*own}:

@@ -20,11 +20,11 @@ from assay.config.reference_files import (
     ReferencesError,
     faults,
     read,
-    unused,
+    unused_parts,
 )
 from assay.config.scales import PARTS, SCALES, scales_in
 from assay.programs.figure import Figure
-from assay.text import unknown
+from assay.text import unknown_name
 from assay.witness.profile import STARTUP
 
 
@@ -163,7 +163,7 @@ def _unused_by(check: RegressionTest, entry: dict[str, Any], is_own: bool) -> It
             values.setdefault(name, set()).update(one.values)
     if is_own:
         values['$partition'] = {one.fullname for one in check.current_system.partitions}
-    yield from unused(entry, check, values)
+    yield from unused_parts(entry, check, values)
 
 
 def problems(
@@ -183,7 +183,7 @@ def problems(
                 yield f'{reference.path}: {where}: {fault}'
         # What has no limit, such as a network, cannot be a fraction of it.
         elif name not in {*check.may_lack, *STARTUP} and (has_limit or not name.endswith('_limit')):
-            fault = unknown(name, 'figure of this job', figures)
+            fault = unknown_name(name, 'figure of this job', figures)
             yield f'{reference.path}: {where}: {name}: {fault}'
     for name, figure in figures.items():
         if figure.must_be_held and name not in held:

@@ -51,7 +51,7 @@ def _files() -> dict[str, Path]:
 
 def assert_writable() -> None:
     """:raises AssayError: if runs cannot write to their folders or lock files there."""
-    results = paths.named().get(paths.RESULTS_VARIABLE)
+    results = paths.folder_variables().get(paths.RESULTS_VARIABLE)
     for path in (paths.STATE, paths.LOGS, paths.RUNS, paths.BUILDS, paths.PERFLOGS):
         there = next(folder for folder in (path, *path.parents) if folder.exists())
         if not os.access(there, os.W_OK | os.X_OK, effective_ids=True):
@@ -94,7 +94,7 @@ def exports(system: str = DEFAULT_SYSTEM) -> dict[str, str]:
         'RFM_SQLITE_DB_FILE': str(paths.RESULTS_DATABASE),
         # With it ReFrame 4.10.4 fails every build (config/common.py).
         'RFM_TRAP_JOB_ERRORS': 'no',
-    } | paths.named()
+    } | paths.folder_variables()
 
 
 def modes() -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from assay import AssayError
-from assay.files import explained
+from assay.files import explain_errors
 
 
 # Without libyaml's headers PyYAML is built without it, where there is no wheel for the processor.
@@ -48,7 +48,7 @@ def read_yaml(path: Path, fault: type[AssayError]) -> Any:
 
     :raises fault: if it cannot be read, or is not YAML; the message names the file and the line.
     """
-    with explained(path, 'read', fault):
+    with explain_errors(path, 'read', fault):
         return parse_yaml(path.read_bytes(), path, fault)
 
 

@@ -16,7 +16,7 @@ from assay import AssayError
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import PREFIX, nodes_of, scales_in
-from assay.discovery.partitions import chosen_by, names_of_nodes, node_type, ways_of_srun
+from assay.discovery.partitions import choose_nodes, names_of_nodes, node_type, ways_of_srun
 from assay.discovery.policies import (
     LONGEST,
     Named,
@@ -88,7 +88,7 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
         return
     nodes = {one['NodeName']: one for one in records('node')}
     members = {node for name in names for node in names_of_nodes(known[name].get('Nodes', ''))}
-    chosen, unread = chosen_by(access, [nodes[name] for name in sorted(members & nodes.keys())])
+    chosen, unread = choose_nodes(access, [nodes[name] for name in sorted(members & nodes.keys())])
     minutes = _hold_time_limit(partition, [known[name] for name in names], access, found)
     # Of nodes that only Slurm can tell nothing is concluded.
     job = _Job(access, [] if unread else chosen, minutes)
@@ -175,7 +175,7 @@ def _hold_answer(
     if why:
         found.problem(f'{refused}: {why}')
     elif is_said:
-        found.good(good)
+        found.confirm(good)
     else:
         found.note(f'{about}: {_UNTOLD}')
     return not why
@@ -190,7 +190,7 @@ def _hold_nodes(partition: Mapping[str, Any], nodes: list[dict[str, str]], found
         there = sorted({one.cores - kept for one, kept in zip(types, own, strict=True)})
         told = f'the processor has {cores} core(s)'
         if [cores] == there:
-            found.good(told)
+            found.confirm(told)
         else:
             found.problem(f'{told}, Slurm has nodes of {", ".join(map(str, there))}')
     else:
@@ -200,7 +200,7 @@ def _hold_nodes(partition: Mapping[str, Any], nodes: list[dict[str, str]], found
         if least is None:
             found.note(f'{memory} GiB of memory: Slurm does not know what its nodes have')
         elif 1024 * memory <= least:
-            found.good(f'{memory} GiB of memory')
+            found.confirm(f'{memory} GiB of memory')
         else:
             found.problem(
                 f'extras have {memory} GiB of memory, Slurm has nodes of {least / 1024:.4g} GiB'
@@ -230,7 +230,7 @@ def _hold_environment(
             found.problem(f'extras have the {key} {told[key]!r}, and there is {is_told}')
             break
     else:
-        found.good(is_told)
+        found.confirm(is_told)
     _hold_fabrics(environment, partition, mpi, found)
     if partition['launcher'] == 'srun' and partition['scheduler'] in SCHEDULERS:
         _hold_pmi(environment, partition, found)
@@ -246,7 +246,7 @@ def _hold_fabrics(
         if has and why:
             found.problem(f'feature {fabric}: {why}')
         elif has and offers:
-            found.good(f'fabric {fabric}')
+            found.confirm(f'fabric {fabric}')
         elif offers and not why:
             found.note(f'no feature {fabric}, which this build has, and the partition')
 
@@ -260,7 +260,7 @@ def _hold_pmi(
     if chosen is None:
         found.note(f'no {PMI} among its env_vars: what starts it is left to Slurm')
     elif chosen in known:
-        found.good(f'srun knows {PMI}={chosen}')
+        found.confirm(f'srun knows {PMI}={chosen}')
     else:
         found.problem(f'srun does not know {PMI}={chosen}: it has {", ".join(known) or "none"}')
 

@@ -12,12 +12,12 @@ from typing import Any
 from assay.config.environments import TUNED, tcp_over
 from assay.config.fabrics import load_catalogue
 from assay.discovery.node import NodeFacts
-from assay.discovery.partitions import Partition, Seen, away_in_words, unlike
+from assay.discovery.partitions import Partition, Seen, away_in_words, free_name
 from assay.discovery.probing import MPIRUN, Probed
 from assay.machine.mpi import Mpi
 from assay.machine.topology import of_processor
 from assay.text import many
-from assay.tools import printed_by
+from assay.tools import output_of_tool
 
 #: What names the interface of UCX's TCP, and all devices that it may use.
 UCX_DEVICES = 'UCX_NET_DEVICES'
@@ -209,7 +209,7 @@ def draft(
         for one in _drafted(where, found, [*mpis]):
             own = one
             if one.name != where.name:
-                own = replace(one, name=unlike(one.name, names))
+                own = replace(one, name=free_name(one.name, names))
                 names.add(own.name)
             partitions.append(own)
             missing += [
@@ -316,7 +316,7 @@ def flags(architectures: Sequence[str], compiler: str) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def _version(compiler: str) -> tuple[str, str]:
     """A compiler's name for archspec, and its version."""
-    said = printed_by([compiler, '--version'], PATIENCE)
+    said = output_of_tool([compiler, '--version'], PATIENCE)
     # Behind a name there may be that of a package with another version.
     numbers = re.findall(r'\b\d+(?:\.\d+)+', re.sub(r'\(.*?\)', '', said))
     return 'clang' if 'clang' in said.lower() else 'gcc', numbers[0] if numbers else '0'
@@ -327,4 +327,4 @@ def usable_processor(facts: NodeFacts) -> dict[str, Any]:
 
     A node of the same type is described by the same words.
     """
-    return facts.processor | of_processor(facts.processor).only(facts.allowed).for_reframe()
+    return facts.processor | of_processor(facts.processor).restrict_to(facts.allowed).for_reframe()

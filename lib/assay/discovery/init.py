@@ -19,15 +19,15 @@ from assay.config import settings
 from assay.config.environments import AS_ROOT, environment
 from assay.config.fabrics import load_catalogue
 from assay.discovery.draft import Draft, InitOptions, LeftOut, draft
-from assay.discovery.partitions import cluster_name, see, unlike
+from assay.discovery.partitions import cluster_name, free_name, see
 from assay.discovery.probing import probe
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi, find_in, find_mpis
 from assay.results.cases import Case
-from assay.results.failures import is_good, reason, skipped
+from assay.results.failures import is_good, reason, skipped_cases
 from assay.results.runner import Runner, make_ready
 from assay.running import prepare, reframe_options, session
-from assay.text import many, unknown
+from assay.text import many, unknown_name
 
 
 def init_file(name: str | None) -> Path:
@@ -48,7 +48,7 @@ def init_file(name: str | None) -> Path:
 
 
 @contextmanager
-def alone(name: str) -> Iterator[None]:
+def lock_out_others(name: str) -> Iterator[None]:
     """Keeps another `assay init` of the same system out.
 
     :raises AssayError: if one is under way.
@@ -57,7 +57,7 @@ def alone(name: str) -> Iterator[None]:
     paths.INIT.mkdir(parents=True, exist_ok=True)
     with ExitStack() as opened:
         try:
-            opened.enter_context(locks.held(paths.INIT / f'{name}.lock', wait=False))
+            opened.enter_context(locks.hold(paths.INIT / f'{name}.lock', wait=False))
         except locks.LockedError:
             raise AssayError(f'another `assay init {name}` is under way') from None
         yield
@@ -106,7 +106,7 @@ def _chosen(asked: tuple[str, ...]) -> list[Mpi]:
         try:
             others.append(find_in(name))
         except AssayError as error:
-            known = unknown(name, 'MPI', found or ['none'])
+            known = unknown_name(name, 'MPI', found or ['none'])
             raise AssayError(f'--mpi {name}: {known}; {error}') from None
     return [*(one for name, one in found.items() if name in asked), *others]
 
@@ -171,7 +171,7 @@ def _variables(made: Draft) -> dict[str, str]:
     """A name in Python for each MPI."""
     found: dict[str, str] = {}
     for mpi in made.mpis:
-        found[mpi.name] = unlike(re.sub(r'\W', '_', mpi.name), found.values())
+        found[mpi.name] = free_name(re.sub(r'\W', '_', mpi.name), found.values())
     return found
 
 
@@ -254,7 +254,7 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
         for case in found.run.counted
         if case.is_fixture and case.result == 'fail'
     }
-    unable = dict(skipped(found.run, found.log or []))
+    unable = dict(skipped_cases(found.run, found.log or []))
     if found.verdict.of_session and not cases.keys() >= {*draft.pairs}:
         raise AssayError('\n'.join(['ReFrame did not run all cases:', *found.verdict.of_session]))
     left_out: LeftOut = {}

@@ -66,7 +66,7 @@ def look(address: str | None) -> NodeFacts:
     return NodeFacts(
         name=os.environ.get('SLURMD_NODENAME', socket.gethostname()),
         boot=Path('/proc/sys/kernel/random/boot_id').read_text().strip(),
-        processor=topology.names() | found.described(),
+        processor=topology.names() | found.describe(),
         allowed=sorted(os.sched_getaffinity(0)),
         memory=usable_memory() >> 20,
         interface=interfaces.get(address or ''),

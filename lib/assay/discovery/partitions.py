@@ -18,7 +18,7 @@ from assay.discovery.policies import (
     NodesOfType,
     Terms,
     UntriedError,
-    named_access,
+    parse_access,
     with_memory_of,
 )
 from assay.machine.slurm import Record, RefusedError, query, query_patiently, records
@@ -155,7 +155,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     :raises AssayError: if it does not answer, a wanted partition is not there, or an option is not
         for the user to name.
     """
-    asked = named_access(access)
+    asked = parse_access(access)
     nodes = {one['NodeName']: one for one in records('node')}
     cluster = _configuration()
     known = {one['PartitionName']: with_memory_of(cluster, one) for one in records('partition')}
@@ -169,7 +169,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     seen: set[str] = set()
     for name, record in sorted(known.items(), key=lambda one: _rank(one[1])):
         members = [node for node in names_of_nodes(record.get('Nodes', '')) if node in nodes]
-        chosen, _ = chosen_by(asked.options, [nodes[node] for node in members])
+        chosen, _ = choose_nodes(asked.options, [nodes[node] for node in members])
         if wanted and name not in wanted:
             left_out[name] = 'not asked for'
         elif record.get('State') != 'UP':
@@ -204,15 +204,15 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     )
 
 
-def unlike(name: str, names: Iterable[str]) -> str:
+def free_name(name: str, names: Iterable[str]) -> str:
     """A name that no other has: this one, with underscores behind it if it is taken."""
-    return unlike(f'{name}_', names) if name in names else name
+    return free_name(f'{name}_', names) if name in names else name
 
 
 def _with_names_of_their_own(partitions: Iterable[Partition]) -> Iterator[Partition]:
     names: set[str] = set()
     for one in partitions:
-        name = unlike(one.name, names)
+        name = free_name(one.name, names)
         names.add(name)
         yield replace(one, name=name)
 
@@ -321,7 +321,7 @@ def _agreed(name: str, nodes: NodesOfType, left_out: dict[str, str]) -> tuple[Te
         agreed, refusals = policies.agree(nodes)
     except UntriedError as error:
         left_out[f'{name}, in advance'] = f'sbatch does not tell what it takes: {error}'
-        return policies.unasked(nodes), nodes.scales
+        return policies.terms_without_asking(nodes), nodes.scales
     for scale, why in refusals.items():
         left_out[f'{name} on {many(SCALES[scale], "node")}'] = f'sbatch refuses a job: {why}'
     return agreed, [scale for scale in nodes.scales if scale not in refusals]
@@ -415,7 +415,9 @@ def _feature(names: list[str], others: list[str], nodes: Mapping[str, Record]) -
     return min(own - foreign, default=None)
 
 
-def chosen_by(options: Sequence[str], nodes: Iterable[Record]) -> tuple[list[Record], str | None]:
+def choose_nodes(
+    options: Sequence[str], nodes: Iterable[Record]
+) -> tuple[list[Record], str | None]:
     """The nodes that options of sbatch leave of some, and an option that only Slurm can read.
 
     :param options: each with its value.

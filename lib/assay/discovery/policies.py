@@ -194,7 +194,7 @@ class UntriedError(AssayError):
     """sbatch does not let anybody ask in advance."""
 
 
-def named_access(access: Sequence[str]) -> Named:
+def parse_access(access: Sequence[str]) -> Named:
     """What a user's options come to.
 
     :raises AssayError: if one is none, or is not for the user to name.
@@ -352,7 +352,7 @@ def agree(nodes: NodesOfType) -> tuple[Terms, dict[str, str]]:
     return agreed, refusals
 
 
-def unasked(nodes: NodesOfType) -> Terms:
+def terms_without_asking(nodes: NodesOfType) -> Terms:
     """How a job is asked for where sbatch does not let anybody ask in advance."""
     agreed, _ = _terms(nodes, lambda options, minutes: None)
     return agreed

@@ -86,7 +86,7 @@ def probe(
         for job in all_jobs:
             job.submit()
         _wait(all_jobs, patience)
-        return {job.where.name: job.found(able, faults) for job in all_jobs}
+        return {job.where.name: job.result(able, faults) for job in all_jobs}
     finally:
         # By name: of a job whose submission was interrupted there is no number.
         try:
@@ -237,7 +237,7 @@ class _Job:
         self.end = f' ({word})' if word not in ('COMPLETED', 'COMPLETING') else ''
         return None
 
-    def found(self, mpis: Sequence[Mpi], faults: dict[str, str]) -> Probed | str:
+    def result(self, mpis: Sequence[Mpi], faults: dict[str, str]) -> Probed | str:
         """What it left, or why it left nothing, or not all."""
         if self.problem:
             return self.problem

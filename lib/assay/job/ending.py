@@ -15,7 +15,7 @@ from pathlib import Path
 
 from assay import witness
 from assay.job.launch import WITNESS
-from assay.job.output import Output, found
+from assay.job.output import Output, first_match
 from assay.machine.job_states import ENDED_BY_SCHEDULER, NEVER_STARTED
 
 
@@ -56,7 +56,7 @@ _FRAME = re.compile(
 _OF_LIBC = re.compile(r'\./|\.\./sysdeps/')
 
 
-def taken_after(time_limit: float) -> int:
+def seconds_until_stacks(time_limit: float) -> int:
     """Seconds of a job after which stacks are taken.
 
     :param time_limit: of the job, in seconds.
@@ -119,7 +119,7 @@ _NODE_FAILURE = re.compile('node failure', re.IGNORECASE)
 MOST = 4
 
 
-def cut_short(state: str, folder: Path, errors: Path, nodes: Sequence[str] = ()) -> str | None:
+def why_cut_short(state: str, folder: Path, errors: Path, nodes: Sequence[str] = ()) -> str | None:
     """Why a job did not get to its end, and where its ranks were then; None if it did.
 
     :param state: the scheduler's word for how the job ended.
@@ -138,7 +138,7 @@ def cut_short(state: str, folder: Path, errors: Path, nodes: Sequence[str] = ())
             said = dict.fromkeys(
                 host for piece in output for host in re.findall(r'[Nn]ode failure on (\S+)', piece)
             )
-            if name == 'NODE_FAIL' and not found(_NODE_FAILURE, output):
+            if name == 'NODE_FAIL' and not first_match(_NODE_FAILURE, output):
                 said = dict.fromkeys(nodes[:1])  # nobody was left on it to say so
             which = f' ({", ".join(said)})' if said else ''
             seen = filter(None, [last_seen(folder), innermost_calls(folder)])

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, overload
 from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.files import write_whole
-from assay.job.output import Output, TooMuchError, found, reason
+from assay.job.output import Output, TooMuchError, first_match, reason
 from assay.layout.launchers import is_srun
 from assay.layout.layouts import Placement, layout_of
 from assay.machine.slurm import names_of_hosts
@@ -90,12 +90,12 @@ OUTPUT, ERROR, EXIT_CODE = 'out', 'err', 'exit_code'
 _NO_PMI = re.compile('|'.join(mpi.refusal for mpi in FAMILIES.values() if mpi.refusal))
 
 
-def apart(folder: str, command: str) -> str:
+def line_in_folder(folder: str, command: str) -> str:
     """A line of a job's script: a command in a folder of the job's. Its failure ends no job."""
     return f'(cd {folder} && {command} >{OUTPUT} 2>{ERROR}; echo $? >{EXIT_CODE})'
 
 
-def witnessed_in(folder: Path) -> Iterator[witness.Report]:
+def reports_in(folder: Path) -> Iterator[witness.Report]:
     """What the witness saw of each launch of a job, in the job's folder if that is still there."""
     for path in folder.rglob(WITNESS):
         with suppress(witness.WitnessError):
@@ -204,7 +204,7 @@ class Launch:
 
     def _told_by_strangers(self) -> str | None:
         """What shows that the launcher speaks another PMI than the MPI; None if nothing does."""
-        if refusal := found(_NO_PMI, self.output):
+        if refusal := first_match(_NO_PMI, self.output):
             return refusal[0]
         try:
             report = self._report
@@ -264,7 +264,7 @@ class Launch:
             if fault:
                 raise LaunchError(fault)
 
-    def misplaced(self) -> dict[str, str]:
+    def placement_faults(self) -> dict[str, str]:
         """What is wrong with the placement on each host where something is.
 
         :raises LaunchError: if there is no report, or it is not whole.
@@ -334,7 +334,7 @@ class Launch:
         if best.crosses_nodes:
             carriers |= {f.carrier: None for f in catalogue.fabrics.values() if f.needs_device}
         counted = [verify_traffic(report, carrier, self.fabric) for carrier in carriers]
-        shown = catalogue.shown(mpi.key, self.output)
+        shown = catalogue.fabrics_shown(mpi.key, self.output)
         if len(report.hosts) == 1:  # a network is open then as well, and for nobody
             shown = [name for name in shown if not catalogue.fabrics[name].needs_device]
         is_stated = not shown or any(catalogue.fabrics[n].carrier in carriers for n in shown)

@@ -52,7 +52,7 @@ class Output:
         """
         own, length = [], 0
         for piece in self:
-            own.append(unlogged(piece))
+            own.append(without_log_lines(piece))
             length += len(own[-1])
             if length > MOST:
                 names = ' and '.join(path.name for path in self.files)
@@ -63,12 +63,12 @@ class Output:
         return ''.join(own)
 
 
-def unlogged(text: str) -> str:
+def without_log_lines(text: str) -> str:
     """Without the lines that MPIs and their libraries log."""
     return _LOGGED.sub('', text)
 
 
-def found(expression: re.Pattern[str], pieces: Iterable[Piece]) -> re.Match[str] | None:
+def first_match(expression: re.Pattern[str], pieces: Iterable[Piece]) -> re.Match[str] | None:
     """The first match within one line."""
     return next((match for piece in pieces if (match := expression.search(piece))), None)
 
@@ -151,7 +151,7 @@ def reason(program: str, output: Iterable[Piece]) -> str:
             told = general
         elif told == nothing and is_message:
             told = message
-        if told == nothing and rank >= last and unlogged(words):
+        if told == nothing and rank >= last and without_log_lines(words):
             best, rank = words, last  # the last words, if none are telling
         elif told < rank:
             best, rank = words, told

@@ -53,7 +53,7 @@ WORDS: dict[str, Callable[[str, int, int], Words]] = {
 }
 
 
-def unbound(words: str, ranks: int) -> Words:
+def leave_unbound(words: str, ranks: int) -> Words:
     """Options and variables for ranks on a node that are bound to nothing and may outnumber cores.
 
     :param words: a key of :data:`WORDS`.

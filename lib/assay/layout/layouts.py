@@ -38,11 +38,11 @@ from assay.witness.placement import (
     PlacedHost,
     Rank,
     cores_in_words,
-    crowded,
+    crowded_cores,
     hosts_of,
     ranks_in_words,
-    shared,
-    strayed,
+    shared_cores,
+    stray_thread,
 )
 from assay.witness.rails import Rails
 from assay.witness.report import Report
@@ -349,10 +349,10 @@ class Layout:
         yield partial(self._cpu_limit, placement)
         yield partial(self._unbound, placement)
         yield partial(self._wrong_cores, placement)
-        yield shared
+        yield shared_cores
         yield partial(self._wrong_domain, placement)
-        yield strayed
-        yield crowded
+        yield stray_thread
+        yield crowded_cores
 
     def is_packed(self, node: NodeShape, placement: Placement) -> bool:
         """Whether on such nodes it is what layout ``packed`` is as well."""
@@ -527,7 +527,7 @@ class AsGiven(Layout):
         yield partial(_not_as_declared, placement.declared)
 
 
-def unusual(report: Report) -> str | None:
+def unusual_binding(report: Report) -> str | None:
     """What of a binding that a launcher gives is no fault, and worth a sentence."""
     hosts = hosts_of(report, ())
     found = (_of_hosts(find, hosts) for find in (_not_bound, _all_in_one_part))

@@ -7,7 +7,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
-from assay.tools import printed_by
+from assay.tools import output_of_tool
 
 #: Of the names of variables that set them.
 PREFIX = 'OMPI_MCA_'
@@ -39,4 +39,4 @@ def _listed(tool: Path) -> str:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
     # Without files, whose values it would list in place of defaults.
     without = {**kept, f'{PREFIX}mca_base_param_files': 'none'}
-    return printed_by([tool, '--all', '--parsable'], _TIME, env=without)
+    return output_of_tool([tool, '--all', '--parsable'], _TIME, env=without)

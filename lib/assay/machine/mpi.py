@@ -205,7 +205,7 @@ def _stranger(
     :param is_told: whether its launcher has.
     """
     for words in answers:
-        if stranger := strangers.known(words):
+        if stranger := strangers.of_words(words):
             return stranger
     of_launcher, of_wrapper, description = answers
     if not is_said and (stranger := strangers.of_wrapper(of_wrapper)):
@@ -217,7 +217,7 @@ def _stranger(
     for name, *arguments in strangers.COMMANDS:
         if command := candidate.command(name):
             with contextlib.suppress(MpiNoAnswerError):
-                if stranger := strangers.known(candidate.ask(command, *arguments)):
+                if stranger := strangers.of_words(candidate.ask(command, *arguments)):
                     return stranger
     # It takes up to a second.
     for library in candidate.libraries:

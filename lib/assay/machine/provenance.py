@@ -17,7 +17,7 @@ from pathlib import Path
 from archspec.cpu import host
 
 from assay import AssayError, paths
-from assay.tools import NoAnswerError, ask, printed_by
+from assay.tools import NoAnswerError, ask, output_of_tool
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def suite_commit() -> str:
     # refuses everybody but the owner.
     where = [f'--git-dir={paths.ROOT / ".git"}', f'--work-tree={paths.ROOT}']
     command = ['git', *where, 'describe', '--always', '--abbrev=40', '--exclude=*', '--dirty']
-    return printed_by(command, cwd=paths.ROOT).strip()
+    return output_of_tool(command, cwd=paths.ROOT).strip()
 
 
 # The suite's sources ------------------------------------------------------------------------------

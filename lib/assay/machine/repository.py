@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from assay import AssayError, locks
-from assay.files import explained
+from assay.files import explain_errors
 from assay.machine.provenance import git
 from assay.text import visible
 
@@ -57,7 +57,7 @@ class Repository:
 
         :raises AssayError: if there is none, or the repository cannot be read.
         """
-        with explained(self.path, 'read'):
+        with explain_errors(self.path, 'read'):
             is_there = (self.folder / 'HEAD').is_file() or self.folder.is_file()
         if not is_there:
             raise AssayError(f'{self.path} is neither a Git work tree nor a bare repository')
@@ -115,7 +115,7 @@ class Repository:
         :param into: where it is then, in a folder of its own.
         :raises AssayError: if it cannot be had.
         """
-        with explained(into, 'made'):
+        with explain_errors(into, 'made'):
             if not into.exists():
                 above = into.parent.parent
                 above.mkdir(parents=True, exist_ok=True)
@@ -180,7 +180,7 @@ def forget_old(commits: Iterable[Path]) -> None:
     for old in sorted(ages, key=lambda one: ages[one])[KEPT:]:
         if ages[old] > IN_USE:
             lock = lock_of(old)
-            with suppress(AssayError), locks.held(lock, False) if lock.exists() else nullcontext():
+            with suppress(AssayError), locks.hold(lock, False) if lock.exists() else nullcontext():
                 shutil.rmtree(old, ignore_errors=True)
 
 

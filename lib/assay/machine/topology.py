@@ -76,7 +76,7 @@ class Topology:
         """The number of cores of each kind, the fastest first."""
         return [sum(1 for core in self.cores if core & kind) for kind in self.kinds]
 
-    def only(self, cpus: Iterable[int]) -> Topology:
+    def restrict_to(self, cpus: Iterable[int]) -> Topology:
         """What is left with these CPUs alone; of unknown cores, if none of them is here."""
         own = frozenset(cpus)
         own = own & self.cpus or own
@@ -88,12 +88,12 @@ class Topology:
         ReFrame divides CPUs by CPUs per core. Where cores have different numbers of them, it gets
         the first of each core; the CPUs are numbered anew.
         """
-        even = self if len({*map(len, self.cores)}) == 1 else self.only(map(min, self.cores))
+        even = self if len({*map(len, self.cores)}) == 1 else self.restrict_to(map(min, self.cores))
         numbers = {cpu: number for number, cpu in enumerate(sorted(even.cpus))}
         own = frozenset(numbers.values())
-        return even._with(lambda one: frozenset(numbers[cpu] for cpu in one), own).described()
+        return even._with(lambda one: frozenset(numbers[cpu] for cpu in one), own).describe()
 
-    def described(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, Any]:
         """The same with the CPUs' own numbers, and cores as they are."""
         count = len(self.cpus)
         return {
@@ -188,7 +188,7 @@ def this_machine() -> Topology:
 
 def usable_topology() -> Topology:
     """What of this machine this process may use, by its affinity, which control groups limit."""
-    return this_machine().only(os.sched_getaffinity(0))
+    return this_machine().restrict_to(os.sched_getaffinity(0))
 
 
 def usable_cores() -> int:

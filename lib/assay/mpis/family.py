@@ -74,7 +74,7 @@ class Recipe(Entry):
     forbid: list[Expression] = []
     one_sided: Variables | None = {}
 
-    def shown_by(self, output: Iterable[Piece]) -> bool:
+    def is_shown_by(self, output: Iterable[Piece]) -> bool:
         """Whether the MPI's statement says that this fabric was used.
 
         :param output: pieces of whole lines.

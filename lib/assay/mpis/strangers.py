@@ -70,7 +70,7 @@ _OF_WRAPPERS = (
 _OF_LAUNCHERS = (r'^mpi\w+ \((\S.*?)\) v?(\d\S*)',)
 
 
-def known(words: str) -> Stranger | None:
+def of_words(words: str) -> Stranger | None:
     """Whose words these are, if they are of one that has no file here and is known by its name."""
     for name, one in KNOWN.items():
         if found := search(one.says, words):
@@ -98,11 +98,11 @@ def of_launcher(words: str) -> Stranger | None:
 
 
 def in_library(content: bytes) -> Stranger | None:
-    """Whose library this is, as far as :func:`known` can tell."""
+    """Whose library this is, as far as :func:`of_words` can tell."""
     for mark in _MARKS:
         if (place := content.find(mark)) >= 0:
             line = re.split(rb'[\0\n]', content[place : place + 200])[0]
-            if stranger := known(line.decode('latin-1')):
+            if stranger := of_words(line.decode('latin-1')):
                 return stranger
     return None
 

@@ -20,7 +20,7 @@ from assay.nights.outcome import (
     of_run,
     suspicious_cases,
     with_left_out,
-    worse_by,
+    worse_night,
 )
 from assay.one_run import RunRequest, choose_for, in_ordered_job, measure
 from assay.report.diff import diff_conclusion, show_diff
@@ -29,7 +29,7 @@ from assay.results.budget import Choice
 from assay.results.cases import Run
 from assay.results.diff.difference import Difference, difference
 from assay.results.failures import failures
-from assay.results.figure_series import measured
+from assay.results.figure_series import measured_figures
 from assay.results.history import History, StoredRun, load
 from assay.results.reframe_report import read_report
 from assay.results.runner import make_ready
@@ -162,7 +162,7 @@ class NightMeasurement:
             if not good:
                 say('no good night ran any of this: there is nothing to hold it against')
                 return (
-                    worse_by(dict.fromkeys(sorted(no_more), GONE))
+                    worse_night(dict.fromkeys(sorted(no_more), GONE))
                     if no_more
                     else NightOutcome('PASSED')
                 )
@@ -218,4 +218,4 @@ def _late(run: Run) -> set[str]:
 
 def _cases(history: History, run: StoredRun) -> set[str]:
     """The cases that gave figures in a run."""
-    return {figure.test_case for figure in measured(history.figures([run]))}
+    return {figure.test_case for figure in measured_figures(history.figures([run]))}

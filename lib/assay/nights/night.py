@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from assay import AssayError, locks, paths, say
 from assay.config import settings
-from assay.files import explained, write_whole
+from assay.files import explain_errors, write_whole
 from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
 from assay.nights.measuring import NightMeasurement
 from assay.nights.outcome import (
@@ -59,7 +59,7 @@ class Folder:
         self.file = self.path / 'memory.json'
 
     @contextmanager
-    def alone(self) -> Iterator[int | None]:
+    def hold_lock(self) -> Iterator[int | None]:
         """While no other night is under way: the handle of its lock; None if one is.
 
         A process that inherits the handle holds the lock as well, to its end.
@@ -67,16 +67,16 @@ class Folder:
         :raises AssayError: if that cannot be known.
         """
         path = self.path / 'lock'
-        with explained(self.path, 'made'):
+        with explain_errors(self.path, 'made'):
             self.path.mkdir(parents=True, exist_ok=True)
         with ExitStack() as opened:
             handle: int | None = None
             with suppress(locks.LockedError):
-                handle = opened.enter_context(locks.held(path, wait=False))
+                handle = opened.enter_context(locks.hold(path, wait=False))
                 os.utime(handle)
             yield handle
 
-    def busy_for(self) -> timedelta:
+    def time_busy(self) -> timedelta:
         """How long another night has been under way."""
         return timedelta(seconds=time.time() - (self.path / 'lock').stat().st_mtime)
 
@@ -84,20 +84,20 @@ class Folder:
         """What is known; where it is damaged, that is said, and all begins anew."""
         if not self.file.exists():
             return NightMemory()
-        with explained(self.file, 'read'):
+        with explain_errors(self.file, 'read'):
             text = self.file.read_bytes()
         try:
             return NightMemory.model_validate_json(text)
         except ValidationError:
             aside = self.file.with_name(f'{self.file.name}.damaged-{datetime.now():%Y%m%dT%H%M%S}')
-            with explained(self.file, 'renamed'):
+            with explain_errors(self.file, 'renamed'):
                 self.file.rename(aside)
             say(f'what was known of the nights before was damaged: it is {aside} now')
             return NightMemory()
 
     def write(self, memory: NightMemory) -> None:
         """:raises AssayError: if it cannot be written."""
-        with explained(self.file, 'written'):
+        with explain_errors(self.file, 'written'):
             self.path.mkdir(parents=True, exist_ok=True)
             write_whole(self.file, f'{memory.model_dump_json(indent=2)}\n')
 
@@ -215,9 +215,9 @@ class Night:
         :raises SystemExit: if it was told to stop; nothing is remembered then.
         """
         folder = Folder(self.system, self.mode)
-        with folder.alone() as handle:
+        with folder.hold_lock() as handle:
             if handle is None:
-                if folder.busy_for() > LONGEST:
+                if folder.time_busy() > LONGEST:
                     raise AssayError(f'another night of {self._which} has not ended for two days')
                 say(f'put off: another night of {self._which} is under way')
                 return PUT_OFF

@@ -147,7 +147,7 @@ def of_difference(found: Difference, gone: Collection[str]) -> NightOutcome:
     told |= {one.case: 'gave figures in good nights, and none now' for one in found.lost}
     told |= {one.case: 'fails at times' for one in found.at_times}
     if told:
-        return worse_by(told)
+        return worse_night(told)
     if worse:
         words = 'worse than in good nights, and others disturbed it when it was measured again'
         return NightOutcome('DISTURBED', (), tuple(f'{one.figure}: {words}' for one in worse))
@@ -162,7 +162,7 @@ def of_difference(found: Difference, gone: Collection[str]) -> NightOutcome:
     return NightOutcome('PASSED')
 
 
-def worse_by(told: Mapping[str, str]) -> NightOutcome:
+def worse_night(told: Mapping[str, str]) -> NightOutcome:
     """A night with something that is worse.
 
     :param told: the culprits, and what is said of each.
@@ -228,7 +228,7 @@ def with_left_out(
         told |= dict.fromkeys(others, 'was bad in an earlier night, and others disturbed this one')
         bad += others
     bad_words = [one for one in (outcome.word, *([before.word] if bad else [])) if one in _BAD]
-    more = worse_by(told)
+    more = worse_night(told)
     is_bad = outcome.word in _BAD
     return NightOutcome(
         min(bad_words, key=_BAD.index, default='WORSE'),
@@ -240,7 +240,7 @@ def with_left_out(
 def _never_run(choice: Choice) -> dict[str, str]:
     """What a budget is too short for in any night, and what is said of it."""
     told: dict[str, str] = {}
-    enough = advice(choice.enough(KEPT), f'all of them in {KEPT} nights')
+    enough = advice(choice.seconds_needed(KEPT), f'all of them in {KEPT} nights')
     for one in choice.too_long:
         takes = 'is assumed to take' if one.assumed else 'takes'
         told[one.name] = f'{takes} longer than the budget, so no night runs it; {enough}'

@@ -34,7 +34,7 @@ _DIRECTIONS = np.array(
 )
 
 
-def divided(problem: PlacingProblem) -> Numbers:
+def divide(problem: PlacingProblem) -> Numbers:
     """A leaf group for each rank, by bisection from the top of the machine down."""
     groups = problem.groups
     _, first, sizes = np.unique(groups[0], return_index=True, return_counts=True)
@@ -383,7 +383,7 @@ class _Swaps:
             self.group[rank] = new
 
 
-def improved(problem: PlacingProblem, start: Numbers) -> Numbers:
+def improve(problem: PlacingProblem, start: Numbers) -> Numbers:
     """Leaf groups after all swaps that save; of few ranks shaken, and tried again."""
     if problem.ranks * (int(start.max()) + 1) > LARGEST_TABLE:
         return start
@@ -420,7 +420,7 @@ def best_seats(whole: PlacingProblem) -> Numbers:
     A rank that gains nothing by it stays within its group.
     """
     now = np.arange(whole.ranks)
-    problem = whole.reduced()
+    problem = whole.reduce()
     if not len(problem.groups) or not problem.messages.nnz:
         return now
     if problem.ranks <= FEW:
@@ -428,7 +428,7 @@ def best_seats(whole: PlacingProblem) -> Numbers:
     least = problem.cost(now) * (1 - ROUNDING)
     best, found = now, least
     for start in _starts(problem):
-        seat = _seated(problem, improved(problem, start))
+        seat = _seated(problem, improve(problem, start))
         if (cost := problem.cost(seat)) < found:
             best, found = seat, cost
     return best
@@ -440,7 +440,7 @@ def _starts(problem: PlacingProblem) -> Iterator[Numbers]:
     Of many ranks only the better of the two.
     """
     now = problem.groups[0]
-    anew = divided(problem) if len({*problem.kinds.tolist()}) == 1 else now
+    anew = divide(problem) if len({*problem.kinds.tolist()}) == 1 else now
     if problem.ranks <= ANY:
         yield from (now, anew)
     else:

@@ -20,7 +20,7 @@ from assay.placing.costs import Costs
 from assay.placing.mapping import best_seats
 from assay.placing.problem import Floats, Numbers, PlacingProblem, Seats, seats_of
 from assay.text import many
-from assay.witness.disturbance import disturbed, taken_by_others
+from assay.witness.disturbance import disturbances, taken_by_others
 from assay.witness.placement import DISTANCES
 from assay.witness.profile import TimeSplit, mean_shares, split, waits_of
 from assay.witness.report import Process, Report
@@ -427,4 +427,4 @@ def _notes(report: Report, costs: Costs, distances: list[int]) -> Iterable[str]:
     outside = sum(one.messages for p in report.processes for one in p.partners if one.rank == -1)
     if outside:
         yield f'{many(outside, "message")} to ranks outside MPI_COMM_WORLD do not count'
-    yield from disturbed([report])
+    yield from disturbances([report])

@@ -56,17 +56,17 @@ def seats_of(report: Report, switches: Mapping[str, Collection[str]]) -> Seats:
         above = (switch.get(one.host, -1), one.host)
         socket = (*above, tuple(sorted(one.packages)))
         labels.append(((*socket, tuple(sorted(one.numa))), socket, above, above[:1]))
-    groups = np.array([numbered(column) for column in zip(*labels, strict=True)])
+    groups = np.array([number_labels(column) for column in zip(*labels, strict=True)])
     order = {host.name: _cores_in_order(report, host.name) for host in report.hosts}
     cores = tuple(
         frozenset(order[one.host].index(core) for core in one.cores if core in order[one.host])
         for one in report.processes
     )
     hosts = tuple(one.host for one in report.processes)
-    return Seats(groups, numbered([len(one.cores) for one in report.processes]), hosts, cores)
+    return Seats(groups, number_labels([len(one.cores) for one in report.processes]), hosts, cores)
 
 
-def numbered(labels: Sequence[object]) -> Numbers:
+def number_labels(labels: Sequence[object]) -> Numbers:
     """Numbers from 0 in place of labels, in the order of their first."""
     known: dict[object, int] = {}
     return np.array([known.setdefault(one, len(known)) for one in labels], dtype=np.int64)
@@ -164,7 +164,7 @@ class PlacingProblem:
         """Seconds of all messages, one after the other."""
         return float(self.of_pairs(seat).sum())
 
-    def reduced(self) -> PlacingProblem:
+    def reduce(self) -> PlacingProblem:
         """Without levels that divide nothing, and distances that no two seats have.
 
         A level goes if it has one group, a group for each seat, or the groups of the next one.

@@ -8,7 +8,7 @@ import numpy as np
 
 from assay import AssayError
 from assay.placing.plan import SeatPlan
-from assay.placing.problem import numbered, seats_of
+from assay.placing.problem import number_labels, seats_of
 from assay.witness.report import Report
 
 
@@ -24,7 +24,9 @@ class Sat:
     change: float
 
 
-def sat(plan: SeatPlan, before: Report, after: Report, is_split: bool, by_node: bool) -> Sat:
+def hold_against_plan(
+    plan: SeatPlan, before: Report, after: Report, is_split: bool, by_node: bool
+) -> Sat:
     """Hold a run against a plan.
 
     On other nodes than before ranks sit as planned if those are together that should be: which
@@ -47,7 +49,7 @@ def sat(plan: SeatPlan, before: Report, after: Report, is_split: bool, by_node: 
     if same:
         elsewhere |= {i for i, host in enumerate(hosts) if host != seats.hosts[i]}
     else:
-        elsewhere |= {*np.flatnonzero(numbered(hosts) != numbered(seats.hosts)).tolist()}
+        elsewhere |= {*np.flatnonzero(number_labels(hosts) != number_labels(seats.hosts)).tolist()}
     if not by_node:
         elsewhere |= {
             i for i, seat in enumerate(wanted) if plan.seats.cores[seat] != seats.cores[i]

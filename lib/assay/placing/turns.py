@@ -31,7 +31,7 @@ class Turns:
     decision: Decision | None
 
 
-def in_turn(run: Run, margin: float) -> Turns:
+def run_pairs(run: Run, margin: float) -> Turns:
     """Run A B B A until decided, or 12 pairs are spent, or somebody presses Ctrl-C.
 
     :param run: runs a side and returns its seconds.

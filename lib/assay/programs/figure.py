@@ -56,7 +56,7 @@ def figures_of(measures: Mapping[str, Quantity], values: Mapping[str, float]) ->
     return {name: measures[name].figure(value) for name, value in values.items()}
 
 
-def declared(measures: Mapping[str, Quantity], name: str) -> Quantity | None:
+def quantity_of(measures: Mapping[str, Quantity], name: str) -> Quantity | None:
     """What a figure is by its name; None if there is none of this name.
 
     :param measures: by names, in which ``*`` stands for any text.

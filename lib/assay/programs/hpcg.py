@@ -143,7 +143,7 @@ class _Report:
         if not text.endswith('\n') or 'Final Summary' not in self.entries:
             raise WrongAnswerError('the report of HPCG is not whole')
 
-    def only(self, name: str) -> str:
+    def single_value(self, name: str) -> str:
         """The value of a line that there is once.
 
         :raises WrongAnswerError: if there is none, or several.
@@ -168,7 +168,7 @@ class _Report:
 
     def number(self, name: str) -> float:
         """As :meth:`numbers`, of a name that there is once."""
-        self.only(name)
+        self.single_value(name)
         return self.numbers(name)[0]
 
     def check_verdict(self) -> None:
@@ -177,7 +177,7 @@ class _Report:
         :raises WrongAnswerError: if it found anything wrong, or what it measured shows that.
         """
         for test in _TESTS:
-            if (result := self.only(f'{test}::Result')) != 'PASSED':
+            if (result := self.single_value(f'{test}::Result')) != 'PASSED':
                 raise WrongAnswerError(f"HPCG's own test {test.partition(' |')[0]!r}: {result}")
         if _RATING not in self.entries:
             raise WrongAnswerError('HPCG does not call its result valid')

@@ -12,15 +12,15 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from assay import AssayError
-from assay.results.cases import Case, Run, is_no_evidence, what_counts
+from assay.results.cases import Case, Run, deciding_attempt, is_no_evidence
 from assay.results.failures import (
     files,
     findings,
     is_good,
     left_in_good_cases,
-    not_run,
     reason,
-    skipped,
+    skipped_cases,
+    why_not_run,
 )
 from assay.results.reframe_report import read_report
 from assay.results.verdict import Verdict
@@ -108,10 +108,10 @@ def _notes(run: Run) -> list[str]:
 
 def _add_cases(suite: Element, run: Run, log: list[str]) -> None:
     """The checks' cases, and the builds that failed."""
-    why_skipped = dict(skipped(run, log))
+    why_skipped = dict(skipped_cases(run, log))
     counted_cases = run.counted
     for tries in run.attempts:
-        case = what_counts(tries)
+        case = deciding_attempt(tries)
         good = is_good(case)
         if case.is_fixture and good:
             continue
@@ -122,7 +122,7 @@ def _add_cases(suite: Element, run: Run, log: list[str]) -> None:
             # JUnit has no word for it; a failure would be taken for a worse system.
             SubElement(one, 'skipped', type='disturbed', message=f'disturbed: {reason(case)}')
         elif case.result == 'fail_deps':
-            SubElement(one, 'failure', type='not run', message=not_run(case, counted_cases))
+            SubElement(one, 'failure', type='not run', message=why_not_run(case, counted_cases))
         elif not good:
             _add_failure(one, 'failure', case)
         else:

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from assay import AssayError, paths
 from assay.report import junit, terminal
 from assay.report.console import console
-from assay.results.baseline import stale
+from assay.results.baseline import changes_since_learned
 from assay.results.budget import Choice
 from assay.results.case_history import TimeLeft, earlier_seconds
 from assay.results.cases import Case, CaseName, Run, is_no_evidence
 from assay.results.failures import is_good, reason
 from assay.results.reframe_report import case_of, name_of
-from assay.results.rows import nearest, rows_of, told_of
+from assay.results.rows import nearest, row_in_words, rows_of
 from assay.results.runner import judge_session, store_verdict
 from assay.results.unmatched import unmatched_names, unmeasured_parts
 from assay.results.verdict import Verdict
@@ -157,7 +157,7 @@ def _detail(case: Case, word: str) -> str:
         return reason(case)
     rows = rows_of(case)
     shown = nearest(rows) or [row for row in rows if row.headline] or rows
-    return told_of(shown[0]) if shown else ''
+    return row_in_words(shown[0]) if shown else ''
 
 
 def conclude_run(
@@ -198,7 +198,7 @@ def conclude_run(
         # Those that could be written have to say so as well.
         _write(given, run, verdict, log or [], seconds, unmeasured)
     if run:
-        notes = stale(run, paths.REFERENCES)
+        notes = changes_since_learned(run, paths.REFERENCES)
         if site and is_all:
             notes += unmeasured_parts(site, run, given)
         below = [*notes, *terminal.why_not_good(verdict)]

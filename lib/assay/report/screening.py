@@ -27,12 +27,12 @@ def show_screening(now: Screening, verdict: ScreeningVerdict, scheduler: str, pa
     out = console()
     print_line(out, screening_subject(now, verdict, f'{now.begun:%Y-%m-%d %H:%M}'))
     if verdict.without_peers:
-        print_line(out, unjudged(verdict))
-    for line in (*not_measured(now), *noise_lines(verdict)):
+        print_line(out, nodes_without_peers(verdict))
+    for line in (*nodes_not_measured(now), *noise_lines(verdict)):
         print_line(out, line)
     for one in verdict.findings:
         print_line(out, f'\n{headline(one)}')
-        for line in what_shows(one):
+        for line in evidence_lines(one):
             print_line(out, f'  {line}')
     if lines := [*drain_lines(now, verdict, scheduler)]:
         print_line(out, '\nto drain them:')
@@ -55,12 +55,12 @@ def screening_subject(now: Screening, verdict: ScreeningVerdict, begun: str) -> 
     )
 
 
-def unjudged(verdict: ScreeningVerdict) -> str:
+def nodes_without_peers(verdict: ScreeningVerdict) -> str:
     """Which nodes have no peers."""
     return f'too few of a kind to be judged: {node_set(verdict.without_peers)}'
 
 
-def not_measured(now: Screening) -> Iterable[str]:
+def nodes_not_measured(now: Screening) -> Iterable[str]:
     """The other nodes of the partition, with those of one state in one line."""
     by_state: dict[str, list[str]] = {}
     for name, why in now.left_out.items():
@@ -68,7 +68,7 @@ def not_measured(now: Screening) -> Iterable[str]:
     return [f'not measured: {node_set(names)} ({why})' for why, names in by_state.items()]
 
 
-def what_shows(one: ScreeningFinding) -> list[str]:
+def evidence_lines(one: ScreeningFinding) -> list[str]:
     """The evidence, and its likely reason."""
     lines = [f'{why.figure}: {why.text}' for why in one.evidence]
     return [*lines, f'likely reason: {one.reason}'] if one.reason else lines
@@ -82,10 +82,10 @@ def noise_lines(verdict: ScreeningVerdict) -> list[str]:
 def headline(one: ScreeningFinding) -> str:
     """Who is to blame, and how often that is by chance, in words."""
     often = '' if one.chance is None else f' (by chance {_often(one.chance)})'
-    return blamed(one) + often
+    return blame_in_words(one) + often
 
 
-def blamed(one: ScreeningFinding) -> str:
+def blame_in_words(one: ScreeningFinding) -> str:
     """Who is to blame, in words."""
     who = node_set(one.members)
     text = {

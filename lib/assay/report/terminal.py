@@ -105,13 +105,13 @@ def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
 def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
     """Sentences about cases, those of a kind together."""
     from assay.results.failures import (
+        cases_without_reference,
         disturbed_cases,
         failures,
         findings,
         left_in_good_cases,
-        retried,
-        skipped,
-        unheld,
+        retried_cases,
+        skipped_cases,
     )
     from assay.witness.disturbance import FARTHER_APART, MOVED
 
@@ -120,18 +120,18 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
     yield [
         f'no reference: {case.title}: {plain(case.implementation)} has right answers, its '
         f'figures were held to nothing'
-        for case in unheld(run)
+        for case in cases_without_reference(run)
     ]
     yield [f'finding: {one}' for one, _ in findings(run)]
     by_reason: dict[str, list[str]] = {}
-    for name, reason in skipped(run, log):
+    for name, reason in skipped_cases(run, log):
         by_reason.setdefault(reason, []).append(name)
     yield [
         f'skipped: {name}: {reason}'
         for reason, names in by_reason.items()
         for name in (names if everything or len(names) == 1 else [many(len(names), 'case')])
     ]
-    late = retried(run)
+    late = retried_cases(run)
     # These say nothing of the case, and a hypervisor that moves cores makes many.
     of_cores = Counter(one.reason for one in late if one.reason in (MOVED, FARTHER_APART))
     folded = {reason: count for reason, count in of_cores.items() if count > 1 and not everything}
@@ -158,7 +158,7 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
 def _nearest(run: Run) -> list[str]:
     """The figures that came nearest to failing, of as many checks."""
     from assay.report.matrix import labels
-    from assay.results.rows import nearest, rows_of, told_of
+    from assay.results.rows import nearest, row_in_words, rows_of
 
     own = [case for case in run.own_cases if case.result != 'skip']
     of_checks: dict[str, list[Row]] = {}
@@ -166,7 +166,8 @@ def _nearest(run: Run) -> list[str]:
         of_checks.setdefault(label, []).extend(rows_of(case))
     labelled = {row: label for label, some in of_checks.items() for row in nearest(some)}
     return [
-        f'least margin: {labelled[row]} {plain(f"{row.environment} {row.fabric}")}: {told_of(row)}'
+        f'least margin: {labelled[row]} {plain(f"{row.environment} {row.fabric}")}: '
+        f'{row_in_words(row)}'
         for row in nearest(labelled, NEAREST)
     ]
 
@@ -218,12 +219,12 @@ CASE = ('check', 'environment', 'fabric', 'layout')
 
 def figure_cells(row: Row) -> list[str]:
     """Value, reference, bounds and verdict, as text."""
-    from assay.results.rows import allowed, number, of_unit
+    from assay.results.rows import bounds_in_words, number, with_unit
 
     return [
-        of_unit(number(row.value), plain(row.unit)),
+        with_unit(number(row.value), plain(row.unit)),
         number(row.reference),
-        allowed(row.lower, row.upper) or '-',
+        bounds_in_words(row.lower, row.upper) or '-',
         row.verdict,
     ]
 

@@ -88,11 +88,11 @@ def _sentence(words: str) -> str:
 
 def surroundings(report: Report) -> list[str]:
     """What else has to be known of a job: ranks that share cores, and others that used them."""
-    from assay.witness.disturbance import disturbed
-    from assay.witness.placement import hosts_of, shared
+    from assay.witness.disturbance import disturbances
+    from assay.witness.placement import hosts_of, shared_cores
 
     crowded = [host for host in hosts_of(report, []) if len(host.used) < len(host.ranks)]
-    return [*filter(None, map(shared, crowded)), *disturbed([report])]
+    return [*filter(None, map(shared_cores, crowded)), *disturbances([report])]
 
 
 def places(report: Report) -> list[SiteSummary]:
@@ -244,9 +244,9 @@ def placement_row(process: Process) -> list[object]:
 
 def show_disturbance(report: Report, out: Console) -> None:
     """What else took time of the CPUs of the job."""
-    from assay.witness.disturbance import disturbed
+    from assay.witness.disturbance import disturbances
 
-    for words in disturbed([report]):
+    for words in disturbances([report]):
         out.print()
         print_line(out, _sentence(words))
 

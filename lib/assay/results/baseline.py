@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from assay import AssayError
-from assay.config.learned import Learned, LearnedFile, known, read_text
+from assay.config.learned import Learned, LearnedFile, parse_learned, read_text
 from assay.config.lint import known_classes
 from assay.config.reference_files import (
     GENERIC,
@@ -20,13 +20,13 @@ from assay.config.reference_files import (
     Reference,
     ReferencesError,
     faults,
-    held_by,
     read,
+    references_for,
 )
 from assay.config.settings import system_file
 from assay.results.cases import Case, Run, parameters_of
 from assay.results.rows import BAD
-from assay.text import expand_nodes, fold_nodes, many, plain, unknown
+from assay.text import expand_nodes, fold_nodes, many, plain, unknown_name
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import STARTUP
 
@@ -129,7 +129,7 @@ def propose(
             continue
         one = one.newest(NEWEST)
         if one.check not in classes:
-            refused.append((figure, unknown(one.check, 'check class', classes)))
+            refused.append((figure, unknown_name(one.check, 'check class', classes)))
         elif reason := _unfit(one, places[_place(figure)], FEWEST, accept):
             refused.append((figure, reason))
         else:
@@ -280,7 +280,7 @@ def _below(one: Measured, references: Path) -> Reference | None:
             continue
         for fault in faults(entries[check], stem == GENERIC):
             raise ReferencesError(f'{path}: {check}{fault}')
-        if given := held_by(entries[check], values).get(name):
+        if given := references_for(entries[check], values).get(name):
             return Reference.read(given, path)
     return None
 
@@ -329,7 +329,7 @@ def source_of(known: Mapping[str, str]) -> dict[str, str]:
     return {name: plain(word) for name, word in found.items() if word}
 
 
-def stale(run: Run, references: Path) -> list[str]:
+def changes_since_learned(run: Run, references: Path) -> list[str]:
     """What changed since the references of a run were learned: a sentence for each cause.
 
     :param references: the folder of the files.
@@ -360,7 +360,7 @@ def stale(run: Run, references: Path) -> list[str]:
 
 def _known(path: Path) -> LearnedFile:
     try:
-        return known(read_text(path), path)
+        return parse_learned(read_text(path), path)
     except ReferencesError:  # of which the cases fail by themselves
         return LearnedFile()
 

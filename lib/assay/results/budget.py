@@ -114,7 +114,7 @@ class Choice:
         used = BY_AGE * self.budget - self.beside - max(self._costs)
         return math.ceil(sum(self._costs) / used) if used > 0 and not self.too_long else None
 
-    def enough(self, turns: int) -> float:
+    def seconds_needed(self, turns: int) -> float:
         """The seconds of a budget that gives each case its turn within so many runs."""
         return (sum(self._costs) / turns + self.beside + max(self._costs)) / BY_AGE
 

@@ -16,7 +16,7 @@ from statistics import median
 
 from assay import AssayError, paths
 from assay.results import store
-from assay.results.cases import Case, Run, is_no_evidence, what_counts
+from assay.results.cases import Case, Run, deciding_attempt, is_no_evidence
 from assay.results.failures import is_bad
 from assay.results.history import History, StoredRun
 from assay.results.rows import is_number
@@ -83,7 +83,7 @@ class CaseHistory:
 
         :param tries: the attempts at the case, the first one first.
         """
-        case = what_counts(tries)
+        case = deciding_attempt(tries)
         if case.had_no_time:
             return
         if run.is_of_the_future:
@@ -128,7 +128,7 @@ def learn_case_histories(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, Cas
     known: dict[str, CaseHistory] = {}
     for stored, run in runs:
         for tries in run.attempts:
-            case = what_counts(tries)
+            case = deciding_attempt(tries)
             if case.result != 'abort':
                 name = case.display_name if case.is_fixture else case.title
                 known.setdefault(name, CaseHistory()).add(stored, tries)

@@ -318,7 +318,7 @@ class Run:
     @property
     def counted(self) -> list[Case]:
         """The cases that the verdict is about: all but those that a retry replaced."""
-        return [what_counts(tries) for tries in self.attempts]
+        return [deciding_attempt(tries) for tries in self.attempts]
 
     @property
     def own_cases(self) -> list[Case]:
@@ -406,7 +406,7 @@ def bound(reference: float | None, threshold: float | None) -> float | None:
     return reference * (1 + (threshold if reference > 0 else -threshold))
 
 
-def held_to(
+def reference_and_bounds(
     reference: float | None, lower: float | None, upper: float | None
 ) -> tuple[float | None, float | None, float | None]:
     """Reference and bounds of a figure, in its own unit.
@@ -418,7 +418,7 @@ def held_to(
     return None if is_missing else reference, bound(reference, lower), bound(reference, upper)
 
 
-def what_counts(tries: list[Case]) -> Case:
+def deciding_attempt(tries: list[Case]) -> Case:
     """The last attempt at a case; but a failure before it counts if the last is no evidence."""
     failed = [case for case in tries if not is_no_evidence(case)]
     return failed[-1] if failed and is_no_evidence(tries[-1]) else tries[-1]
@@ -443,7 +443,7 @@ def is_no_evidence(case: Case) -> bool:
     )
 
 
-def left_in(case: Case) -> Path | None:
+def folder_left(case: Case) -> Path | None:
     """The folder with the files of a case; None if it is gone.
 
     A case that passed left its files in ReFrame's output folder, any other in its stage folder.

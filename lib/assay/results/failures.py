@@ -11,14 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.results.cases import GOOD, Case, Run, is_no_evidence, what_counts
+from assay.results.cases import GOOD, Case, Run, deciding_attempt, is_no_evidence
 from assay.results.rows import (
-    allowed,
+    bounds_in_words,
     is_beyond,
     is_number,
     number,
-    of_unit,
     row_of,
+    with_unit,
 )
 from assay.running import reframe_log
 from assay.text import plain
@@ -75,10 +75,10 @@ def is_bad(case: Case) -> bool:
 
 def _wrong(case: Case) -> str | None:
     """What is wrong with a case that ReFrame passed."""
-    return None if case.is_fixture else lacking(case) or _all_missed(case)
+    return None if case.is_fixture else missing_measurement(case) or _all_missed(case)
 
 
-def lacking(case: Case) -> str | None:
+def missing_measurement(case: Case) -> str | None:
     """What of its measurement a case has not that ReFrame passed."""
     if not case.figures:
         return 'passed without any figure: nothing was measured'
@@ -98,7 +98,7 @@ def _is_of_another_program(case: Case) -> bool:
     return case.implementation not in ('', 'assay')
 
 
-def unheld(run: Run) -> list[Case]:
+def cases_without_reference(run: Run) -> list[Case]:
     """Cases of a program that the user named, of which no figure has a reference."""
     return [
         case
@@ -181,12 +181,12 @@ def _all_missed(case: Case) -> str | None:
         is_missed = is_beyond(figure.value, figure.lower, figure.upper)
         if no_number or (is_missed and row_of(case, figure).verdict == 'fail'):
             held = (figure.reference, figure.lower, figure.upper)
-            sentence = missed(figure.name, figure.value, figure.unit, *held)
+            sentence = describe_miss(figure.name, figure.value, figure.unit, *held)
             sentences.append(f'{sentence}: {figure.slowest_rank}'.removesuffix(': '))
     return '; '.join([*sentences, *case.disturbances]) if sentences else None
 
 
-def missed(
+def describe_miss(
     name: str,
     value: float | None,
     unit: str,
@@ -201,9 +201,10 @@ def missed(
     """
     if not is_number(value):
         return f'{name} is {value}: not a number'
+    bounds = with_unit(bounds_in_words(lower, upper), unit)
     return (
-        f'{name} is {of_unit(number(value), unit)}, but {of_unit(allowed(lower, upper), unit)} is '
-        f'allowed (reference {number(reference)})'
+        f'{name} is {with_unit(number(value), unit)}, but {bounds} is allowed '
+        f'(reference {number(reference)})'
     )
 
 
@@ -220,7 +221,7 @@ def failures(run: Run) -> list[Failure]:
     waiting: dict[str, int] = {}
     for case in bad:
         if case.result in ('fail_deps', 'abort'):
-            words = not_run(case, failed) if case.result == 'fail_deps' else reason(case)
+            words = why_not_run(case, failed) if case.result == 'fail_deps' else reason(case)
             waiting[words] = waiting.get(words, 0) + 1
     found += [Failure(f'{count} case(s)', words, ()) for words, count in waiting.items()]
     return found
@@ -241,7 +242,7 @@ def _failures_of(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
     return found
 
 
-def not_run(case: Case, all_cases: Iterable[Case]) -> str:
+def why_not_run(case: Case, all_cases: Iterable[Case]) -> str:
     """That a case waited for others that failed."""
     names = [
         one.title
@@ -252,11 +253,11 @@ def not_run(case: Case, all_cases: Iterable[Case]) -> str:
     return f'not run, because {", ".join(names) or "what it depends on"} failed'
 
 
-def retried(run: Run) -> list[Retried]:
+def retried_cases(run: Run) -> list[Retried]:
     """The cases that are good, and were not at the first attempt."""
     found = []
     for tries in run.attempts:
-        case, earlier = what_counts(tries), _earlier_reasons(tries)
+        case, earlier = deciding_attempt(tries), _earlier_reasons(tries)
         if earlier and is_good(case):
             found.append(Retried(case.title, len(earlier) + 1, earlier[0]))
     return found
@@ -272,7 +273,7 @@ def _earlier_reasons(tries: list[Case]) -> list[str]:
     return found
 
 
-def skipped(run: Run, log: Iterable[str]) -> list[tuple[str, str]]:
+def skipped_cases(run: Run, log: Iterable[str]) -> list[tuple[str, str]]:
     """Each skipped case and its reason, which only ReFrame's log tells.
 
     :param log: the lines of ReFrame's log file.
@@ -309,10 +310,10 @@ def _reason(case: Case) -> str:
         return missed
     # ReFrame's own scheduler for this machine ends the case here, others leave it to the check.
     if 'job timed out' in case.fail_reason and case.files.stderr:
-        from assay.job.ending import cut_short  # here, as it takes a while to load
+        from assay.job.ending import why_cut_short  # here, as it takes a while to load
 
         folder = Path(case.files.stage)
-        if hung := cut_short('TIMEOUT', folder, folder / case.files.stderr):
+        if hung := why_cut_short('TIMEOUT', folder, folder / case.files.stderr):
             return hung
     if blocked := re.search(r'it was blocked due to reason: (.*)', case.fail_reason):
         return f'the scheduler did not start its job: {blocked[1]}'

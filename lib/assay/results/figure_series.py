@@ -171,9 +171,9 @@ class Measured:
 
         :param runs: shape (n,), identifiers.
         """
-        return self.filtered(self.runs.is_in(runs.implode()))
+        return self.filter(self.runs.is_in(runs.implode()))
 
-    def filtered(self, kept: pl.Series) -> Measured:
+    def filter(self, kept: pl.Series) -> Measured:
         """Some of its values.
 
         :param kept: shape (n,), whether each is one of them.
@@ -181,7 +181,7 @@ class Measured:
         return replace(self, **{name: getattr(self, name).filter(kept) for name in _COLUMNS})
 
 
-def measured(table: pl.DataFrame) -> dict[FigureKey, Measured]:
+def measured_figures(table: pl.DataFrame) -> dict[FigureKey, Measured]:
     """The figures of a table (:data:`assay.results.figures.SCHEMA`), sorted.
 
     A case that failed and has no figure is in none of them.

@@ -30,7 +30,7 @@ import polars as pl
 
 from assay import AssayError, locks
 from assay.results import store
-from assay.results.cases import Case, Facts, Run, what_counts
+from assay.results.cases import Case, Facts, Run, deciding_attempt
 from assay.results.provenance import nodes_of
 from assay.results.rows import Row, rows_of
 from assay.results.verdict import Summary, summary
@@ -116,7 +116,7 @@ def plain_rows(run: Run) -> list[PlainRow]:
     of_run = (run.uuid, _milliseconds(run.begun))
     times: Counter[str] = Counter()
     for tries in run.attempts:
-        case = what_counts(tries)
+        case = deciding_attempt(tries)
         if case.is_fixture:
             continue
         times[case.full_name] += 1
@@ -276,7 +276,7 @@ def _alone(path: Path) -> Iterator[bool]:
     """One process at a time builds; whether that could be had."""
     with ExitStack() as opened:
         try:
-            opened.enter_context(locks.held(path.with_name(f'.{path.name}-lock')))
+            opened.enter_context(locks.hold(path.with_name(f'.{path.name}-lock')))
         except AssayError:  # in a folder of somebody else's, or without locks
             yield False
         else:

@@ -56,7 +56,7 @@ class Group:
     likewise: tuple[Attribute, ...] = ()
 
 
-def grouped(members: Sequence[Member]) -> tuple[list[Group], list[int]]:
+def group_changes(members: Sequence[Member]) -> tuple[list[Group], list[int]]:
     """Groups of figures that changed, and the keys of those that stand alone.
 
     The group that explains most comes first; the next ones are looked for in what it leaves. It is

@@ -77,7 +77,7 @@ class History:
         found = [
             f'{path} was set aside, because it was damaged: its runs are not in the history. '
             '`sqlite3 FILE .recover` saves what can be read of it; removed, it is forgotten.'
-            for path in store.set_aside(self.database)
+            for path in store.damaged_databases(self.database)
         ]
         found += [
             f'{run.summary.problem}; `assay forget {run.name}` drops it.'

@@ -85,7 +85,7 @@ class NodeTurns:
         """Late ones that can have a case now."""
         return [node for node in self.late if is_free(self.states[node])]
 
-    def told(self, when: str) -> str:
+    def describe(self, when: str) -> str:
         """Which nodes had no case.
 
         :param when: since that time, in words.
@@ -121,6 +121,6 @@ def tell_turns(suite: Suite, site: _SiteConfig, jobs: Iterable[str]) -> None:
     :param jobs: what ``-J`` says.
     """
     try:
-        say(turns(suite, site, time.time() - WITHIN, jobs).told('within a week'))
+        say(turns(suite, site, time.time() - WITHIN, jobs).describe('within a week'))
     except AssayError as error:
         say(f'which nodes had no case within a week is not known: {error}')

@@ -24,7 +24,15 @@ from typing import IO, Any
 
 from assay import AssayError, locks
 from assay.files import keep_access
-from assay.results.cases import PARAMETERS, Case, CaseFigure, Job, Run, held_to, parameters_of
+from assay.results.cases import (
+    PARAMETERS,
+    Case,
+    CaseFigure,
+    Job,
+    Run,
+    parameters_of,
+    reference_and_bounds,
+)
 from assay.results.provenance import facts_of
 
 #: The column of config/common.py by which a line has its age: no line names its run.
@@ -282,7 +290,7 @@ def _figures(known: dict[str, str]) -> tuple[CaseFigure, ...]:
         float(known[one]) if one in known else None for one in _NUMBERS
     )
     unit, result = known.get('perf_unit', ''), known.get('perf_result')
-    return (CaseFigure(name, value, *held_to(reference, lower, upper), unit, result),)
+    return (CaseFigure(name, value, *reference_and_bounds(reference, lower, upper), unit, result),)
 
 
 def _time(text: str) -> datetime:

@@ -27,10 +27,10 @@ from assay.results.cases import (
     Leftovers,
     Run,
     Seconds,
-    held_to,
+    reference_and_bounds,
 )
 from assay.results.provenance import facts_of, is_of_fact
-from assay.running.session_extras import left_out_of, text_of
+from assay.running.session_extras import cases_left_out, text_of
 from assay.text import plain
 
 #: An object of the report.
@@ -115,7 +115,7 @@ def _run(info: Record, rounds: Sequence[Any]) -> Run:
             label=label,
             mode=mode,
             purpose=purpose,
-            budget_left_out=left_out_of(info),
+            budget_left_out=cases_left_out(info),
         )
     except _MalformedError as error:
         raise _MalformedError(f'session_info: {error}') from None
@@ -200,7 +200,7 @@ def _figures(record: Record) -> tuple[CaseFigure, ...]:
                 CaseFigure(
                     _as_text(name),
                     _number(value),
-                    *held_to(_number(reference), _number(lower), _number(upper)),
+                    *reference_and_bounds(_number(reference), _number(lower), _number(upper)),
                     _as_text(unit),
                     _as_text(result) or None,
                     _as_text(directions.get(name)) or None,

@@ -129,7 +129,7 @@ def is_beyond(value: float | None, lower: float | None, upper: float | None) -> 
     return (lower is not None and value < lower) or (upper is not None and value > upper)
 
 
-def allowed(lower: float | None, upper: float | None) -> str:
+def bounds_in_words(lower: float | None, upper: float | None) -> str:
     """What bounds allow, in words; nothing if there are none."""
     if lower is None:
         return '' if upper is None else f'at most {number(upper)}'
@@ -138,14 +138,14 @@ def allowed(lower: float | None, upper: float | None) -> str:
     return f'only {number(upper)}' if lower == upper else f'{number(lower)} to {number(upper)}'
 
 
-def told_of(row: Row) -> str:
+def row_in_words(row: Row) -> str:
     """The figure of a row with what is allowed."""
-    told = plain(f'{row.figure} {of_unit(number(row.value), row.unit)}')
-    bounds = allowed(row.lower, row.upper)
+    told = plain(f'{row.figure} {with_unit(number(row.value), row.unit)}')
+    bounds = bounds_in_words(row.lower, row.upper)
     return f'{told} ({bounds})' if bounds else told
 
 
-def of_unit(text: str, unit: str) -> str:
+def with_unit(text: str, unit: str) -> str:
     """A number, or words that end with one, with its unit; that of a ratio is not told."""
     return text if unit in ('', '1') else f'{text} {unit}'
 

@@ -15,7 +15,7 @@ from assay.results import store
 from assay.results.cases import Run
 from assay.results.failures import failures
 from assay.results.reframe_report import read_report
-from assay.results.unmatched import misaddressed
+from assay.results.unmatched import misaddressed_options
 from assay.results.verdict import Verdict, judge
 from assay.running import runs
 from assay.running.reframe_options import Given
@@ -191,7 +191,7 @@ def judge_session(own: RunFolder, end: Ended, given: Given) -> Concluded:
     found = judge(run, end.code, log, end.printed)
     problems += found.problems
     if run:
-        problems += misaddressed(run, given.variables, given.parameters)
+        problems += misaddressed_options(run, given.variables, given.parameters)
     return Concluded(run, log, replace(found, problems=tuple(problems)))
 
 

@@ -231,7 +231,7 @@ def set_aside_if_damaged(database: Path = paths.RESULTS_DATABASE) -> Path | None
             ) from None
 
 
-def set_aside(database: Path = paths.RESULTS_DATABASE) -> list[Path]:
+def damaged_databases(database: Path = paths.RESULTS_DATABASE) -> list[Path]:
     """The damaged databases that lie beside this one."""
     found = sorted(database.parent.glob(f'{database.name}.damaged-*'))
     return [path for path in found if not path.name.endswith('-journal')]

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from assay.results.cases import Facts
-from assay.results.figure_series import FigureKey, Measured, is_negligible, measured
+from assay.results.figure_series import FigureKey, Measured, is_negligible, measured_figures
 from assay.results.history import History, StoredRun
 from assay.results.provenance import changed_facts
 from assay.results.run_selectors import choose_figures
@@ -155,7 +155,7 @@ def trend(history: History, runs: Iterable[StoredRun], cases: str = '', figures:
     """
     given = sorted(runs, key=lambda run: (run.begun, run.uuid))
     looked = [run for run in given if not run.is_of_the_future and not run.summary.problem]
-    chosen = [*choose_figures(measured(history.figures(looked)), cases, figures).values()]
+    chosen = [*choose_figures(measured_figures(history.figures(looked)), cases, figures).values()]
     empty = [one.figure for one in chosen if one.series is None]
     chosen = [one for one in chosen if one.series is not None and not is_negligible(one)]
     histories = [one.series for one in chosen if one.series is not None]
@@ -166,7 +166,7 @@ def trend(history: History, runs: Iterable[StoredRun], cases: str = '', figures:
         sessions = [place[run] for run in one.runs.unique(maintain_order=True).cast(str)]
         own = [_Step(one, sessions, *each) for each in _judged(past, start, of_figure, one.better)]
         steps += [step for step in own if step.change.form == 'step']
-        drifts += [step.found(looked, None) for step in own if step.change.form == 'drift']
+        drifts += [step.finding(looked, None) for step in own if step.change.form == 'drift']
         state = _state(own, past)
         values = np.exp(past.locations) if past.has_logarithms else np.array([])
         lines.append(FigureTrend(one, tuple(sessions), values, state))
@@ -224,7 +224,7 @@ class _Step:
         places = [self.sessions[one] for one in (change.earliest, change.first, change.latest)]
         return min(places), max(places)
 
-    def found(self, runs: Sequence[StoredRun], at: int | None) -> TrendFinding:
+    def finding(self, runs: Sequence[StoredRun], at: int | None) -> TrendFinding:
         """:param at: the place of the run that explains it; None of a drift."""
         change, sessions = self.change, self.sessions
         first, earliest, latest = change.first, change.earliest, change.latest
@@ -275,7 +275,7 @@ def _grouped(steps: list[_Step], runs: Sequence[StoredRun]) -> list[ChangeGroup]
         at = max(estimates, key=lambda place: (estimates[place], -place))
         here = [step for step in steps if step.plausible[0] <= at <= step.plausible[1]]
         steps = [step for step in steps if not step.plausible[0] <= at <= step.plausible[1]]
-        groups.append(ChangeGroup(runs[at], tuple(step.found(runs, at) for step in here)))
+        groups.append(ChangeGroup(runs[at], tuple(step.finding(runs, at) for step in here)))
     return groups
 
 

@@ -10,7 +10,7 @@ from assay.results.failures import failures
 from assay.results.history import History, StoredRun
 from assay.results.run_selectors import of_cases
 from assay.results.store import TriageCause, keep_cause
-from assay.text import plain, unknown
+from assay.text import plain, unknown_name
 
 #: What can be behind a failure.
 CLASSES = ('hardware', 'network', 'mpi', 'scheduler', 'filesystem', 'suite', 'unknown')
@@ -30,7 +30,7 @@ class TriagedFailure:
     cause: TriageCause | None
 
 
-def failed(history: History, runs: Sequence[StoredRun]) -> Iterator[TriagedFailure]:
+def triaged_failures(history: History, runs: Sequence[StoredRun]) -> Iterator[TriagedFailure]:
     """The failures of some runs, those that waited for another one left out.
 
     :raises AssayError: if the report of one can no longer be read.
@@ -54,13 +54,13 @@ def classify(
     :raises AssayError: if that is not one failure, or the class is none, or it cannot be written.
     """
     if kind not in CLASSES:
-        raise AssayError(f'--class {kind}: {unknown(kind, "class", CLASSES)}.')
+        raise AssayError(f'--class {kind}: {unknown_name(kind, "class", CLASSES)}.')
     if len(runs) != 1:
         raise AssayError(f'{len(runs)} runs are meant: a failure is of one. Take an identifier.')
     (run,) = runs
     if run.file:
         raise AssayError(f'{run.file} is not stored here, so nothing can be kept of it.')
-    every = [*failed(history, runs)]
+    every = [*triaged_failures(history, runs)]
     is_meant = of_cases(words)
     found = [one for one in every if one.case == words] or [
         one for one in every if is_meant(one.case)

@@ -14,7 +14,7 @@ Whatever learns from the past uses this one rule. A run counts if
 Of such a run a figure counts if
 
 - its case passed, and so did the figure itself;
-- nobody disturbed its job (:func:`assay.results.figure_series.measured` leaves that out);
+- nobody disturbed its job (:func:`assay.results.figure_series.measured_figures` leaves that out);
 - it was measured with what most of the figure's values were: the same compiler and flags, MPI,
   processors and variables. Where none of their values has a majority, as after many upgrades, the
   steps between them are looked for instead (:func:`assay.results.figure_series.learn_past`).
@@ -42,7 +42,7 @@ from assay.results.rows import BAD
 _FACTS = ('compiler', 'flags', 'mpi', 'target')
 
 
-def usual(runs: Iterable[StoredRun]) -> list[StoredRun]:
+def usual_runs(runs: Iterable[StoredRun]) -> list[StoredRun]:
     """The runs that show how the machine is, good or bad, and whose times are known."""
     return [
         run
@@ -51,10 +51,10 @@ def usual(runs: Iterable[StoredRun]) -> list[StoredRun]:
     ]
 
 
-def mostly_good(table: pl.DataFrame) -> list[str]:
+def mostly_good_runs(table: pl.DataFrame) -> list[str]:
     """The runs in which no more cases failed than passed, by their identifiers.
 
-    :param table: of figures (:data:`assay.results.figures.SCHEMA`), of runs that :func:`usual`
+    :param table: of figures (:data:`assay.results.figures.SCHEMA`), of runs that :func:`usual_runs`
         gives.
     """
     case = ('run', 'system', 'partition', 'environment', 'case', 'repeat')
@@ -70,10 +70,10 @@ def mostly_good(table: pl.DataFrame) -> list[str]:
     return found['run'].to_list()
 
 
-def unchanged(figures: Iterable[Measured], runs: Sequence[str]) -> Iterator[Measured]:
+def unchanged_figures(figures: Iterable[Measured], runs: Sequence[str]) -> Iterator[Measured]:
     """Figures in what of their values may teach a spread.
 
-    :param runs: those that count, as :func:`mostly_good` gives them.
+    :param runs: those that count, as :func:`mostly_good_runs` gives them.
     """
     counting = pl.Series(runs, dtype=pl.String).implode()
     for one in figures:
@@ -81,7 +81,7 @@ def unchanged(figures: Iterable[Measured], runs: Sequence[str]) -> Iterator[Meas
         failed = one.verdicts.cast(pl.String).is_in([*BAD])
         counts = one.runs.cast(pl.String).is_in(counting)
         kept = passed.fill_null(False) & ~failed.fill_null(False) & counts
-        yield _of_one_kind(one.filtered(kept).newest(NEWEST))
+        yield _of_one_kind(one.filter(kept).newest(NEWEST))
 
 
 def _of_one_kind(one: Measured) -> Measured:
@@ -91,7 +91,7 @@ def _of_one_kind(one: Measured) -> Measured:
         return one
     others = {text for text in texts if _is_other(_source(text), _majorities(texts))}
     kept = ~one.provenance.cast(pl.String).fill_null('').is_in([*others])
-    return one.filtered(kept) if others else one
+    return one.filter(kept) if others else one
 
 
 def _majorities(texts: Mapping[str, int]) -> dict[str, str]:

@@ -74,7 +74,9 @@ def unmatched_names(run: Run, given: Given) -> list[str]:
     ]
 
 
-def misaddressed(run: Run, variables: Iterable[str], parameters: Iterable[str]) -> list[str]:
+def misaddressed_options(
+    run: Run, variables: Iterable[str], parameters: Iterable[str]
+) -> list[str]:
     """A sentence for each class that an option names and no case is of: ReFrame ignores it.
 
     :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``; also of fixtures.

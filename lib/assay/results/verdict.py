@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from assay.results.cases import GOOD, Case, Run, is_no_evidence
-from assay.results.failures import failures, is_bad, is_good, lacking
+from assay.results.failures import failures, is_bad, is_good, missing_measurement
 from assay.running import reframe_log
 from assay.text import plain
 
@@ -102,7 +102,7 @@ def judge(
         of_cases.append(f'{failed[0].case} failed')  # a fixture that no case waited for
     by_reason: dict[str, list[Case]] = {}
     for case in bad:
-        if case.result in GOOD and (words := lacking(case)):
+        if case.result in GOOD and (words := missing_measurement(case)):
             by_reason.setdefault(plain(words), []).append(case)
     for words, found in by_reason.items():
         others = f' and {len(found) - 1} more' if len(found) > 1 else ''

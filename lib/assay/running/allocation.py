@@ -41,7 +41,7 @@ from assay.machine.slurm import (
 from assay.quantities import clock_seconds
 from assay.running.node_choice import NodeChoice
 from assay.running.selection import Listed
-from assay.running.supervise import noted
+from assay.running.supervise import note_signals
 from assay.text import expand_nodes, fold_nodes, many, plain
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ class Standing:
     left: float = math.inf
 
 
-def standing(job: str) -> Standing:
+def ask_standing(job: str) -> Standing:
     """Ask for it.
 
     :raises AssayError: if Slurm does not answer.
@@ -135,22 +135,22 @@ def standing(job: str) -> Standing:
     shared = goes_on and sharing != 'NO'
     seconds = clock_seconds(left)
     return Standing(
-        *(goes_on, tuple(expanded(nodes)), shared, partition, is_booting, state),
+        *(goes_on, tuple(node_names(nodes)), shared, partition, is_booting, state),
         left=math.inf if seconds is None else seconds,
     )
 
 
-def standing_once_booted(job: str) -> Standing:
+def await_boot(job: str) -> Standing:
     """The same as soon as its nodes are up: Slurm ends a job whose nodes take too long.
 
     :raises AssayError: if Slurm does not answer.
     """
-    now = standing(job)
+    now = ask_standing(job)
     if now.is_booting:
         say(f'waiting until the nodes of the job {job} have booted')
     while now.is_booting:
         time.sleep(AGAIN)
-        now = standing(job)
+        now = ask_standing(job)
     return now
 
 
@@ -163,7 +163,7 @@ def steps(job: str) -> dict[str, set[str]]:
     for line in _squeue('--steps', f'--jobs={job}', '--format=%i|%N').splitlines():
         step, _, nodes = line.strip().partition('|')
         if re.fullmatch(r'\d+(_\d+)?\.\d+', step):  # 12_3.0 in an array
-            found[step] = {*expanded(nodes)}
+            found[step] = {*node_names(nodes)}
     return found
 
 
@@ -177,7 +177,7 @@ def _squeue(*options: str) -> str:
         return ''
 
 
-def expanded(nodes: str) -> list[str]:
+def node_names(nodes: str) -> list[str]:
     """The names in ``n[1-3]``; none in what Slurm says of a job that has no nodes."""
     try:
         return expand_nodes(nodes)
@@ -306,15 +306,15 @@ def nodes_in(words: Sequence[str], *names: str) -> set[str]:
     :param words: all options.
     :param names: of that one.
     """
-    return {*expanded(value_in(words, *names))}
+    return {*node_names(value_in(words, *names))}
 
 
 def value_in(words: Sequence[str], *names: str) -> str:
     """The value of an option of sbatch; empty if it is not there."""
-    return taken(words, *names)[0]
+    return take_option(words, *names)[0]
 
 
-def taken(words: Sequence[str], *names: str) -> tuple[str, list[str]]:
+def take_option(words: Sequence[str], *names: str) -> tuple[str, list[str]]:
     """The value of an option of sbatch, empty if it is not there, and the other words.
 
     :raises AssayError: if it has no value.
@@ -339,8 +339,8 @@ def options_of(access: Iterable[str], jobs: Iterable[str]) -> list[str]:
     :param access: of the partition.
     :param jobs: what ``-J`` says.
     """
-    own, others = taken(shlex.split(' '.join(access)), '-C', '--constraint')
-    asked, more = taken(words_of(jobs), '-C', '--constraint')
+    own, others = take_option(shlex.split(' '.join(access)), '-C', '--constraint')
+    asked, more = take_option(words_of(jobs), '-C', '--constraint')
     word = f'({own})&({asked})' if own and asked else own or asked
     return [*others, *more, *([f'--constraint={word}'] if word else [])]
 
@@ -383,7 +383,7 @@ def obtain(options: Sequence[str], folder: Path, given_up: Collection[str] = ())
     own = ['--no-shell', '--no-kill', '--wait-all-nodes=1', '--job-name=assay']
     command = ['salloc', *own, *options]
     log = folder / 'salloc.log'
-    with noted() as signals, log.open('w') as said:
+    with note_signals() as signals, log.open('w') as said:
         try:
             process = subprocess.Popen(
                 command,
@@ -490,7 +490,7 @@ def leave() -> str | None:
 
 def _assert_suits(job: str, options: Sequence[str]) -> None:
     """:raises AssayError: if a job has other nodes than those that a system's cases are for."""
-    now, named = standing_once_booted(job), partitions_in(' '.join(options))
+    now, named = await_boot(job), partitions_in(' '.join(options))
     if not now.is_running:
         raise AssayError(f'--one-job: the job {job} does not run.')
     if named and now.partition not in named:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from assay import AssayError, locks, paths
-from assay.files import explained, write_whole
+from assay.files import explain_errors, write_whole
 from assay.machine.repository import Repository, forget_old, lock_of
 from assay.running import site_applications
 from assay.running.site_applications import SiteApplication
@@ -74,9 +74,9 @@ def build(application: str, entry: SiteApplication, commit: str, tools: Toolchai
     folder = _builds(application) / f'{commit}-{key}'
     if folder in _failed:
         raise AssayError(_failed[folder])
-    with explained(folder, 'made'):
+    with explain_errors(folder, 'made'):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with locks.held(lock_of(folder)):
+        with locks.hold(lock_of(folder)):
             if not (folder / _WHOLE).exists():
                 if folder.exists():
                     shutil.rmtree(folder)

@@ -138,7 +138,7 @@ class AsksInMeasure:
         """Whether the scheduler was told to end a job."""
         raise NotImplementedError
 
-    def blocked(self, reason: str, seconds: float) -> str | None:
+    def why_blocked(self, reason: str, seconds: float) -> str | None:
         """Why a job that has waited for a reason for so long cannot start; None if it may."""
         return job_states.for_good(reason)
 
@@ -244,7 +244,7 @@ class AsksInMeasure:
             )
         past.running_since = None  # it starts anew
         reason = plain(record.reason, 200)
-        if words := self.blocked(record.reason, now - past.reason_since):
+        if words := self.why_blocked(record.reason, now - past.reason_since):
             return f'the scheduler did not start its job: {reason}: {words}'
         if job.max_pending_time and time.time() - job.submit_time > job.max_pending_time:
             hours = f'{job.max_pending_time / 3600:g} h'

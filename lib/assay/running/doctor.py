@@ -28,7 +28,7 @@ class Findings:
     def section(self, title: str) -> None:
         print(f'\n{plain(title)}')
 
-    def good(self, text: str) -> None:
+    def confirm(self, text: str) -> None:
         print(f'  ok       {plain(text)}')
 
     def note(self, text: str) -> None:
@@ -60,7 +60,7 @@ def examine(defects: Sequence[str] = ()) -> bool:
 
 def _python(found: Findings) -> None:
     found.section('Python')
-    found.good(f'{platform.python_version()} in {sys.prefix}')
+    found.confirm(f'{platform.python_version()} in {sys.prefix}')
 
 
 def _checkout(found: Findings) -> bool:
@@ -71,7 +71,7 @@ def _checkout(found: Findings) -> bool:
     except AssayError as error:
         found.problem(str(error))
         return False
-    found.good(f'{paths.ROOT}: can be written to')
+    found.confirm(f'{paths.ROOT}: can be written to')
     return True
 
 
@@ -80,15 +80,15 @@ def _compilers(found: Findings) -> None:
     compilers = {n: shutil.which(n) for n in ('cc', 'gcc', 'clang', 'icx', 'c++', 'g++')}
     for name, path in compilers.items():
         if path:
-            found.good(f'{name}: {path}')
+            found.confirm(f'{name}: {path}')
     if not any(compilers[name] for name in ('cc', 'gcc', 'clang', 'icx')):
         found.problem(
             'no C compiler. Install gcc '
             '(Debian: apt install gcc libc6-dev; Red Hat: dnf install gcc)'
         )
-    found.good(f'cmake: {paths.VENV_BIN / "cmake"}')
+    found.confirm(f'cmake: {paths.VENV_BIN / "cmake"}')
     if make := shutil.which('make') or shutil.which('gmake'):
-        found.good(f'make: {make}')
+        found.confirm(f'make: {make}')
     else:
         found.problem('no make. Install it (Debian: apt install make; Red Hat: dnf install make)')
 
@@ -102,7 +102,7 @@ def _configuration(found: Findings) -> None:
         except AssayError as error:
             found.problem(str(error))
         else:
-            found.good(f'system {system}')
+            found.confirm(f'system {system}')
 
 
 def _mpis(found: Findings, defects: Sequence[str]) -> None:
@@ -127,14 +127,14 @@ def _mpis(found: Findings, defects: Sequence[str]) -> None:
         if one.left_out:
             found.note(one.left_out)
         else:
-            found.good(f'launcher {one.launcher}')
+            found.confirm(f'launcher {one.launcher}')
         if not one.kind.was_run:
             found.note(never_run(one.kind))
-        found.good(f'C compiler {one.compiler}, called by {one.cc}')
+        found.confirm(f'C compiler {one.compiler}, called by {one.cc}')
         for fabric in catalogue.fabrics:
-            reason = catalogue.missing(fabric, one)
+            reason = catalogue.why_missing(fabric, one)
             if reason is None:
-                found.good(f'fabric {fabric}')
+                found.confirm(f'fabric {fabric}')
             else:
                 found.note(f'no fabric {fabric}: {reason}')
         for words in defects:
@@ -153,17 +153,17 @@ def _scheduler(found: Findings) -> None:
     found.section('Launchers and schedulers')
     for name in ('mpirun', 'mpiexec', 'srun'):
         if path := shutil.which(name):
-            found.good(f'{name}: {path}')
+            found.confirm(f'{name}: {path}')
     present = {name: shutil.which(command) for name, command in SCHEDULERS.items()}
     for name, path in present.items():
         if path:
-            found.good(f'{name}: {path}')
+            found.confirm(f'{name}: {path}')
     if not any(present.values()):
         found.note('no scheduler: jobs run on this machine (system generic)')
-    if lacking := cluster.missing():
+    if lacking := cluster.what_is_missing():
         found.note(f'no virtual cluster: {"; ".join(lacking)}')
     else:
-        found.good('virtual cluster: `assay cluster up`')
+        found.confirm('virtual cluster: `assay cluster up`')
 
 
 def _spack(found: Findings) -> None:
@@ -173,13 +173,13 @@ def _spack(found: Findings) -> None:
     except AssayError as error:
         found.note(str(error))
     else:
-        found.good(f'{spack.version} in {spack.root}: `assay run --with spack`')
+        found.confirm(f'{spack.version} in {spack.root}: `assay run --with spack`')
 
 
 def _hardware(found: Findings) -> None:
     found.section('Hardware')
     name, there, usable = topology.names(), topology.this_machine(), topology.usable_topology()
-    found.good(
+    found.confirm(
         f'{name["model"]} ({name["arch"]}): {len(there.sockets)} socket(s), '
         f'{len(there.domains)} NUMA domain(s), {len(there.cores)} core(s), {len(there.cpus)} CPU(s)'
     )
@@ -202,4 +202,4 @@ def _hardware(found: Findings) -> None:
         )
     elif usable.cpus < there.cpus or cores < len(usable.cores):
         found.note(f'this process may use {many(cores, "core")}, of CPUs {as_list(usable.cpus)}')
-    found.good(f'{usable_memory() / 2**30:.1f} GiB of memory')
+    found.confirm(f'{usable_memory() / 2**30:.1f} GiB of memory')

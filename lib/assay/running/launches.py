@@ -38,7 +38,7 @@ _LEAST_ROOM = 1 << 14
 
 
 @contextmanager
-def reserved(report: Path) -> Iterator[Path]:
+def reserve_report(report: Path) -> Iterator[Path]:
     """A report that no other command writes meanwhile: the file of its lines is locked.
 
     :returns: the one asked for, or with ``.run-2`` in its name, and so on.
@@ -49,7 +49,7 @@ def reserved(report: Path) -> Iterator[Path]:
             own = _numbered(report, 'run', number)
             _assert_replaceable(own)
             try:
-                stack.enter_context(locks.held(lines_of(own), wait=False))
+                stack.enter_context(locks.hold(lines_of(own), wait=False))
             except locks.LockedError:
                 continue
             except AssayError:
@@ -82,7 +82,7 @@ def prepare(
     program = look_at(line)
     if program.unseen:
         return line.words, program.unseen
-    report = stack.enter_context(reserved(asked))
+    report = stack.enter_context(reserve_report(asked))
     remove_earlier(report)
     libraries: list[Path] = []
     variables: dict[str, str] = {}
@@ -194,7 +194,7 @@ def launches(folder: Path) -> list[tuple[Path, str, bool]]:
     return [(Path(report), words, is_linked) for report, words, is_linked in found]
 
 
-def alone(words: str, ranks: int) -> str | None:
+def why_one_rank(words: str, ranks: int) -> str | None:
     """Why a report has one rank of many, as a sentence; None if it need not have more.
 
     :param words: of the launch.

@@ -39,7 +39,7 @@ def stop_what_was_left() -> None:
     jobs = _all_slurm_jobs()
     at_work = {*_marked().values(), *(str(p) for *_, f in jobs for p in f.parents)}
     allocations = [(job, at) for job, state, _, at in jobs if state not in ENDING]
-    for run in runs.ended():
+    for run in runs.ended_runs():
         for job in (job for job, at in allocations if at == run.folder):
             ask(['scancel', job])
             say(f'cancelled the job {job} of all cases of the run {run.folder.name}')

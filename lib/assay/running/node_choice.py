@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from assay import AssayError
 from assay.files import json_text
-from assay.text import unknown
+from assay.text import unknown_name
 
 #: The environment variable with the file.
 VARIABLE = 'ASSAY_CHOOSE_NODES'
@@ -93,7 +93,7 @@ def way_of(text: str) -> Way:
         if way == text:
             found: Way = way
             return found
-    raise AssayError(f'--choose-nodes {text}: {unknown(text, "way", get_args(Way))}')
+    raise AssayError(f'--choose-nodes {text}: {unknown_name(text, "way", get_args(Way))}')
 
 
 def of_run(environment: Mapping[str, str] = os.environ) -> NodeChoice | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, paths, say
 from assay.config import settings
-from assay.files import explained, write_whole
+from assay.files import explain_errors, write_whole
 from assay.machine import modules, mpi, wheels
 from assay.running import runs
 from assay.running.runs import RunFolder
@@ -94,7 +94,7 @@ def keep_mpis(run: RunFolder, found: list[mpi.Mpi]) -> None:
     :raises AssayError: if they cannot be written.
     """
     # JSON has no names that are not UTF-8: with such a one the configuration asks again.
-    with suppress(ValueError), explained(run.mpis, 'written'):
+    with suppress(ValueError), explain_errors(run.mpis, 'written'):
         write_whole(run.mpis, _mpis().dump_json(found))
 
 
@@ -107,7 +107,7 @@ def mpis_of_run() -> list[mpi.Mpi]:
     :raises AssayError: as :func:`assay.machine.mpi.find_mpis`.
     """
     try:
-        return _mpis().validate_json(runs.this().mpis.read_bytes())
+        return _mpis().validate_json(runs.this_run().mpis.read_bytes())
     except FileNotFoundError:
         return mpi.find_mpis()
 

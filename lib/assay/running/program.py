@@ -476,7 +476,7 @@ def build_witness(mpi: Mpi) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise AssayError(f'{folder}: the witness cannot be built there: {error.strerror}') from None
-    with locks.held(folder / '.lock'):
+    with locks.hold(folder / '.lock'):
         if library.exists():
             return library
         say(f'building the witness with {mpi.cc} ...')
@@ -517,7 +517,7 @@ def given_environment() -> dict[str, str]:
     return own | given
 
 
-def preloaded(words: Iterable[str]) -> Iterator[Path]:
+def preloaded_libraries(words: Iterable[str]) -> Iterator[Path]:
     """The libraries that the user preloads, by a variable or an option of the launcher."""
     texts = [os.environ.get('LD_PRELOAD', '')]
     texts += [word.partition('LD_PRELOAD=')[2] for word in words if 'LD_PRELOAD=' in word]
@@ -616,7 +616,7 @@ def to_preload(line: Line, program: Program) -> list[Path]:
 
     :raises AssayError: if there is none for them.
     """
-    if tool := other_tool(program, preloaded(line.words)):
+    if tool := other_tool(program, preloaded_libraries(line.words)):
         raise AssayError(
             f'{tool} wraps MPI calls too, and of two such tools each would miss calls or count '
             'those of the other: run with one of them'

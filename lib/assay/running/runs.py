@@ -28,7 +28,7 @@ LOCK = 'lock'
 VARIABLE = 'ASSAY_RUN'
 
 
-def on_nodes(case: str, place: str, nodes: str) -> str:
+def name_on_nodes(case: str, place: str, nodes: str) -> str:
     """What a case is called on some nodes: cores of others are elsewhere.
 
     :param place: ``system:partition+environment``.
@@ -67,7 +67,7 @@ class RunFolder:
     def distances(self) -> Path:
         """The file with the distances of cores in earlier runs, if any is known.
 
-        JSON: nanoseconds by what :func:`on_nodes` gives.
+        JSON: nanoseconds by what :func:`name_on_nodes` gives.
         """
         return self.folder / 'distances.json'
 
@@ -127,7 +127,7 @@ def begin() -> RunFolder:
 
 
 @cache
-def this() -> RunFolder:
+def this_run() -> RunFolder:
     """The run that this process is part of; a new one, if it is of none."""
     if folder := os.environ.get(VARIABLE):
         return RunFolder(Path(folder))
@@ -136,13 +136,13 @@ def this() -> RunFolder:
     return run
 
 
-def ended() -> list[RunFolder]:
+def ended_runs() -> list[RunFolder]:
     """The runs of this host without a process, oldest first.
 
     Of another host's it may not be known: not every file system shows its locks to all hosts.
     """
     folders = [path for path in paths.RUNS.glob('[0-9]*') if path.is_dir()]
-    folders.sort(key=changed)
+    folders.sort(key=time_of_change)
     here = [run for run in map(RunFolder, folders) if run.host == socket.gethostname()]
     return [run for run in here if not run.is_under_way]
 
@@ -166,13 +166,13 @@ def newest_report() -> Path:
 
     :raises AssayError: if there has been none.
     """
-    reports = sorted(paths.RUNS.glob('[0-9]*/report.json'), key=changed)
+    reports = sorted(paths.RUNS.glob('[0-9]*/report.json'), key=time_of_change)
     if not reports:
         raise AssayError(f'there is no report in {paths.RUNS}: run something first.')
     return reports[-1]
 
 
-def changed(path: Path) -> tuple[float, Path]:
+def time_of_change(path: Path) -> tuple[float, Path]:
     """When it was, in seconds since 1970; 0 if another run has removed it meanwhile.
 
     Some file systems know whole seconds only. The later name of two in the same one is the newer.
@@ -184,7 +184,7 @@ def changed(path: Path) -> tuple[float, Path]:
 
 def _remove_old(new: RunFolder) -> None:
     """Keep the newest :data:`KEPT` that had jobs; others only listed checks."""
-    others = [run for run in ended() if run.folder != new.folder]
+    others = [run for run in ended_runs() if run.folder != new.folder]
     real = [run for run in others if (run.folder / 'stage').is_dir()]
     for run in {*others} - {*real[-KEPT:]}:
         shutil.rmtree(run.folder, ignore_errors=True)

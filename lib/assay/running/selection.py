@@ -50,7 +50,7 @@ class Listed:
         return f'{self.name} @{self.partition}+{self.environment}'
 
 
-def listed(
+def list_cases(
     command: Sequence[str], options: Sequence[str], environment: dict[str, str]
 ) -> list[Listed]:
     """The cases that a command of ReFrame would run; none where nothing is selected.

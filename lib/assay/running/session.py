@@ -23,7 +23,7 @@ from assay.running import allocation, node_choice, prepare, runs, session_extras
 from assay.running.leftovers import stop_what_was_left
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
-from assay.running.selection import Listed, files_of, listed
+from assay.running.selection import Listed, files_of, list_cases
 from assay.running.site_applications import site_applications
 from assay.running.supervise import Audience, Ended
 from assay.vcluster.command import assert_shared, run_on_head
@@ -129,7 +129,7 @@ class Suite:
         :raises SystemExit: if this command was told to stop while it waited for that.
         """
         if self.is_one_job:
-            cases = cases or listed(self.command, options, self.environment)
+            cases = cases or list_cases(self.command, options, self.environment)
         if not self.is_one_job or not cases:
             yield None
             return
@@ -199,7 +199,7 @@ def suite(
     job = forget_job_around(os.environ)
     if job and allocation.VARIABLE not in os.environ:
         say(f'within the job {job}, whose nodes and options the jobs of this run do not take over')
-    own = runs.this()
+    own = runs.this_run()
     options = settings.options_of(mode)
     exports = settings.exports(system)
     if found := prepare.prepare(system, extra):

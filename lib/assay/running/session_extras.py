@@ -31,7 +31,7 @@ def options(label: str | None, mode: str, purpose: str | None = None) -> list[st
     ]
 
 
-def left_out(cases: int) -> str:
+def option_for_left_out(cases: int) -> str:
     """ReFrame's option that stores how many cases a budget left out."""
     return f'--session-extras={_LEFT_OUT}={cases}'
 
@@ -56,7 +56,7 @@ def text_of(session_info: Mapping[str, object], name: str) -> str | None:
     return unquote(str(text)) if text else None
 
 
-def left_out_of(session_info: Mapping[str, object]) -> int:
+def cases_left_out(session_info: Mapping[str, object]) -> int:
     """How many of the selected cases a budget left out."""
     text = text_of(session_info, _LEFT_OUT) or ''
     return int(text) if re.fullmatch('[0-9]{1,9}', text) else 0

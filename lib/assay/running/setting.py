@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assay import AssayError, paths
 from assay.config.environments import MORE_FLAGS, OTHER_SOURCES
 from assay.machine.slurm import SCHEDULERS
-from assay.text import unknown
+from assay.text import unknown_name
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -96,17 +96,17 @@ class Setting:
         names = {FLAGS: MORE_FLAGS, SOURCES: OTHER_SOURCES}
         return {name: self.values[word] for word, name in names.items() if word in self.values}
 
-    def named(self, name: str) -> str:
+    def name_here(self, name: str) -> str:
         """What the case of another setting, or a title with it, is called in this one."""
         for parameter, value in self.parameters.items():
             name = _with(name, parameter, value)
         return name
 
-    def shared(self, title: str) -> str:
+    def shared_title(self, title: str) -> str:
         """The title of a case of this setting without what the settings choose: one in both."""
         if self.environment is not None:
             title = title.removesuffix(f'+{self.environment}')
-        return Setting(dict.fromkeys(self.parameters, '*')).named(title)
+        return Setting(dict.fromkeys(self.parameters, '*')).name_here(title)
 
 
 class Settings(NamedTuple):
@@ -119,7 +119,7 @@ class Settings(NamedTuple):
         """The title of a case before, as the same case is called after."""
         old, new = self.before.environment, self.after.environment
         title = title.removesuffix(f'+{old}') + f'+{new}' if old and new else title
-        return self.after.named(title)
+        return self.after.name_here(title)
 
 
 def read(before: Iterable[str], after: Iterable[str]) -> Settings:
@@ -207,13 +207,13 @@ def with_nodes(given: Given, settings: Settings) -> Given:
     return replace(given, jobs=[*given.jobs, *([f'nodelist={",".join(named)}'] if named else [])])
 
 
-def in_common(settings: Settings, sides: Sequence[Sequence[Listed]]) -> set[str]:
+def cases_in_common(settings: Settings, sides: Sequence[Sequence[Listed]]) -> set[str]:
     """What the cases of both are called in both.
 
     :param sides: the cases of each.
     """
     before, after = (
-        {setting.shared(one.title) for one in side}
+        {setting.shared_title(one.title) for one in side}
         for setting, side in zip(settings, sides, strict=True)
     )
     return before & after
@@ -238,7 +238,7 @@ def why_nothing_in_common(
                     'begin with a capital, such as OMPI_MCA_pml=ob1.'
                 )
             if value not in known:
-                told = unknown(value, f'{name} of the selected cases', known)
+                told = unknown_name(value, f'{name} of the selected cases', known)
                 return f'{name}={value}: {told} (-n, -p, --mode choose cases)'
     told = ' and '.join(
         f'{len(side)} with {one}' for side, one in zip(sides, settings, strict=True)

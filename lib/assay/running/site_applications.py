@@ -335,7 +335,7 @@ def site_applications() -> dict[str, SiteApplication]:
     return read_entry(file(), Applications, ApplicationsError).applications
 
 
-def measured_by(applications: Mapping[str, SiteApplication]) -> dict[str, Quantity]:
+def figures_of_all(applications: Mapping[str, SiteApplication]) -> dict[str, Quantity]:
     """The figures of all of them, as the first application with a figure of that name has it."""
     found: dict[str, Quantity] = {}
     for app in applications.values():
@@ -349,7 +349,7 @@ def clash(application: str, applications: Mapping[str, SiteApplication]) -> str 
 
     A contract knows figures of the check by name alone.
     """
-    measured = measured_by(applications)
+    measured = figures_of_all(applications)
     for name, one in applications[application].figures.items():
         if measured[name] != one.quantity:
             first = next(other for other, its in applications.items() if name in its.figures)

@@ -21,7 +21,7 @@ from assay import AssayError, say
 from assay.machine import job_states
 from assay.machine.slurm import PASSES, node_list, nodes_with
 from assay.running import node_choice
-from assay.running.allocation import expanded, options_of, taken
+from assay.running.allocation import node_names, options_of, take_option
 from assay.running.asking import (
     OUTAGE,
     PATIENCE,
@@ -72,7 +72,7 @@ class _Job(slurm._SlurmJob):
         """Its nodes, once it has ended; Slurm, which may not answer, is not asked for them."""
         if job_states.has_ended(self.state) and not self._nodelist:
             # Of a job that had none Slurm says `None assigned`.
-            self._nodelist = expanded(self._nodespec or '')
+            self._nodelist = node_names(self._nodespec or '')
         return self._nodelist
 
 
@@ -119,7 +119,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
             nodes = {*self._nodes[1]}
             # Of several constraints ReFrame's filter takes the last, and it reads no comma.
             words = options_of(job.sched_access, [*job.options, *job.cli_options])
-            constraint, others = taken(words, '-C', '--constraint')
+            constraint, others = take_option(words, '-C', '--constraint')
             if constraint:
                 able = nodes_with(constraint, {node.name: node.active_features for node in nodes})
                 nodes = {node for node in nodes if node.name in able}
@@ -179,7 +179,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
             raise NoAnswerError(f'{command.split()[0]}: {said.strip()}')
         return str(told.stdout)
 
-    def blocked(self, reason: str, seconds: float) -> str | None:
+    def why_blocked(self, reason: str, seconds: float) -> str | None:
         return job_states.in_vain(reason, seconds, self._cancel_reasons)
 
     def submit(self, job: Any) -> None:

@@ -148,7 +148,7 @@ class _Allocation:
 
     def __init__(self, number: str) -> None:
         self.number = number
-        now = allocation.standing_once_booted(number)
+        now = allocation.await_boot(number)
         # What somebody runs there by hand. Slurm tells steps of an array's other jobs as well.
         going_on = allocation.steps(number).items()
         self._foreign = {step for step, its in going_on if not its.isdisjoint(now.nodes)}
@@ -383,7 +383,7 @@ class _Allocation:
 
     def _left(self) -> set[str] | None:
         """The nodes that the job still has; None if Slurm is away, or the job has ended."""
-        now = self._ask(allocation.standing)
+        now = self._ask(allocation.ask_standing)
         if now is None:
             return None
         if not now.is_running:
@@ -566,7 +566,7 @@ class _Allocation:
     def _how_it_ended(self) -> str:
         """What Slurm calls the end of the job, if it still knows it: it takes a moment for it."""
         for _ in range(TRIES):
-            now = self._ask(allocation.standing)
+            now = self._ask(allocation.ask_standing)
             if now is None or now.state not in job_states.ENDING:
                 break
             if job_states.has_ended(now.state):
@@ -694,12 +694,12 @@ class Steps(MakesJobs, slurm.SqueueJobScheduler):
 
     def submit(self, job: Any) -> None:
         options = _options(Path(job.script_filename).read_text())
-        job.named = {*allocation.expanded(options.nodelist or '')}
+        job.named = {*allocation.node_names(options.nodelist or '')}
         among = None
         if options.nodelist or options.exclude:
             own = _allocation().nodes
             among = frozenset(job.named) if options.nodelist else own
-            among -= {*allocation.expanded(options.exclude or '')}
+            among -= {*allocation.node_names(options.exclude or '')}
         job.for_srun = [
             f'--{name}={value}'
             for name in ('export', 'propagate')

@@ -173,7 +173,7 @@ def _stopped_by(end: Ended) -> Iterator[Callable[[subprocess.Popen[str]], None]]
 
 
 @contextmanager
-def noted() -> Iterator[list[signal.Signals]]:
+def note_signals() -> Iterator[list[signal.Signals]]:
     """Around several runs of ReFrame: the first signal to stop is noted, a second ends at once.
 
     While one runs its own handlers are in place; of a signal that they took ``Ended`` tells.

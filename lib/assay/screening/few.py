@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.results.statistics.outliers import EFFICIENCY, OF_A_MEDIAN, robust
+from assay.results.statistics.outliers import EFFICIENCY, OF_A_MEDIAN, robust_variance
 from assay.results.statistics.series import Floats
-from assay.results.statistics.spread import FLOOR, Variance, moderated
+from assay.results.statistics.spread import FLOOR, Variance, moderate
 from assay.screening.fewest import (
     MOST_NODES,
     Culprit,
@@ -53,7 +53,7 @@ Numbers = NDArray[np.int64]
 
 def spread_of_all(now: Screening, past: Floats) -> Variance:
     """What the middle of all varies by between screenings: shape (m,)."""
-    return moderated(robust(past), OF_ALL_SHARED if now.shares_cpus else OF_ALL)
+    return moderate(robust_variance(past), OF_ALL_SHARED if now.shares_cpus else OF_ALL)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +87,8 @@ def _change(now: Screening, each: Floats, before: Floats, prior: Variance) -> _C
     middles = np.nanmedian(rows, axis=0)
     steps = np.diff(rows - middles, axis=1).ravel()
     steps = steps[~np.isnan(steps)]
-    value = robust(steps).value / 2 * (1 + OF_A_MEDIAN / rows.shape[1])
-    single = moderated(Variance(max(value, FLOOR**2), EFFICIENCY * len(steps) / 2), prior)
+    value = robust_variance(steps).value / 2 * (1 + OF_A_MEDIAN / rows.shape[1])
+    single = moderate(Variance(max(value, FLOOR**2), EFFICIENCY * len(steps) / 2), prior)
     change = each[known] - np.nanmedian(rows, axis=1)[:, None]
     return _Change(known, change, single, spread_of_all(now, middles), rows.shape[1])
 
@@ -166,7 +166,7 @@ def _single(found: Sequence[Culprit]) -> Iterator[tuple[int, Culprit]]:
 def _error(slow: Floats) -> float:
     """The variance of medians over sweeps, as those vary: of shape (n, k)."""
     off = slow - np.median(slow, axis=1, keepdims=True)
-    each = robust((off - np.median(off, axis=0)).ravel())
+    each = robust_variance((off - np.median(off, axis=0)).ravel())
     return float(each.value * OF_A_MEDIAN / slow.shape[1])
 
 
@@ -267,7 +267,7 @@ def _of_culprit(
     past: _Change | None,
 ) -> Iterator[ScreeningFinding]:
     causes = [cause for cause in one.causes if cause.kind != 'all']
-    evidence = (_evidence(figure, compared(figure, one.far, what), one),)
+    evidence = (_evidence(figure, comparison_in_words(figure, one.far, what), one),)
     pairs = [cause for cause in causes if cause.kind == 'pair']
     nodes = [cause for cause in causes if cause.kind == 'node']
     groups = [cause for cause in causes if cause.kind == 'group']
@@ -315,16 +315,16 @@ def _is_slow_alone(now: Screening, figure: str, one: Culprit, past: _Change | No
     return bool(time > pair_times(now)[figure][pair].mean() - one.far / 2)
 
 
-def worse(figure: str, far: float) -> str:
+def change_in_words(figure: str, far: float) -> str:
     """A latency as a multiple, a bandwidth as what is missing."""
     if figure == 'bandwidth':
         return f'{1 - np.exp(-far):.0%} less'
     return f'{np.exp(far):.3g} times as long'
 
 
-def compared(figure: str, far: float, what: str) -> str:
+def comparison_in_words(figure: str, far: float, what: str) -> str:
     """The same, of what it is held against."""
-    return f'{worse(figure, far)} {"than" if figure == "bandwidth" else "as"} {what}'
+    return f'{change_in_words(figure, far)} {"than" if figure == "bandwidth" else "as"} {what}'
 
 
 def _evidence(figure: str, text: str, one: Culprit) -> Evidence:

@@ -8,7 +8,7 @@ one is chosen by which the values are likeliest, less what its choice costs:
     (d0 + P) / 2 * ln(d0 s0^2 + sum of squared residuals) + k / 2 * ln(P) + ln(how many there are)
 
 The first part is Student's t of P values whose variance has the scaled inverse chi-squared prior
-(s0^2, d0) of :func:`assay.results.statistics.spread.moderated`. The second is Schwarz's for k more
+(s0^2, d0) of :func:`assay.results.statistics.spread.moderate`. The second is Schwarz's for k more
 means ("Estimating the dimension of a model", Annals of Statistics 6, 1978). The third is that of
 Chen and Chen where many are tried ("Extended Bayesian information criteria", Biometrika 95, 2008).
 Where nothing is wrong, a ratio of likelihoods reaches 1/a in no more than a part a of all cases
@@ -161,13 +161,13 @@ def explain(
                 continue
             instead = [*chosen[:at], other, *chosen[at + 1 :]]
             as_likely = of.score(hits[instead]) - costs[instead].sum() > score - AS_LIKELY
-            is_same = np.array_equal(of.own(hits[instead], at), of.own(touched, at))
+            is_same = np.array_equal(of.own_values(hits[instead], at), of.own_values(touched, at))
             if as_likely and is_same and of.is_whole(hits[instead], least):
                 alike.append(other)
         found.append(
             Culprit(
                 tuple(cause for number in alike for cause in rivals[number]),
-                tuple(np.flatnonzero(of.own(touched, at)).tolist()),
+                tuple(np.flatnonzero(of.own_values(touched, at)).tolist()),
                 others,
                 float(of.effects(touched)[at].mean()),
                 chance,
@@ -269,7 +269,7 @@ class _Values:
         likely = -(freedom + size) / 2 * np.log(freedom * self.known.value + left)
         return np.asarray(likely - means / 2 * np.log(size))
 
-    def own(self, chosen: Truths, at: int) -> Truths:
+    def own_values(self, chosen: Truths, at: int) -> Truths:
         """The values that one of the causes alone makes worse."""
         return np.asarray(chosen[at] & (chosen.sum(axis=0) == 1))
 
@@ -277,7 +277,7 @@ class _Values:
         """Of each cause, how much worse its own values are than those of their kind that nothing
         makes worse: shape (values,); empty where nothing tells."""
         above = self._above(chosen, self.mean)
-        found = (above[self.own(chosen, at)] for at in range(len(chosen)))
+        found = (above[self.own_values(chosen, at)] for at in range(len(chosen)))
         return [one[~np.isnan(one)] for one in found]
 
     def _above(self, chosen: Truths, values: Floats) -> Floats:
@@ -304,7 +304,7 @@ class _Values:
         if (means[~touched] > min(one.mean() for one in effects) / 2).any():
             return False
         times = (self._above(chosen, one) for one in self.each.T)
-        own = [self.own(chosen, at) for at in range(len(chosen))]
+        own = [self.own_values(chosen, at) for at in range(len(chosen))]
         return all(
             np.nanmean(one[mine]) >= effect.mean() / 2
             for one in times

@@ -68,7 +68,7 @@ def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
     return None
 
 
-def since(system: str, begun: datetime) -> list[tuple[Path, Screening]]:
+def screenings_since(system: str, begun: datetime) -> list[tuple[Path, Screening]]:
     """Those of a partition that began then or later, oldest first, with their files.
 
     :raises AssayError: if one is damaged that may be of them.
@@ -81,7 +81,7 @@ def since(system: str, begun: datetime) -> list[tuple[Path, Screening]]:
     return found[::-1]
 
 
-def earlier(path: Path, now: Screening, most: int) -> list[Screening]:
+def earlier_screenings(path: Path, now: Screening, most: int) -> list[Screening]:
     """Those beside a screening that were of the same nodes, environment and fabric, oldest first.
 
     One that is damaged is reported, and left out.
@@ -92,7 +92,7 @@ def earlier(path: Path, now: Screening, most: int) -> list[Screening]:
 
 
 def earlier_by_file(path: Path, now: Screening, most: int) -> dict[Path, Screening]:
-    """As :func:`earlier`, each with its file."""
+    """As :func:`earlier_screenings`, each with its file."""
     found: dict[Path, Screening] = {}
     for other, one in newest_first(path.parent, until=now.begun):
         if len(found) == most:

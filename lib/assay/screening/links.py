@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from assay.results.statistics.outliers import FEWEST, good_side, outliers, tails
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import Variance
-from assay.screening.few import compared, slow_links, worse
+from assay.screening.few import change_in_words, comparison_in_words, slow_links
 from assay.screening.findings import FALSE_RATE, WAYS, Evidence, ScreeningFinding
 from assay.screening.measured import Screening, behind_one_switch, pair_times
 
@@ -108,7 +108,7 @@ def _slow(now: Screening, figures: list[_Figure]) -> Found:
         tail = tails(good_side(figure.of_nodes))
         found = outliers(figure.of_nodes, SUPPOSED, tests, LEAST, tail)
         for i in np.flatnonzero((found.chance < FALSE_RATE) & figure.is_confirmed[1]):
-            by = worse(figure.name, found.far[i])
+            by = change_in_words(figure.name, found.far[i])
             text = f'{by} to the others, whose spread is {found.spread:.0%}'
             slow[now.nodes[i]].append(_evidence(figure.name, text, found.far[i], found.chance[i]))
     return slow
@@ -246,7 +246,7 @@ def _pairs(now: Screening, figures: list[_Figure], slow: set[str]) -> Iterator[S
                 continue
             a, b = sorted(now.nodes[end] for end in ends[pair])
             what = f'between others, whose spread is {outside.spread:.0%}, also alone'
-            text = compared(figure.name, far, what)
+            text = comparison_in_words(figure.name, far, what)
             evidence = _evidence(figure.name, text, far, outside.chance[i])
             yield ScreeningFinding('pair', (a, b), (evidence,))
 

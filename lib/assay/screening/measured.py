@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay import AssayError
-from assay.files import explained, read_bounded, strict_json, write_whole
+from assay.files import explain_errors, read_bounded, strict_json, write_whole
 from assay.results.statistics.series import Floats
 from assay.text import plain
 
@@ -152,7 +152,7 @@ def write(path: Path, measured: Screening) -> None:
         'switches': measured.switches,
         'left_out': measured.left_out,
     }
-    with explained(path, 'written'):
+    with explain_errors(path, 'written'):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(record, allow_nan=False) + '\n')
 

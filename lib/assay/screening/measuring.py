@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.machine.slurm import SCHEDULERS, node_list, switches
-from assay.results.cases import Case, left_in
+from assay.results.cases import Case, folder_left
 from assay.results.failures import failures
 from assay.results.runner import Concluded, Runner, make_ready
 from assay.running import reframe_options
@@ -21,7 +21,7 @@ from assay.running.supervise import Audience
 from assay.screening import kept as screenings
 from assay.screening import outputs
 from assay.screening.outputs import collect
-from assay.screening.where import Where, left_out, node_names
+from assay.screening.where import Where, node_names, why_left_out
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -62,11 +62,11 @@ def measure(
     case = _measured(found)
     if case is None or found.unstored:
         raise AssayError('\n'.join(_why(found)))
-    folder = left_in(case) or Path(case.files.stage)
+    folder = folder_left(case) or Path(case.files.stage)
     nodes = case.job.nodes
     measured = collect(folder, where, begun, nodes, switches())
     if is_all:
-        measured = replace(measured, left_out=left_out(where, measured.nodes))
+        measured = replace(measured, left_out=why_left_out(where, measured.nodes))
     # The outputs first: a screening without them could not be verified.
     outputs.keep(screenings.path_of(measured), folder, where, nodes)
     return screenings.keep(measured)

@@ -16,12 +16,12 @@ from assay.results.statistics.outliers import (
     OF_A_MEDIAN,
     good_side,
     outliers,
-    robust,
     robust_rows,
+    robust_variance,
     tails,
 )
 from assay.results.statistics.series import Floats
-from assay.results.statistics.spread import FLOOR, Variance, beyond, moderated
+from assay.results.statistics.spread import FLOOR, Variance, moderate, probability_beyond
 from assay.screening.few import FOR_GOOD, slow_nodes
 from assay.screening.findings import (
     FALSE_RATE,
@@ -109,8 +109,10 @@ class _Peers:
     @cached_property
     def steadiness(self) -> list[Variance]:
         """Of each node's single sweeps, which are few, and lean on those of all nodes."""
-        pooled = Variance(max(robust(self.off.ravel()).value, FLOOR**2), float(self.off.shape[1]))
-        return [moderated(own, pooled) for own in robust_rows(self.off)]
+        pooled = Variance(
+            max(robust_variance(self.off.ravel()).value, FLOOR**2), float(self.off.shape[1])
+        )
+        return [moderate(own, pooled) for own in robust_rows(self.off)]
 
 
 def kinds(now: Screening) -> list[Numbers]:
@@ -292,7 +294,7 @@ def _past(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> _Past 
     steps = steps[~np.isnan(steps)]
     if len(steps) < FEWEST:
         return None
-    single, m = robust(steps).value / 2, float(times[known].mean())
+    single, m = robust_variance(steps).value / 2, float(times[known].mean())
     usual = Variance(
         max(single * (1 + OF_A_MEDIAN / m), FLOOR**2), EFFICIENCY * len(steps) / OVERLAP
     )
@@ -307,11 +309,11 @@ def _against_their_past(
     if not pasts:
         return
     # To both sides: a node that has become bad was mended, or was so the next time.
-    steps = [past.steps / max(robust(past.steps).value ** 0.5, FLOOR) for past in pasts]
+    steps = [past.steps / max(robust_variance(past.steps).value ** 0.5, FLOOR) for past in pasts]
     tail = tails(np.concatenate(steps))
     for past in pasts:
         one = past.peers
-        prior = moderated(past.usual, SUPPOSED_OF_ONE)
+        prior = moderate(past.usual, SUPPOSED_OF_ONE)
         found = outliers(past.change, prior, one.tests, LEAST, tail)
         for i in np.flatnonzero(found.chance < FALSE_RATE):
             text = (
@@ -362,7 +364,7 @@ def _lapses(now: Screening, peers: list[_Peers]) -> Iterator[_Lapse]:
             tests = one.tests * now.sweeps
             chances = {
                 int(sweep): tests
-                * beyond(float(far[i][sweep]) / spread.value**0.5, spread.freedom, tail)
+                * probability_beyond(float(far[i][sweep]) / spread.value**0.5, spread.freedom, tail)
                 for sweep in np.flatnonzero(told[i])
             }
             sweeps = tuple(sweep for sweep, chance in chances.items() if chance < FALSE_RATE)

@@ -20,7 +20,7 @@ import numpy as np
 
 from assay import AssayError, witness
 from assay.config.fabrics import load_catalogue
-from assay.files import explained, write_whole
+from assay.files import explain_errors, write_whole
 from assay.machine.slurm import names_of_hosts
 from assay.screening.measured import MEASURES, MODES, PARTS_OF_NOISE, Links, Screening
 from assay.screening.where import Where
@@ -248,7 +248,7 @@ SUFFIX, FORM, MOST = '.outputs.json.gz', 1, 1 << 30
 _MOST_TOLD = 3
 
 
-def beside(path: Path) -> Path:
+def outputs_file(path: Path) -> Path:
     """Where the files are of the job of a screening.
 
     :param path: of the screening.
@@ -260,8 +260,8 @@ def with_outputs(screenings: Iterable[Path]) -> Iterator[Path]:
     """Files of screenings, each with that of its outputs, where they were kept."""
     for path in screenings:
         yield path
-        if beside(path).is_file():
-            yield beside(path)
+        if outputs_file(path).is_file():
+            yield outputs_file(path)
 
 
 def keep(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> None:
@@ -281,9 +281,9 @@ def keep(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> Non
         'hosts': names_in(folder),
         'files': {name: (folder / name).read_text() for name in FILES},
     }
-    with explained(beside(path), 'written'):
+    with explain_errors(outputs_file(path), 'written'):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(beside(path), gzip.compress(json.dumps(record).encode(), mtime=0))
+        write_whole(outputs_file(path), gzip.compress(json.dumps(record).encode(), mtime=0))
 
 
 def differences(path: Path, told: Screening) -> Iterator[str]:
@@ -293,7 +293,7 @@ def differences(path: Path, told: Screening) -> Iterator[str]:
     :param told: what it says.
     :raises AssayError: if the outputs cannot be read, or are not those of a screening.
     """
-    record = _read(beside(path))
+    record = _read(outputs_file(path))
     try:
         yield from _differences(record, path.name, told)
     # A job wrote them, and anybody who changed them may have written anything.

@@ -14,7 +14,7 @@ import numpy as np
 from assay.machine.slurm import BROKEN
 from assay.results.statistics.outliers import OF_A_MEDIAN, UNSEEN_TAIL
 from assay.results.statistics.series import Floats
-from assay.results.statistics.spread import beyond
+from assay.results.statistics.spread import probability_beyond
 from assay.screening.few import spread_of_all
 from assay.screening.findings import (
     FALSE_RATE,
@@ -214,7 +214,7 @@ def _against_the_past(
         spread = spread_of_all(now, past)
         error = (spread.value * (1 + OF_A_MEDIAN / len(past))) ** 0.5
         chance = (
-            WAYS * len(middles) * beyond(far / error, spread.freedom, UNSEEN_TAIL)
+            WAYS * len(middles) * probability_beyond(far / error, spread.freedom, UNSEEN_TAIL)
             if far > 0
             else 1.0
         )

@@ -112,7 +112,7 @@ def _environments(
                 break
 
 
-def left_out(where: Where, nodes: Collection[str]) -> dict[str, str]:
+def why_left_out(where: Where, nodes: Collection[str]) -> dict[str, str]:
     """The nodes of a partition that are not among these, and why not, as Slurm says.
 
     Where it does not say, a sentence says so.

@@ -19,7 +19,7 @@ from assay.config import settings
 from assay.config.environments import OURS
 from assay.files import write_whole
 from assay.machine.provenance import Provenance, checksum
-from assay.spack.lock_file import Build, checksums, compiled_with, from_lock, keep_spec
+from assay.spack.lock_file import Build, checksums, compile_flags, from_lock, keep_spec
 from assay.spack.packages import assert_listed, environment_file, groups
 from assay.spack.setup import assert_prepared
 from assay.spack.tool import Spack, SpackError, find_spack, turn
@@ -34,10 +34,10 @@ def install(spack: Spack, system: str, package: str, mpi: str) -> Build:
     :raises AssayError: if it cannot, saying why.
     """
     wanted = Environment(spack, system, package, mpi)
-    if build := wanted.installed():
+    if build := wanted.find_installed():
         return build
     with turn(spack):
-        if build := wanted.installed():
+        if build := wanted.find_installed():
             return build  # by another run, in the meantime
         say(f'Spack installs {wanted.spec} ...')
         wanted.concretize()
@@ -51,7 +51,7 @@ def rehearse(spack: Spack, system: str, package: str, mpi: str) -> str:
     :raises AssayError: if not, saying why.
     """
     wanted = Environment(spack, system, package, mpi)
-    if not wanted.installed():
+    if not wanted.find_installed():
         with turn(spack):
             wanted.concretize()
             wanted.fetch()
@@ -81,10 +81,10 @@ class Environment:
                     digest.update(f'{path}\n'.encode() + path.read_bytes())
         return digest.hexdigest()
 
-    def installed(self) -> Build | None:
+    def find_installed(self) -> Build | None:
         """What was installed from just what there is now, if it is still there."""
         build = self._recorded()
-        return None if build is None or build.changed() else build
+        return None if build is None or build.changed_file() else build
 
     def _recorded(self) -> Build | None:
         """What was installed from just what there is now, whatever became of it."""
@@ -126,7 +126,7 @@ class Environment:
         self._ask('cannot install', 'clean', '--failures')
         # Nor does it look whether files that it installed are still what they were.
         recorded = self._recorded()
-        again = ['--overwrite', '--yes-to-all'] if recorded and recorded.changed() else []
+        again = ['--overwrite', '--yes-to-all'] if recorded and recorded.changed_file() else []
         self._ask('cannot install', 'install', *again)
         prefix = Path(self._ask('has lost', 'location', '--install-dir', self.package).strip())
         found = [
@@ -146,7 +146,7 @@ class Environment:
 
     def _provenance(self, prefix: Path) -> Provenance:
         facts = from_lock(json.loads((self.folder / 'spack.lock').read_text()))
-        return replace(facts, flags=compiled_with(prefix, facts.flags))
+        return replace(facts, flags=compile_flags(prefix, facts.flags))
 
     def _ask(self, failing: str, *arguments: str) -> str:
         try:
@@ -280,7 +280,7 @@ def build_of(system: str, environment: str, package: str = OURS) -> Build:
         build = Build.from_json(_read(_table(system))[_key(environment, package)])
     except (KeyError, TypeError, ValueError):
         raise AssayError(f'Spack has built no {package} for {environment}: {remedy}') from None
-    if changed := build.changed():
+    if changed := build.changed_file():
         raise AssayError(f'{build.prefix / changed} is not what Spack installed there: {remedy}')
     if package == OURS and build.sources != checksum():
         raise AssayError(f'the sources are not those of {build.prefix}: {remedy}')

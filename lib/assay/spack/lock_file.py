@@ -62,7 +62,7 @@ def _variants(spec: Mapping[str, Any]) -> Iterator[str]:
             yield f'{name}={",".join(value) if isinstance(value, list) else value}'
 
 
-def compiled_with(prefix: Path, wanted: str) -> str:
+def compile_flags(prefix: Path, wanted: str) -> str:
     """The flags of the compilations of an installed package, for C and for C++.
 
     Spack's compiler wrapper adds those of the target, and those that the spec asks for. Flags
@@ -152,7 +152,7 @@ class Build:
         """The absolute path of a program or a library."""
         return self.prefix / ('lib' if '.so' in name else 'bin') / name
 
-    def changed(self) -> str:
+    def changed_file(self) -> str:
         """A file that is gone, or is not what Spack installed there; empty if there is none."""
         for name, known in self.files.items():
             try:

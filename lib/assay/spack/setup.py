@@ -21,7 +21,7 @@ from assay.config.environments import OURS, spack_specs
 from assay.files import write_whole
 from assay.machine.mpi import Mpi
 from assay.spack.tool import Spack, turn
-from assay.tools import ask, printed_by
+from assay.tools import ask, output_of_tool
 
 #: What Spack looks for on the machine: compilers, and tools that only builds need. No MPIs: of
 #: several in one prefix, as Debian's are, it would link any with the one that has the usual names.
@@ -157,7 +157,7 @@ def _external(package: str, release: str, prefix: Path) -> dict[str, Any]:
 def _openblas() -> dict[str, Any]:
     """What pkg-config knows, of the system or of a loaded module."""
     release, libraries, headers = (
-        printed_by(['pkg-config', option, 'openblas']).strip()
+        output_of_tool(['pkg-config', option, 'openblas']).strip()
         for option in ('--modversion', '--variable=libdir', '--variable=includedir')
     )
     library = Path(libraries, 'libopenblas.so')

@@ -218,7 +218,7 @@ def judge(
     return said
 
 
-def proved(
+def proved_rules(
     wanted: Sequence[RuleCandidate], said: Sequence[Decision | None]
 ) -> list[tuple[RuleCandidate, Decision]]:
     """The candidates with a rule that is proved, of operations that lose nowhere by rules.

@@ -15,13 +15,13 @@ from assay.files import write_whole
 from assay.mpis import FAMILIES
 from assay.mpis.algorithms import Algorithm, Algorithms, Rules
 from assay.quantities import time_of
-from assay.results.cases import left_in
-from assay.results.failures import failures, skipped
+from assay.results.cases import folder_left
+from assay.results.failures import failures, skipped_cases
 from assay.results.runner import Concluded, Runner, StoppedError
 from assay.results.statistics.retest import BUDGET, FOURSOME, Decision
 from assay.running import selection
 from assay.running.selection import Listed
-from assay.running.supervise import noted
+from assay.running.supervise import note_signals
 from assay.text import many
 from assay.tuning.choosing import (
     FEWEST_ROUNDS,
@@ -29,12 +29,12 @@ from assay.tuning.choosing import (
     Trial,
     candidates,
     judge,
-    proved,
+    proved_rules,
     ratios,
 )
 from assay.tuning.journal import Starts, open_journal
 from assay.tuning.starts import LATEST, OUTCOMES, Outcome, Start, TuningJob, read_job, write_plan
-from assay.tuning.trials import Excluded, excluded, in_order, of_order, trials
+from assay.tuning.trials import Excluded, excluded_algorithms, in_order, of_order, trials
 
 #: Foursomes of a job of the proof, after which somebody looks.
 FOURSOMES = 2
@@ -117,7 +117,7 @@ class Tuning:
         :raises SystemExit: if it was told to stop before anything was measured.
         """
         words = self._words
-        with noted() as self.runner.signals:
+        with note_signals() as self.runner.signals:
             try:
                 self.job = self._first_job()
             except StoppedError as over:
@@ -227,7 +227,7 @@ class Tuning:
         return candidates(found, able, replaces=bool(self._in_force))
 
     def _excluded(self) -> list[Excluded]:
-        return excluded(self.journal.chosen_by)
+        return excluded_algorithms(self.journal.chosen_by)
 
     @property
     def _about(self) -> tuple[int, str]:
@@ -335,7 +335,7 @@ class Tuning:
         wanted = self._wanted(offered)
         said = self._said(wanted)
         fault = self._fault()
-        good = [] if fault else proved(wanted, said)
+        good = [] if fault else proved_rules(wanted, said)
         rules = None
         if good:
             rules = self._words.rules([one.rule for one, _ in good if one.rule], *self._about)
@@ -366,17 +366,19 @@ def _left(ended: Concluded) -> TuningJob:
     """
     cases = ended.run.last_cases if ended.run else ()
     for case in cases:
-        folder = left_in(case)
+        folder = folder_left(case)
         if case.check.startswith('Tune') and case.result == 'pass' and folder:
             return read_job(folder / OUTCOMES)
     why = []
     if run := ended.run:
         why += [f'{one.case}: {one.reason}' for one in failures(run)]
-        why += [f'{case}: skipped: {reason}' for case, reason in skipped(run, ended.log or ())]
+        why += [
+            f'{case}: skipped: {reason}' for case, reason in skipped_cases(run, ended.log or ())
+        ]
     raise AssayError('\n'.join(['the default itself was not measured:', *why, *ended.problems]))
 
 
-def only(case: Listed, cases: Sequence[Listed]) -> list[str]:
+def options_for_one_case(case: Listed, cases: Sequence[Listed]) -> list[str]:
     """ReFrame's options that leave out all cases but one of those that others select."""
     return selection.leaving_out({one.name for one in cases} - {case.name})
 

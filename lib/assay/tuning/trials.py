@@ -26,7 +26,7 @@ class Excluded:
     why: str
 
 
-def excluded(rounds: Iterable[Starts]) -> list[Excluded]:
+def excluded_algorithms(rounds: Iterable[Starts]) -> list[Excluded]:
     """The algorithms that failed alone, or that the MPI did not use although it was told to."""
     found: dict[tuple[str, str], Excluded] = {}
     for trial, outcome in (start for starts in rounds for start in starts):
@@ -44,7 +44,7 @@ def trials(offered: Sequence[Algorithm], rounds: Sequence[Starts]) -> list[Trial
 
     Each algorithm of a start that failed is tried alone, until it has been good.
     """
-    gone = {one.algorithm.key for one in excluded(rounds)}
+    gone = {one.algorithm.key for one in excluded_algorithms(rounds)}
     left = [one for one in offered if one.key not in gone]
     doubtful: set[tuple[str, str]] = set()
     for trial, outcome in (start for starts in rounds for start in starts):

@@ -18,7 +18,7 @@ def _is_v1() -> bool:
     return (MOUNT / 'cpuset' / 'cpuset.cpus').exists()
 
 
-def missing() -> str | None:
+def why_missing() -> str | None:
     """Why this machine cannot have such groups, as a sentence; None if it can."""
     needed = [MOUNT / one for one in _V1] if _is_v1() else [MOUNT]
     if not _is_v1() and 'cpuset' not in _words(MOUNT / 'cgroup.controllers'):
@@ -95,7 +95,7 @@ class ControlGroup:
         else:
             (self.cpu / 'cpu.max').write_text(f'{"max" if quota is None else quota} {PERIOD}')
 
-    def limited_to(self) -> float | None:
+    def read_limit(self) -> float | None:
         """Percent, as :meth:`limit` takes it."""
         if _is_v1():
             quota = (self.cpu / 'cpu.cfs_quota_us').read_text().strip()
@@ -125,7 +125,7 @@ class ControlGroup:
                 raise AssayError(f'{folder} cannot be removed: it still has processes')
 
 
-def named(prefix: str) -> list[ControlGroup]:
+def groups_named(prefix: str) -> list[ControlGroup]:
     """The groups whose names begin like this."""
     folders = (MOUNT / 'cpuset' if _is_v1() else MOUNT).glob(f'{prefix}*')
     return [ControlGroup(folder.name, ()) for folder in folders]

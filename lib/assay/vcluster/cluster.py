@@ -57,7 +57,7 @@ PATIENCE = 120
 _STOPS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
-def missing() -> list[str]:
+def what_is_missing() -> list[str]:
     """What this machine lacks for a cluster, a sentence each."""
     if platform.system() != 'Linux':
         return ['it is not Linux']
@@ -68,7 +68,7 @@ def missing() -> list[str]:
         packages = ' '.join(sorted({TOOLS[tool] for tool in tools} | {PLUGINS}))
         lacking.append(f'there is no {", ".join(tools)} (Debian: apt install {packages})')
     elif os.geteuid() == 0:
-        lacking += filter(None, [namespaces.missing(), cgroup.missing()])
+        lacking += filter(None, [namespaces.why_missing(), cgroup.why_missing()])
     return lacking
 
 
@@ -191,7 +191,7 @@ class Cluster:
                 self.head.start(command, stdout=subprocess.DEVNULL)
 
     def _refuse(self) -> None:
-        if lacking := missing():
+        if lacking := what_is_missing():
             raise AssayError(
                 f'this machine can have no virtual cluster: {"; ".join(lacking)}. '
                 f'See docs/vcluster.md.'
@@ -284,7 +284,7 @@ def _end() -> None:
 
 def _clear() -> None:
     """Remove what a cluster leaves, whose nodes have ended."""
-    for group in cgroup.named(f'{unique_name(STATE)}-'):
+    for group in cgroup.groups_named(f'{unique_name(STATE)}-'):
         group.remove()
     _remove(STATE)
 

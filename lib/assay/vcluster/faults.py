@@ -81,22 +81,22 @@ def heal(cluster: Cluster, parts: list[Node | Switch]) -> None:
     cluster.wait_until_idle()
 
 
-def active(cluster: Cluster, where: Node | Switch) -> list[str]:
+def active_faults(cluster: Cluster, where: Node | Switch) -> list[str]:
     """The faults of a node or a switch, in words."""
     limit = None
     if isinstance(where, Node):
         if where.pid is None:
             return ['crashed']
-        limit = _group(where).limited_to()
+        limit = _group(where).read_limit()
     link = Link.of(cluster.head, where)
-    delay, jitter, loss, peer = link.carried()
+    delay, jitter, loss, peer = link.read_carried()
     only = next((f' to and from {one.name}' for one in cluster.nodes if one.address == peer), '')
-    shown = link.shown()
+    shown = link.show()
     found = [
         (delay or jitter)
         and f'delay {delay:g} us' + (f' + 0 to {jitter:g} us' * bool(jitter)) + only,
         loss and f'loss {loss:g}%{only}',
-        (rate := link.limited_to()) and f'rate {rate:g} Mbit/s',
+        (rate := link.read_limit()) and f'rate {rate:g} Mbit/s',
         limit is not None and f'cpu {limit:g}%',
         'UP' not in shown['flags'] and 'link down',
         not (delay or jitter or loss or 'master' in shown) and 'not connected',
@@ -106,7 +106,7 @@ def active(cluster: Cluster, where: Node | Switch) -> list[str]:
 
 def _same(link: Link, peer: Node | None) -> Carried:
     """How packets are carried now, where that concerns the same peer."""
-    now = link.carried()
+    now = link.read_carried()
     if any(now[:3]) and now.peer != _address(peer):
         raise AssayError(f'packets of {link.name} are disturbed for others: heal it first')
     return now

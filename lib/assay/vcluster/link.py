@@ -77,24 +77,24 @@ class Link:
             shape = f'root tbf rate {rate:g}mbit burst {BURST} latency 50ms'
             self.head.run(f'tc qdisc replace dev {self.name} {shape}')
             self.owner.run(f'tc qdisc replace dev {self.end} {shape}')
-        elif self.limited_to():
+        elif self.read_limit():
             self.head.run(f'tc qdisc delete dev {self.name} root')
             self.owner.run(f'tc qdisc delete dev {self.end} root')
 
-    def limited_to(self) -> float | None:
+    def read_limit(self) -> float | None:
         """Mbit/s that it carries at most, where that is limited."""
         told = json.loads(self.head.run(f'tc -json qdisc show dev {self.name}'))
         rates = [queue['options']['rate'] for queue in told if queue['kind'] == 'tbf']
         return 8e-6 * rates[0] if rates else None
 
-    def shown(self) -> dict[str, Any]:
+    def show(self) -> dict[str, Any]:
         """What `ip` says of it."""
         told: list[dict[str, Any]] = json.loads(
             self.head.run(f'ip -json link show dev {self.name}')
         )
         return told[0]
 
-    def carried(self) -> Carried:
+    def read_carried(self) -> Carried:
         """How its packets are carried now."""
         line = locks(self.head.state).command_line(self.lock) or []
         if line[:2] != self._program():

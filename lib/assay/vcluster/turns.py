@@ -25,7 +25,7 @@ LOOK = 10e-3
 LEAST, MOST = 0.1, 0.7
 
 
-def used(file: str) -> float:
+def seconds_used(file: str) -> float:
     """Seconds of CPU time that a node has had; none if it is down."""
     try:
         with open(file) as opened:
@@ -38,12 +38,12 @@ def used(file: str) -> float:
 def take_turns(cpu: int, cpus: int, files: list[str]) -> NoReturn:
     """As the command line says."""
     os.sched_setaffinity(0, {cpu})
-    had, begin = [used(file) for file in files], time.monotonic()
+    had, begin = [seconds_used(file) for file in files], time.monotonic()
     pause = LOOK
     while True:
         while time.monotonic() < begin + LOOK:
             time.sleep(pause)
-        have, now = [used(file) for file in files], time.monotonic()
+        have, now = [seconds_used(file) for file in files], time.monotonic()
         shares = [(b - a) / (now - begin) / cpus for a, b in zip(had, have, strict=True)]
         pause = TURN if any(LEAST < share < MOST for share in shares) else LOOK
         had, begin = have, now

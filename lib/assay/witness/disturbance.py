@@ -82,7 +82,7 @@ def disturbance_figures(report: Report) -> dict[str, Figure]:
     return found
 
 
-def greatest(runs: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
+def greatest_figures(runs: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
     """Of each kind, and of start and end, the greatest figure of several runs."""
     return {
         name: max((run[name] for run in runs if name in run), key=lambda figure: figure.value)
@@ -91,7 +91,7 @@ def greatest(runs: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
     }
 
 
-def disturbed(reports: Iterable[Report]) -> list[str]:
+def disturbances(reports: Iterable[Report]) -> list[str]:
     """What disturbed the runs of a job, a sentence for each kind of it; none if nothing did."""
     reports = list(reports)
     return [*_nodes(reports), *_network(reports)]
@@ -107,7 +107,7 @@ def taken_by_others(reports: Iterable[Report], foreign: bool = True) -> list[str
     return [*_nodes([*reports], TAKEN if foreign else ['steal_share'])]
 
 
-def by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
+def interference(reports: Iterable[Report], foreign: bool = True) -> list[str]:
     """What others took of the nodes of a job, where nothing else can have been the cause.
 
     :param foreign: whether time that went to other processes than ranks went to others' processes.
@@ -119,7 +119,7 @@ def by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
     return [*_nodes(reports, TAKEN if foreign else ['steal_share'])]
 
 
-def sent_once(reports: Iterable[Report]) -> float | None:
+def share_sent_once(reports: Iterable[Report]) -> float | None:
     """Of the segments from a host to another the share that was not sent again, the least of all.
 
     1 where fewer than :data:`FEW` were; None where no TCP went between hosts.

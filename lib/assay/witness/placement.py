@@ -125,7 +125,7 @@ def _took_time(process: Process, thread: Thread) -> bool:
 # Faults ---------------------------------------------------------------------------------------
 
 
-def shared(host: PlacedHost) -> str | None:
+def shared_cores(host: PlacedHost) -> str | None:
     """Cores of several ranks."""
     users: dict[int, list[Rank]] = {}
     for rank in host.ranks:
@@ -140,12 +140,13 @@ def shared(host: PlacedHost) -> str | None:
     (numbers, cores), *others = groups.items()
     if len(numbers) == len(host.ranks) > 2 and len(users) == len(cores):
         return f'all {len(numbers)} ranks of {host.name} share {cores_in_words(cores)}'
-    more = ''.join(f', {numbered("rank", n)} {cores_in_words(c)}' for n, c in others[:3])
+    more = ''.join(f', {numbers_in_words("rank", n)} {cores_in_words(c)}' for n, c in others[:3])
     more += f' (and {len(others) - 3} more such groups)' if len(others) > 3 else ''
-    return f'{numbered("rank", numbers)} share {cores_in_words(cores)}{more} of node {host.name}'
+    sharing = f'{numbers_in_words("rank", numbers)} share {cores_in_words(cores)}{more}'
+    return f'{sharing} of node {host.name}'
 
 
-def strayed(host: PlacedHost) -> str | None:
+def stray_thread(host: PlacedHost) -> str | None:
     """A busy thread where its rank has no core: most likely on another rank's."""
     found = []
     for rank in host.ranks:
@@ -168,7 +169,7 @@ def strayed(host: PlacedHost) -> str | None:
     return _first_of(found)
 
 
-def crowded(host: PlacedHost) -> str | None:
+def crowded_cores(host: PlacedHost) -> str | None:
     """More threads than cores, or threads on one core though they are bound."""
     found = []
     for rank in host.ranks:
@@ -208,7 +209,7 @@ def _omp_threads(environment: dict[str, str]) -> int:
 
 def ranks_in_words(ranks: Iterable[Rank]) -> str:
     """``rank 2``, ``ranks 0 and 1``, ``ranks 0-7``."""
-    return numbered('rank', [rank.number for rank in ranks])
+    return numbers_in_words('rank', [rank.number for rank in ranks])
 
 
 def cores_in_words(cores: Iterable[int]) -> str:
@@ -217,7 +218,7 @@ def cores_in_words(cores: Iterable[int]) -> str:
     return f'core{"s" * (len(cores) != 1)} {as_list(cores)}'
 
 
-def numbered(what: str, numbers: Iterable[int]) -> str:
+def numbers_in_words(what: str, numbers: Iterable[int]) -> str:
     """``rank 2``, ``ranks 0 and 1``, ``ranks 0-7``; a long list is cut."""
     numbers = sorted(numbers)
     if len(numbers) <= 2:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
 
-from assay.tools import printed_by
+from assay.tools import output_of_tool
 from assay.witness.report import Lines, Report, Site
 
 #: Of binutils, elfutils and LLVM: they take the same options, and say the same.
@@ -300,7 +300,7 @@ def _look_up(tool: str, path: str, offsets: list[str]) -> dict[str, tuple[str, s
     """Function, file and line of each offset; empty and 0 where the tool does not know."""
     command = [tool, '-f', '-C', '-e', path]
     given = ''.join(f'{offset}\n' for offset in offsets)
-    said = printed_by(command, PATIENCE, given).splitlines()
+    said = output_of_tool(command, PATIENCE, given).splitlines()
     if len(said) < 2 * len(offsets):
         return {}
     begins, ends = _functions(path)
@@ -324,7 +324,7 @@ def _functions(path: str) -> tuple[list[int], list[int]]:
     """
     found = []
     for option in ('-S', '-DS'):
-        symbols = printed_by(['nm', option, path], PATIENCE)
+        symbols = output_of_tool(['nm', option, path], PATIENCE)
         for begin, size in re.findall(r'^([0-9a-f]+) ([0-9a-f]+) [tTwWiu] ', symbols, re.M):
             found.append((int(begin, 16), int(begin, 16) + int(size, 16)))
     found.sort()

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from assay.report.html.sections import MeasuredWith, measured_with
+from assay.report.html.sections import MeasuredWith, facts_and_variables
 from assay.results.cases import Case
-from assay.results.rows import Row, is_number, number, of_unit, rows_of
+from assay.results.rows import Row, is_number, number, rows_of, with_unit
 from assay.text import many
 
 #: Figures of the table: with more the page would be too large to be sent.
@@ -116,7 +116,7 @@ def compare_systems(run: Sequence[tuple[str, str]], cases: Sequence[Case], other
         systems,
         other,
         [(name, value, of_other.get(name, '-')) for name, value in run],
-        _facts(measured_with(cases)[0], measured_with(other.cases)[0]),
+        _facts(facts_and_variables(cases)[0], facts_and_variables(other.cases)[0]),
         [_line(*pairs[at], systems) for at in sorted(kept)],
         notes,
     )
@@ -191,7 +191,7 @@ def _better(one: float, other: float, better: str | None, systems: tuple[str, st
 
 def _value(one: _Seen) -> str:
     verdict = '' if one.row.verdict in GOOD_WORDS else f' ({one.row.verdict})'
-    return of_unit(number(one.value), one.row.unit) + verdict
+    return with_unit(number(one.value), one.row.unit) + verdict
 
 
 def _facts(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.report.html.chart import Axis, Chart, ChartSeries
-from assay.results.cases import Case, left_in
+from assay.results.cases import Case, folder_left
 from assay.results.rows import Row, is_number, rows_of
 from assay.running.runs import KEPT
 from assay.text import many, plain
@@ -68,7 +68,7 @@ class Overlay:
 
 def read_curve(case: Case) -> Curve | None:
     """The curve of a case; None where its files are gone, or it has none."""
-    where = left_in(case)
+    where = folder_left(case)
     report = _result(where) if where else None
     program = str(report.get('program')) if report else ''
     if not report or program not in PROGRAMS:
@@ -172,12 +172,12 @@ def _name(run: Overlay, case: Case) -> str:
     return plain(' '.join(filter(None, words)))
 
 
-def gone(runs: Sequence[Overlay]) -> list[str]:
+def removal_notes(runs: Sequence[Overlay]) -> list[str]:
     """A sentence for each run whose files were removed."""
     found = []
     for run in runs:
         had = [case for case in run.cases if case.result != 'skip' and case.job.id]
-        lost = [case for case in had if left_in(case) is None]
+        lost = [case for case in had if folder_left(case) is None]
         if lost:
             whose = f'run {run.name}' if run.name else 'this run'
             found.append(
@@ -201,7 +201,7 @@ REACHED = Axis('of what the machine itself can do [%]')
 SHARE = Axis('mean of the ranks, of their wall time [%]')
 
 
-def reached(figure: str, value: float | None) -> float | None:
+def fraction_of_limit(figure: str, value: float | None) -> float | None:
     """What part of the machine's limit a figure says was reached; None if it says nothing of it.
 
     A time that is a multiple of the least possible one is that part of it turned round.
@@ -229,7 +229,7 @@ def _limits(cases: Sequence[Case]) -> Iterator[Chart]:
         for case in cases
         if case.result != 'skip'
         for row in rows_of(case)
-        if (part := reached(row.figure, row.value)) is not None
+        if (part := fraction_of_limit(row.figure, row.value)) is not None
     ]
     furthest: dict[str, float] = {}
     for part, row in rows:
@@ -266,7 +266,7 @@ def _what(row: Row) -> str:
 
 def _least(row: Row) -> float | None:
     bound = row.upper if row.figure.endswith(OVER_LIMIT) else row.lower
-    return reached(row.figure, bound)
+    return fraction_of_limit(row.figure, bound)
 
 
 def _scaling(cases: Sequence[Case]) -> Iterator[Chart]:

@@ -15,9 +15,9 @@ from assay.report.html.sections import (
     FigureLine,
     MeasuredWith,
     Section,
+    facts_and_variables,
     figure_lines,
-    measured_with,
-    past,
+    past_values,
     sections,
 )
 from assay.report.terminal import counted_words
@@ -212,7 +212,7 @@ def page_contents(subject: Subject) -> Contents:
     this = next((stored for stored in all_stored if stored.uuid == run.uuid), None)
     runs = _earlier(history, this)
     before = others[-1] if others else None
-    known = past(history, [*runs, *(stored for stored in others if stored not in runs)])
+    known = past_values(history, [*runs, *(stored for stored in others if stored not in runs)])
     table = figure_lines(ran, known, runs, before)
     shown = [charts.Overlay('', ran)]
     if history:
@@ -221,7 +221,7 @@ def page_contents(subject: Subject) -> Contents:
     if subject.beside:
         stored, other = subject.beside
         shown.append(charts.Overlay(f'{stored.name} on {stored.summary.system}', _ran(other)))
-    facts, variables = measured_with(ran)
+    facts, variables = facts_and_variables(ran)
     witnessed, not_shown = jobs.job_charts(ran)
     return Contents(
         word=subject.word or NO_VERDICT,
@@ -239,7 +239,7 @@ def page_contents(subject: Subject) -> Contents:
         rest=[line for line in table if not line.is_shown_first],
         before=before.name if before else '',
         charts=[*charts.curve_charts(shown), *charts.figure_charts(ran), *witnessed],
-        notes=[*charts.gone(shown), *_not_laid_over(others), *not_shown],
+        notes=[*charts.removal_notes(shown), *_not_laid_over(others), *not_shown],
         runs=[*reversed([*(stored for stored in others if stored not in runs), *runs])],
         steps=steps(history, runs),
         has_partitions=len({line.partition for line in table}) > 1,

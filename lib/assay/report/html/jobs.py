@@ -13,7 +13,7 @@ from typing import Any
 from assay import AssayError
 from assay.job.launch import WITNESS
 from assay.report.html.chart import Axis, Chart, ChartSeries, Grid, Mark, Panel
-from assay.results.cases import Case, left_in
+from assay.results.cases import Case, folder_left
 from assay.text import many, plain
 from assay.witness import Report, WitnessError, as_list, read_witness
 from assay.witness.placement import (
@@ -22,7 +22,7 @@ from assay.witness.placement import (
     cores_in_words,
     hosts_of,
     ranks_in_words,
-    shared,
+    shared_cores,
 )
 from assay.witness.profile import PARTS, Matrix, Messages, matrices, mean_shares, split
 from assay.witness.report import KeptPlan
@@ -63,7 +63,7 @@ def job_charts(cases: Sequence[Case]) -> tuple[list[Grid], list[str]]:
 
 def _report_of(case: Case) -> Path | None:
     """The report of a job; of a series that of its largest start."""
-    if not (where := left_in(case)):
+    if not (where := folder_left(case)):
         return None
     own = where / WITNESS
     found = [own] if os.path.exists(own) else [*where.glob(f'*/{WITNESS}')]
@@ -90,7 +90,7 @@ def _read(path: Path) -> Report:
 
 def _title(case: Case, path: Path) -> str:
     words = (case.short_name, case.fabric, case.layout, case.environment)
-    start = path.parent.name if path.parent != left_in(case) else ''
+    start = path.parent.name if path.parent != folder_left(case) else ''
     return plain(' '.join([*filter(None, map(str, filter(None, words))), start]))
 
 
@@ -362,7 +362,9 @@ def _seats(report: Report, title: str, notes: list[str]) -> Grid | None:
     # As if each rank had been given several cores: where its threads were busy counts.
     hosts = hosts_of(report, [2] * report.ranks)
     # Those where something is wrong first, so that they are not what is left out.
-    rows = [row for host in sorted(hosts, key=lambda host: not shared(host)) for row in _of(host)]
+    rows = [
+        row for host in sorted(hosts, key=lambda host: not shared_cores(host)) for row in _of(host)
+    ]
     if not rows:
         return None
     nowhere = [
@@ -380,7 +382,7 @@ def _seats(report: Report, title: str, notes: list[str]) -> Grid | None:
             'ranks first.'
         )
     rows = rows[:MOST_SEATS]
-    notes += [f'{sentence}.' for host in hosts if (sentence := shared(host))][:4]
+    notes += [f'{sentence}.' for host in hosts if (sentence := shared_cores(host))][:4]
     width = max(len(cores) for *_, cores in rows)
     names: list[str] = []
     values: list[list[float | None]] = []

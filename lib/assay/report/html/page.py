@@ -92,7 +92,7 @@ def _filled(template: str, charts: Sequence[Chart | Grid], **values: object) -> 
         script=Markup(script),
         plotly=drawing.packed,
         unused_style=drawing.style,
-        charts=packed(embedded_json([chart.drawn for chart in charts])) if charts else '',
+        charts=pack(embedded_json([chart.drawn for chart in charts])) if charts else '',
     )
 
 
@@ -136,7 +136,7 @@ def _visible(value: object) -> object:
     return value
 
 
-def packed(text: str) -> Markup:
+def pack(text: str) -> Markup:
     """A text for the browser to unpack: by gzip, and in Base64; the same for the same text."""
     return Markup(base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode())
 
@@ -151,7 +151,7 @@ class Plotly:
     """What draws the charts.
 
     :param digest: of its script.
-    :param packed: the script, as :func:`packed` leaves it.
+    :param packed: the script, as :func:`pack` leaves it.
     :param style: identifier of a style that it would put into every page, for its maps: a page that
         has one already gets none, and has to allow none.
     """
@@ -168,7 +168,7 @@ def plotly() -> Plotly:
 
     script: str = get_plotlyjs()
     style = re.search(r'getElementById\("([0-9a-f]{64})"\)', script)
-    return Plotly(policy_digest(script), packed(script), style[1] if style else '')
+    return Plotly(policy_digest(script), pack(script), style[1] if style else '')
 
 
 # Pages of runs ------------------------------------------------------------------------------------

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from assay.report.html.chart import Axis, Grid, Mark, Panel
 from assay.report.screening import (
+    evidence_lines,
     headline,
+    nodes_not_measured,
+    nodes_without_peers,
     noise_lines,
-    not_measured,
     screening_conclusion,
     screening_subject,
-    unjudged,
-    what_shows,
 )
 from assay.results.cases import Run
 from assay.results.rows import number
@@ -73,7 +73,7 @@ class ScreeningSection:
 def screenings_of(run: Run) -> list[ScreeningSection]:
     """The newest screening at or before a run, of each of its partitions that has one."""
     from assay.screening.findings import MOST_EARLIER
-    from assay.screening.kept import earlier, newest
+    from assay.screening.kept import earlier_screenings, newest
     from assay.screening.verdict import judge
 
     partitions = dict.fromkeys(f'{case.system}:{case.partition}' for case in run.own_cases)
@@ -87,7 +87,7 @@ def screenings_of(run: Run) -> list[ScreeningSection]:
             break
         if kept := newest(partition, run.ended):
             path, now = kept
-            verdict = judge(now, earlier(path, now, MOST_EARLIER))
+            verdict = judge(now, earlier_screenings(path, now, MOST_EARLIER))
             found.append(screening_section(now, verdict, run.begun))
     return found
 
@@ -100,7 +100,7 @@ def screening_section(
     :param run_begun: when the run began that it is shown with.
     """
     when = f'{now.begun.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC'
-    told = [(plain(headline(one)), [*map(plain, what_shows(one))]) for one in verdict.findings]
+    told = [(plain(headline(one)), [*map(plain, evidence_lines(one))]) for one in verdict.findings]
     found = _found(verdict)
     return ScreeningSection(
         _KINDS[verdict.exit_code],
@@ -109,8 +109,8 @@ def screening_section(
         told[:MOST_TOLD],
         len(told[MOST_TOLD:]),
         [
-            *([plain(unjudged(verdict))] if verdict.without_peers else []),
-            *map(plain, (*not_measured(now), *noise_lines(verdict))),
+            *([plain(nodes_without_peers(verdict))] if verdict.without_peers else []),
+            *map(plain, (*nodes_not_measured(now), *noise_lines(verdict))),
         ],
         [*_nodes(now, found), *_pairs(now, verdict, found)],
     )

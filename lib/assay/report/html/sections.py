@@ -14,21 +14,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from assay.report.console import sparkline
-from assay.report.html.charts import reached
+from assay.report.html.charts import fraction_of_limit
 from assay.report.terminal import ordinal
-from assay.results.cases import Case, Run, left_in
+from assay.results.cases import Case, Run, folder_left
 from assay.results.failures import (
     Failure,
+    cases_without_reference,
     disturbed_cases,
     failures,
     findings,
-    retried,
-    skipped,
-    unheld,
+    retried_cases,
+    skipped_cases,
 )
 from assay.results.history import History, StoredRun
 from assay.results.provenance import nodes_of
-from assay.results.rows import Row, is_number, number, of_unit, rows_of
+from assay.results.rows import Row, is_number, number, rows_of, with_unit
 from assay.results.searches import Conclusion, conclusions_of
 from assay.results.store import TriageCause
 from assay.text import plain, visible_lines
@@ -79,11 +79,11 @@ def sections(
     lines = log if log is not None else log_of(run) or []
     late = (
         Told(one.case, f'passed at the {ordinal(one.attempts)} attempt; first: {one.reason}')
-        for one in retried(run)
+        for one in retried_cases(run)
     )
     free = (
         Told(one.title, f'{one.implementation} has right answers, held to no reference')
-        for one in unheld(run)
+        for one in cases_without_reference(run)
     )
     found = [
         _section('failed', 'Failed', 'bad', _with_outputs(failures(run), causes)),
@@ -105,7 +105,7 @@ def sections(
             'odd',
             map(_searched, conclusions_of(run.uuid)),
         ),
-        _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped(run, lines))),
+        _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped_cases(run, lines))),
         _section('late', 'Passed, but not at once', 'odd', late),
         _section('unheld', 'Held to nothing', 'odd', free),
     ]
@@ -156,7 +156,7 @@ def log_of(run: Run) -> list[str] | None:
 
 def last_lines(case: Case) -> dict[str, str]:
     """The end of each output of a case, by the name of its file; of what is empty or gone, none."""
-    if not (where := left_in(case)):
+    if not (where := folder_left(case)):
         return {}
     return {name: text for name in case.output_names if (text := _end(where / name))}
 
@@ -209,7 +209,7 @@ class MeasuredWith:
     more: int = 0
 
 
-def measured_with(cases: Sequence[Case]) -> tuple[list[MeasuredWith], list[MeasuredWith]]:
+def facts_and_variables(cases: Sequence[Case]) -> tuple[list[MeasuredWith], list[MeasuredWith]]:
     """Facts of some cases, and the environment variables that their jobs had."""
     told: dict[str, Counter[str]] = {
         name: Counter() for name in ('system', 'partition', 'environment', 'fabric', 'nodes')
@@ -313,7 +313,7 @@ def figure_lines(
                     row,
                     case.partition,
                     anchor if seen[text] == 1 else f'{anchor}-{seen[text]}',
-                    of_unit(number(row.value), row.unit),
+                    with_unit(number(row.value), row.unit),
                     number(row.reference),
                     _allowed(row),
                     _change(row.value, row.reference),
@@ -327,7 +327,7 @@ def figure_lines(
     return found
 
 
-def past(history: History | None, runs: Sequence[StoredRun]) -> Past:
+def past_values(history: History | None, runs: Sequence[StoredRun]) -> Past:
     """The values of all figures in some runs; of several in one run their median.
 
     :raises AssayError: if the report of one can no longer be read.
@@ -371,7 +371,7 @@ def _change(value: float | None, since: float | None) -> str:
 
 
 def _of_limit(row: Row) -> str:
-    part = reached(row.figure, row.value)
+    part = fraction_of_limit(row.figure, row.value)
     return '-' if part is None else _percent(part)
 
 

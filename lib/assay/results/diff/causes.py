@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from assay.results.diff.compared import Compared, worst_first
-from assay.results.grouping import Group, Member, grouped
+from assay.results.grouping import Group, Member, group_changes
 from assay.results.provenance import both_tell
 from assay.results.statistics.comparison import Word
 from assay.results.time_spent import TimeSpent
@@ -88,7 +88,7 @@ def causes_of(word: Word, compared: Sequence[Compared], facts: Sequence[Fact]) -
         # What cannot change for the same cause says nothing against it.
         if one.word == word or not (one.why_not or one.is_exact or one.is_of)
     ]
-    groups, alone = grouped(members)
+    groups, alone = group_changes(members)
     for group in groups:
         changed = facts_with(facts, group.changed, (*group.changed, *group.others))
         figures = worst_first(compared[key] for key in group.changed)

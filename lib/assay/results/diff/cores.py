@@ -11,7 +11,7 @@ import polars as pl
 from assay.results.diff.families import is_without_messages
 from assay.results.diff.sides import CASE, JOB, Tables
 from assay.results.history import History, StoredRun
-from assay.running.runs import RunFolder, on_nodes
+from assay.running.runs import RunFolder, name_on_nodes
 from assay.witness.disturbance import AS_FAR, CORE_LATENCY, CORE_MOVE, MOVED
 
 #: The columns of a table that tell jobs apart.
@@ -69,7 +69,7 @@ def tell_distances(own: RunFolder, history: History, before: Sequence[StoredRun]
     table = history.figures(before)
     for (system, partition, environment, case, *_), cores in _cores_of(table).items():
         if not cores.is_moved:
-            name = on_nodes(str(case), f'{system}:{partition}+{environment}', cores.nodes)
+            name = name_on_nodes(str(case), f'{system}:{partition}+{environment}', cores.nodes)
             found[name] = min(cores.latency, found.get(name, cores.latency))
     own.distances.write_text(json.dumps(found))
 

@@ -16,7 +16,14 @@ from assay import AssayError
 from assay.results.diff.causes import Cause, Fact, causes_of, facts_of
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.cores import on_alike_cores
-from assay.results.diff.endings import Failed, Gone, ends_of, fails_at_times, is_lost, unusable
+from assay.results.diff.endings import (
+    Failed,
+    Gone,
+    ends_of,
+    fails_at_times,
+    is_lost,
+    unusable_values,
+)
 from assay.results.diff.families import Finding, findings, suspects
 from assay.results.diff.judging import (
     Earlier,
@@ -32,18 +39,18 @@ from assay.results.diff.sides import (
     all_disturbed,
     assert_comparable,
     beside_controls,
-    paired,
-    some,
+    first_few,
+    pair_figures,
     tables_of,
     two_states,
     without_conditions,
     without_first_values,
 )
-from assay.results.figure_series import CONDITIONS, FigureKey, measured
+from assay.results.figure_series import CONDITIONS, FigureKey, measured_figures
 from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
 from assay.results.statistics.comparison import MARGIN, Comparison, Word
-from assay.results.statistics.controls import cleared, may_follow, moved
+from assay.results.statistics.controls import doubt_if_machine_moved, may_follow, moved_controls
 from assay.results.statistics.families import FALSE_SHARE, FigureFamily
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
@@ -56,7 +63,7 @@ def figures_that_moved(found: Iterable[Compared]) -> tuple[Compared, ...]:
     """The figures of the machine itself that changed, the one that changed most first."""
     controls = {id(one.verdict.comparison): one for one in found if one.is_of and one.verdict}
     comparisons = [one.verdict.comparison for one in controls.values() if one.verdict]
-    return tuple(controls[id(one)] for one in moved(comparisons))
+    return tuple(controls[id(one)] for one in moved_controls(comparisons))
 
 
 def _can_have_followed(one: Compared, control: Compared) -> bool:
@@ -92,7 +99,7 @@ def not_blamed_on_software(
             may_follow(family.tested.index, control, alone, False) for control in bearing
         )
         rate = FALSE_SHARE if is_beyond else SUITE_RATE / len(found)
-        verdict = cleared(one.verdict, bearing, rate, one.figure.unit == '1')
+        verdict = doubt_if_machine_moved(one.verdict, bearing, rate, one.figure.unit == '1')
         if one.is_missing and verdict.word != 'worse':
             return one.worse_by_missing()
         return replace(one, verdict=verdict, has_followed=verdict.word != one.verdict.word)
@@ -102,7 +109,9 @@ def not_blamed_on_software(
     return [beside(number, one) for number, one in enumerate(found)]
 
 
-def slowed(compared: Iterable[Compared], moved: Sequence[Compared]) -> tuple[Compared, ...]:
+def figures_that_may_have_followed(
+    compared: Iterable[Compared], moved: Sequence[Compared]
+) -> tuple[Compared, ...]:
     """The figures that the machine may have changed, whether or not it can be told of them."""
     return worst_first(
         one
@@ -227,8 +236,8 @@ def difference(
     # A job has one setting.
     if settings is None and (twice := duplicate_runs(tables[1], tables[0])):
         raise AssayError(
-            f'{some([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as well: '
-            'they were read twice, from perflogs and from the database or a report.'
+            f'{first_few([uuid[:8] for uuid in twice])} of AFTER ran jobs that are in BEFORE as '
+            'well: they were read twice, from perflogs and from the database or a report.'
         )
     # Sessions of two settings are in turn: they meet the same cores.
     by_cores = on_alike_cores if settings is None else (lambda both: both)
@@ -239,20 +248,21 @@ def difference(
     latest = beside_controls(latest)
     undisturbed = (all_disturbed if disturbed else alike_disturbed)(latest)
     counting = by_cores(undisturbed)
-    old, new = map(measured, counting)
-    pairs, only_before, only_after = paired(*map(without_conditions, (old, new)))
+    old, new = map(measured_figures, counting)
+    pairs, only_before, only_after = pair_figures(*map(without_conditions, (old, new)))
     then, now = (ends_of(table) for table in tables)
     both = sorted(then.keys() & now.keys())
     lost = [Failed(case, now[case]) for case in both if is_lost(then[case], now[case])]
     at_times = [Failed(case, now[case]) for case in both if fails_at_times(then[case], now[case])]
     if not both:
         raise AssayError(
-            f'no figure is of runs before ({some([*then])}) and after ({some([*now])}) both: '
-            'choose runs of the same selection; `assay history` lists them.'
+            f'no figure is of runs before ({first_few([*then])}) and after '
+            f'({first_few([*now])}) both: choose runs of the same selection; `assay history` '
+            'lists them.'
         )
     if not any(None in ends for case in both for ends in (then[case], now[case])):
         raise AssayError(
-            f'no case that was run before and after both ({some(both)}) ever gave a figure: '
+            f'no case that was run before and after both ({first_few(both)}) ever gave a figure: '
             'nothing is to be compared.'
         )
     earlier = earlier or learn_earlier(history, before, after, tables, pairs)
@@ -262,7 +272,7 @@ def difference(
     gives = {case for case, ends in now.items() if None in ends}
     gone = [
         *(Gone(one, 'its case gives it no more') for one in only_before if one.test_case in gives),
-        *unusable(compared),
+        *unusable_values(compared),
     ]
     in_doubt = suspects(families, compared, margin)
     in_doubt += tuple(one for one in compared if _may_be_worse_than_zero(one))
@@ -274,7 +284,7 @@ def difference(
         if settings:
             kept = {settings.as_after(one): at for one, at in kept[0].items()}, kept[1]
         causes = [replace(one, time=time_spent(*kept, _cases_of(one.figures))) for one in causes]
-        time = time_spent(*kept, _cases_of(slowed(compared, controls)))
+        time = time_spent(*kept, _cases_of(figures_that_may_have_followed(compared, controls)))
     return Difference(
         before=tuple(before),
         after=tuple(after),

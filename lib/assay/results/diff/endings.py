@@ -73,7 +73,7 @@ def _was_much(share: Measured) -> bool:
     return not (share.below_zero or share.values.is_empty()) and min(share.values) >= MUCH
 
 
-def unusable(compared: Iterable[Compared]) -> Iterator[Gone]:
+def unusable_values(compared: Iterable[Compared]) -> Iterator[Gone]:
     """Values that are none any more: they are left out of what is compared."""
     for one in compared:
         before, after = one.before, one.after

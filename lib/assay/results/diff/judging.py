@@ -19,7 +19,7 @@ from assay.results.figure_series import (
     is_of_the_network,
     is_of_the_node,
     learn_past,
-    measured,
+    measured_figures,
 )
 from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
@@ -29,7 +29,7 @@ from assay.results.statistics.families import FamilyMember, FigureFamily, judge_
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Series
 from assay.results.statistics.spread import NO_KIND
-from assay.results.unchanged import mostly_good, unchanged, usual
+from assay.results.unchanged import mostly_good_runs, unchanged_figures, usual_runs
 from assay.running.setting import Settings
 
 
@@ -65,7 +65,7 @@ def learn_earlier(
     chosen = {run.uuid for run in (*before, *after)}
     runs = [
         run
-        for run in usual(history.runs)
+        for run in usual_runs(history.runs)
         if run.summary.system == before[0].summary.system
         and run.begun < before[-1].begun
         and run.uuid not in chosen
@@ -75,9 +75,11 @@ def learn_earlier(
         twice = duplicate_runs(table, pl.concat(tables))
         table = table.filter(~pl.col('run').cast(pl.String).is_in(twice))
     kinds = {after.kind for _, after in pairs}
-    figures = {figure: one for figure, one in measured(table).items() if one.kind in kinds}
-    teaching = mostly_good(table)
-    return Earlier(len(teaching), figures, learn_past(unchanged(figures.values(), teaching)))
+    figures = {figure: one for figure, one in measured_figures(table).items() if one.kind in kinds}
+    teaching = mostly_good_runs(table)
+    return Earlier(
+        len(teaching), figures, learn_past(unchanged_figures(figures.values(), teaching))
+    )
 
 
 #: Sessions that a figure was the same in before it counts as exact: of counts that a check says to
@@ -141,7 +143,7 @@ def _member(one: Compared, past: Past, settings: Settings | None) -> FamilyMembe
         one.before.series,
         one.after.series,
         _better(one),
-        past_of(one.figure, past, settings),
+        past_series(one.figure, past, settings),
         past.kinds.get(one.after.kind, NO_KIND),
     )
 
@@ -150,7 +152,7 @@ def _better(one: Compared) -> Better:
     return cast(Better, one.after.better or one.before.better)
 
 
-def past_of(figure: FigureKey, past: Past, settings: Settings | None = None) -> Series | None:
+def past_series(figure: FigureKey, past: Past, settings: Settings | None = None) -> Series | None:
     """The history of a figure; of two settings that one which varies more."""
     names = names_in_both(figure, settings) if settings else (figure,)
     found = (past.unchanged.get(name) for name in names)

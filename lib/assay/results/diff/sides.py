@@ -45,12 +45,12 @@ ALIKE = 0.05
 def assert_comparable(before: Sequence[StoredRun], after: Sequence[StoredRun]) -> None:
     """:raises AssayError: if they share a run, or are of several systems."""
     if shared := {run.uuid for run in before} & {run.uuid for run in after}:
-        names = some(sorted(uuid[:8] for uuid in shared))
+        names = first_few(sorted(uuid[:8] for uuid in shared))
         raise AssayError(f'BEFORE and AFTER share {names}: a run is compared with others only.')
     systems = sorted({run.summary.system for run in (*before, *after)})
     if len(systems) > 1:
         raise AssayError(
-            f'the runs are of several systems, {some(systems)}, which are never compared: '
+            f'the runs are of several systems, {first_few(systems)}, which are never compared: '
             '--system chooses the runs of one.'
         )
 
@@ -71,7 +71,7 @@ def tables_of(
         return tables
     old, new = tables
     cases = old['case'].cast(pl.String)
-    named = {name: settings.after.named(name) for name in cases.unique()}
+    named = {name: settings.after.name_here(name) for name in cases.unique()}
     old = old.with_columns(cases.replace(named).cast(pl.Categorical()))
     if settings.after.environment:
         old = old.with_columns(environment=pl.lit(settings.after.environment, pl.Categorical()))
@@ -84,14 +84,14 @@ def names_in_both(figure: FigureKey, settings: Settings) -> tuple[FigureKey, Fig
         replace(
             figure,
             environment=one.environment or figure.environment,
-            case=one.named(figure.case),
+            case=one.name_here(figure.case),
         )
         for one in settings
     )
     return before, after
 
 
-def paired(
+def pair_figures(
     old: Mapping[FigureKey, Measured], new: Mapping[FigureKey, Measured]
 ) -> tuple[list[Pair], tuple[FigureKey, ...], tuple[FigureKey, ...]]:
     """The figures of both, whatever their units; then those of only one of them.
@@ -251,7 +251,7 @@ def without_conditions(found: Mapping[FigureKey, Measured]) -> dict[FigureKey, M
     return {figure: one for figure, one in found.items() if figure.figure not in CONDITIONS}
 
 
-def some(names: Sequence[str], most: int = 4) -> str:
+def first_few(names: Sequence[str], most: int = 4) -> str:
     """The first few of some names."""
     return ', '.join([*names[:most], *(['...'] if len(names) > most else [])]) or 'nothing'
 

@@ -13,7 +13,14 @@ from assay.results.statistics.changes import Change, find_changes
 from assay.results.statistics.comparison import Better, single_variance
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Floats, Series, location, ratio
-from assay.results.statistics.spread import FLOOR, UNSEEN_TAIL, FigureKind, alike, learn, quantile
+from assay.results.statistics.spread import (
+    FLOOR,
+    UNSEEN_TAIL,
+    FigureKind,
+    learn,
+    quantile,
+    session_inflation,
+)
 
 #: The fewest sessions that a baseline is made of.
 FEWEST = 10
@@ -109,7 +116,7 @@ def _bounds(
     single, term = single_variance([], history, kind)
     tails = kind.windows(1)
     centre = float(location(logs))
-    error = math.sqrt(single.value * (1 + alike(n, logs, kind).value / n))
+    error = math.sqrt(single.value * (1 + session_inflation(n, logs, kind).value / n))
     reach = quantile(alone / 2, single.freedom, tails.tail if tails else UNSEEN_TAIL)
     value = math.exp(centre)
     step = 2 * max(resolved, FLOOR * value)

@@ -21,13 +21,13 @@ from assay.results.statistics.spread import (
     UNSEEN_TAIL,
     FigureKind,
     Variance,
-    alike,
-    beyond,
     history_variance,
     learn,
-    moderated,
+    moderate,
+    probability_beyond,
     quantile,
-    unseen_alike,
+    session_inflation,
+    unseen_session_inflation,
 )
 
 Better = Literal['higher', 'lower', 'exact']
@@ -216,7 +216,9 @@ def compare(
     windows = kind.windows(min(sizes))
     tail = windows.tail if windows else _unseen_tail(min(sizes))
     own = past.locations if past else None
-    factor_of = {n: alike(n, own, kind, unseen_alike(n)) for n in set(sizes)}
+    factor_of = {
+        n: session_inflation(n, own, kind, unseen_session_inflation(n)) for n in set(sizes)
+    }
     factors = [factor_of[n] for n in sizes]
     variances = [
         single.value * factor.value * _repeats(side, past, single) / n
@@ -370,7 +372,7 @@ def single_variance(
     value = sum(one.value * one.freedom for one in own) / freedom
     found = Variance(max(value, FLOOR**2), max(1.0, freedom))
     if known and len(kind.logs) > 1:
-        return moderated(found, known), f'{term} and figures of its kind'
+        return moderate(found, known), f'{term} and figures of its kind'
     return found, term
 
 
@@ -389,7 +391,7 @@ def _of_these_runs(sides: Sequence[Series], kind: FigureKind) -> Variance | None
     prior = kind.within if kind.within and kind.within.freedom else None
     if freedom:
         own = Variance(max(squares / freedom, FLOOR**2), freedom)
-        found = moderated(own, prior) if prior else own
+        found = moderate(own, prior) if prior else own
     elif prior:
         found = prior
     else:
@@ -438,4 +440,4 @@ def _repeats(side: Series, past: Series | None, single: Variance) -> float:
 def _p_value(one: Comparison) -> float:
     if one.change == 0:
         return 1.0
-    return min(1.0, 2 * beyond(abs(one.change) / one.error, one.freedom, one.tail))
+    return min(1.0, 2 * probability_beyond(abs(one.change) / one.error, one.freedom, one.tail))

@@ -10,7 +10,7 @@ from assay.results.statistics.comparison import Comparison, FigureVerdict
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
 
 
-def moved(controls: Iterable[Comparison], rate: float = SUITE_RATE) -> list[Comparison]:
+def moved_controls(controls: Iterable[Comparison], rate: float = SUITE_RATE) -> list[Comparison]:
     """The controls that changed, the one that changed most first.
 
     :param controls: of figures that the change cannot have touched, taken in the same jobs.
@@ -22,7 +22,7 @@ def moved(controls: Iterable[Comparison], rate: float = SUITE_RATE) -> list[Comp
     return sorted(found, key=lambda one: -abs(one.change))
 
 
-def cleared(
+def doubt_if_machine_moved(
     verdict: FigureVerdict, controls: Iterable[Comparison], alone: float, is_fraction: bool
 ) -> FigureVerdict:
     """The verdict on a figure, or that it cannot be told where the machine may be to blame.
@@ -48,7 +48,10 @@ def cleared(
 
 
 def may_follow(one: Comparison, control: Comparison, alone: float, is_fraction: bool) -> bool:
-    """Whether a figure may have changed because the machine did: parameters as of ``cleared``."""
+    """Whether a figure may have changed because the machine did.
+
+    The parameters are those of :func:`doubt_if_machine_moved`.
+    """
     if one.better == 'exact':
         return False  # no machine's state changes it
     if not is_fraction and _gain(one) * _gain(control) < 0:

@@ -134,7 +134,7 @@ class FigureFamily:
         return replace(self, tested=self.tested.at(positions), changed=changed)
 
 
-def pooled(sides: Iterable[tuple[Series, Series]]) -> Variance | None:
+def pool_variance(sides: Iterable[tuple[Series, Series]]) -> Variance | None:
     """The variance of sessions that follow each other, of figures that are alike: a prior.
 
     :param sides: of each figure the runs before and those after.
@@ -174,7 +174,7 @@ def _alone(members: Sequence[FamilyMember]) -> list[Comparison]:
     for one in members:
         if one.can_be_part:
             sides.setdefault(one.family, []).append((one.before, one.after))
-    within = {family: pooled(both) for family, both in sides.items()}
+    within = {family: pool_variance(both) for family, both in sides.items()}
     compared = []
     for one in members:
         kind = replace(one.past, within=within.get(one.family))
@@ -339,7 +339,7 @@ def _indices(
         for key, numbers in groups.items()
     }
     histories = [one.history for one in sides.values() if one.history]
-    kind = learn(histories, pooled((one.before, one.after) for one in sides.values()))
+    kind = learn(histories, pool_variance((one.before, one.after) for one in sides.values()))
     found = []
     for one in sides.values():
         index = compare(one.before, one.after, 'lower', one.history, kind)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.results.statistics.series import Floats
-from assay.results.statistics.spread import FLOOR, Variance, beyond, moderated, tail
+from assay.results.statistics.spread import FLOOR, Variance, moderate, probability_beyond, tail
 
 #: What is asked of a robust scale at least: fewer than these have no others.
 FEWEST = 4
@@ -45,7 +45,7 @@ class Outliers:
     chance: Floats
 
 
-def robust(values: Floats) -> Variance:
+def robust_variance(values: Floats) -> Variance:
     """The variance of most values, whatever up to half of them are: shape (n,)."""
     return robust_rows(values[None])[0]
 
@@ -71,7 +71,7 @@ def good_side(values: Floats) -> Floats:
 
     No fault brings anybody there, so they show how far off sound ones are.
     """
-    standard = (values - np.median(values)) / max(robust(values).value ** 0.5, FLOOR)
+    standard = (values - np.median(values)) / max(robust_variance(values).value ** 0.5, FLOOR)
     return np.asarray(-standard[standard < 0])
 
 
@@ -96,11 +96,11 @@ def outliers(
     n = len(values)
     far = values - np.median(values)
     chance = np.full(n, np.inf)
-    spread = moderated(robust(values), prior)
+    spread = moderate(robust_variance(values), prior)
     scale = max(spread.value, FLOOR**2) ** 0.5
     if n >= FEWEST:
         own = np.zeros(n) if errors is None else errors
         error = np.maximum(scale, own) * (1 + OF_A_MEDIAN / n) ** 0.5
         for i in np.flatnonzero(far > least):
-            chance[i] = tests * beyond(float(far[i] / error[i]), spread.freedom, tail)
+            chance[i] = tests * probability_beyond(float(far[i] / error[i]), spread.freedom, tail)
     return Outliers(far, scale, chance)

@@ -27,7 +27,7 @@ from assay.results.statistics import special
 from assay.results.statistics.comparison import MARGIN, Better, Comparison, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Floats, ratio
-from assay.results.statistics.spread import FLOOR, Variance, moderated
+from assay.results.statistics.spread import FLOOR, Variance, moderate
 
 #: The sides of two pairs in order of time: a drift, and a spell of the machine, touch both alike.
 FOURSOME = (0, 1, 1, 0)
@@ -188,9 +188,9 @@ def _location(sides: Floats, spread: Variance | None) -> tuple[float, Variance]:
     within = float(np.mean(np.diff(sides.reshape(2, n, 2)) ** 2)) / 2
     known = Variance(max(within, FLOOR**2), 2 * n)
     if spread:
-        known = moderated(known, spread)
+        known = moderate(known, spread)
     trimmed = OF_TRIMMED if cut else 1.0
-    both = moderated(
+    both = moderate(
         Variance(max(own, FLOOR**2), left - 1), Variance(known.value * trimmed, known.freedom)
     )
     return float(ordered[cut : n - cut].mean()), Variance(both.value / n, both.freedom)

@@ -115,7 +115,7 @@ def history_variance(logs: Floats, kind: FigureKind) -> Variance:
     return Variance(max(float(np.var(logs, ddof=1)), FLOOR**2), max(1.0, (n - 1) / alike))
 
 
-def moderated(own: Variance, before: Variance) -> Variance:
+def moderate(own: Variance, before: Variance) -> Variance:
     """A variance that leans on a prior, each by its degrees of freedom.
 
     s~^2 = (d0 s0^2 + d s^2) / (d0 + d) with d0 + d degrees of freedom: Smyth, Statistical
@@ -199,8 +199,8 @@ def _freedom(size: int, n: int) -> float:
     return 1.5 * (size / n - 1)
 
 
-def unseen_alike(n: int) -> Variance:
-    """``alike`` where no history is long enough to show it: the share of occasions is assumed."""
+def unseen_session_inflation(n: int) -> Variance:
+    """``session_inflation`` where no history is long enough: with an assumed share of occasions."""
     share = OCCASIONS * n + (1 - OCCASIONS) * _OF_LOCATION.get(n, 1.13)
     return Variance(share, OCCASIONS_FREEDOM)
 
@@ -210,7 +210,9 @@ def unseen_alike(n: int) -> Variance:
 _OF_LOCATION = {1: 1.0, 2: 1.0, 3: 1.346, 4: 1.192}
 
 
-def alike(n: int, own: Floats | None, kind: FigureKind, unseen: Variance | None = None) -> Variance:
+def session_inflation(
+    n: int, own: Floats | None, kind: FigureKind, unseen: Variance | None = None
+) -> Variance:
     """By how much the location of n successive sessions varies more than of independent ones.
 
     The larger of what its kind shows and what the figure's own history shows, which leans on its
@@ -230,7 +232,7 @@ def alike(n: int, own: Floats | None, kind: FigureKind, unseen: Variance | None 
     if mine is None:
         # One figure alone shows nothing of others.
         return windows.inflation if windows.inflation.freedom else unseen
-    both = moderated(mine, windows.inflation)
+    both = moderate(mine, windows.inflation)
     return Variance(max(windows.inflation.value, both.value), both.freedom)
 
 
@@ -286,7 +288,7 @@ def tail(standard: ArrayLike, alike: int = 1) -> float:
     return heaviest
 
 
-def beyond(far: float, freedom: float, tail: float) -> float:
+def probability_beyond(far: float, freedom: float, tail: float) -> float:
     """The probability of a location further off than this, to one side.
 
     A location with tails of Student's t, over an error that is estimated as a mean of squares: the
@@ -317,7 +319,7 @@ def quantile(probability: float, freedom: float, tail: float) -> float:
     places = [math.log(high), math.log(high) + 0.1]
 
     def excess(place: float) -> float:
-        return math.log(beyond(math.exp(place), freedom, tail) / probability)
+        return math.log(probability_beyond(math.exp(place), freedom, tail) / probability)
 
     found = [excess(place) for place in places]
     if found[0] <= 0:
