@@ -62,7 +62,7 @@ def _lock(how: Callable[[int, int], object], handle: int, path: Path, wait: bool
 
 @contextmanager
 def hold(path: Path, wait: bool = True) -> Iterator[int]:
-    """With the lock of a file, which is made if it is not there.
+    """Hold the lock of a file, which is made if it is missing.
 
     :raises LockedError, AssayError: as :func:`lock`.
     """
@@ -89,7 +89,7 @@ def assert_possible(folder: Path) -> None:
 
 
 def lock_problem(error: OSError, path: Path) -> str:
-    """That a file could not be locked, and what to do."""
+    """A sentence: a file could not be locked, and what to do."""
     if error.errno not in _NONE:
         return f'{path}: cannot be locked: {error.strerror}'
     return (

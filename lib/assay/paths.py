@@ -20,7 +20,7 @@ def _named_by(variable: str) -> Path | None:
 
 
 def folder_variables() -> dict[str, str]:
-    """The folders that these variables name: what is started elsewhere takes the same."""
+    """The folders by their variables, for processes that are started elsewhere."""
     found = {name: _named_by(name) for name in (RESULTS_VARIABLE, SYSTEMS_VARIABLE)}
     return {name: str(folder) for name, folder in found.items() if folder}
 

@@ -168,7 +168,7 @@ def did_you_mean(names: Iterable[str]) -> str:
 
 
 def unknown_name(name: object, what: str, known: Iterable[object]) -> str:
-    """That something is not known, and what may have been meant.
+    """A sentence: a name is unknown, and which may have been meant.
 
     :param what: the kind of thing that it would be the name of.
     """

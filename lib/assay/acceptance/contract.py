@@ -241,7 +241,8 @@ def parse_contract(text: str, path: Path) -> Contract:
     except ValidationError as error:
         told = {place for place, _ in mistakes}
         for one in error.errors(include_url=False):
-            place = _place(one['loc'])
+            # Without the words that pydantic adds for keys.
+            place = tuple(part for part in one['loc'] if part != '[key]')
             # A list whose entries are all wrong is not empty as well.
             is_news = place not in told and not (one['type'] == 'too_short' and one['input'])
             if is_news:
@@ -263,11 +264,6 @@ def _sentences(path: Path, mistakes: list[Mistake], found: YamlLines) -> Iterato
         if not line.startswith('line '):
             line, rest = f'line {found.line(place)}', what
         yield f'{path}, {line}: {plain(field.lstrip(".") or "the contract", 200)}: {plain(rest)}'
-
-
-def _place(location: tuple[int | str, ...]) -> Place:
-    """A place of pydantic's, without the words that it adds for keys."""
-    return tuple(one for one in location if one != '[key]')
 
 
 def _told(place: Place, error: Any, found: YamlLines) -> str:

@@ -71,7 +71,7 @@ class Facts(_Facts):
 
 
 def of_site(site: _SiteConfig) -> Facts:
-    """Those of the system that a configuration was loaded for.
+    """The facts of the system of a loaded configuration.
 
     :raises AssayError: if what ReFrame found out about a processor cannot be read.
     """

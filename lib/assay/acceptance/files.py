@@ -77,7 +77,7 @@ class Checksum(BaseModel):
 
     @classmethod
     def of(cls, path: Path) -> Checksum:
-        """What a file holds now.
+        """The checksum of a file as it is now.
 
         :raises OSError: if it cannot be read.
         """

@@ -310,7 +310,7 @@ def open_runs(entries: Iterable[AnyEntry]) -> list[int]:
 
 
 def run_faults(entries: Iterable[AnyEntry]) -> Iterator[str]:
-    """Sentences: where runs and their ends are not one for one."""
+    """A sentence for each run without one end, and each end without a run."""
     started = 0
     ended: set[int] = set()
     entries = [*entries]

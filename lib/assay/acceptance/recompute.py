@@ -268,7 +268,7 @@ def _differences(told: Iterable[CaseFigure], figures: Mapping[str, Figure]) -> I
         name, value, unit = one.name, one.value, one.unit
         if name not in figures:
             yield f'the report has {name}, which the outputs do not have'
-        elif not is_number(value) or not _is_same(value, figures[name].value):
+        elif not is_number(value) or not math.isclose(value, figures[name].value, rel_tol=SAME):
             yield (
                 f'{name} is {value!r} {unit} in the report, and {figures[name].value!r} '
                 f'{figures[name].unit} by the outputs: the report was changed'
@@ -283,10 +283,6 @@ def _misdirected(case: Case, figures: Mapping[str, Figure]) -> Iterator[str]:
         figure = figures.get(told.name)
         if figure and told.better != figure.better:
             yield f'better of {told.name} is told as {told.better}, and is {figure.better}'
-
-
-def _is_same(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=SAME, abs_tol=0.0)
 
 
 def _misjudged(case: Case) -> Iterator[str]:

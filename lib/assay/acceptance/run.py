@@ -215,7 +215,7 @@ LOOK = 0.5
 
 
 def open_archive(folder: Path, contract: Path, system: str) -> tuple[Archive, int]:
-    """The acceptance of a folder: begun there, or gone on with.
+    """Begin the acceptance of a folder, or continue it.
 
     :param contract: the file that the acceptance is to be by.
     :returns: the acceptance, and a handle: nobody else goes on with it while that is open.
@@ -366,7 +366,7 @@ def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[SelectedCa
 
 
 def options_to_measure_once(now: Status, cases: Sequence[SelectedCase]) -> list[str]:
-    """ReFrame's options that let disturbed cases be measured once only, where jobs may be too few.
+    """ReFrame's options to measure disturbed cases only once, if jobs may be too few.
 
     A case that is measured again takes jobs that were not agreed else.
     """

@@ -34,7 +34,7 @@ _MEASURED = ('', 'performance')
 
 
 def fits(commitment: Commitment, name: str, environment: str) -> bool:
-    """Whether a case is the one that a commitment is about.
+    """Whether a commitment is about this case.
 
     :param name: with its parameters, such as ``Ring %fabric=shm %layout=packed %scale=1_node``.
     """
@@ -43,7 +43,7 @@ def fits(commitment: Commitment, name: str, environment: str) -> bool:
 
 
 def count_misfits(commitment: Commitment, name: str, environment: str) -> int:
-    """In how many fields a case of its check is not as a commitment asks for."""
+    """In how many fields a case of the same check differs from a commitment."""
     there = parameters_of(name)
     asked = {
         'fabric': commitment.fabric,

@@ -292,7 +292,8 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verifica
         folder = archive.run(run)
         if not (folder / REPORT).is_file():
             continue
-        reports[run] = _report(folder / REPORT, run)
+        report = read_bounded(folder / REPORT, MOST_REPORT)
+        reports[run] = as_run(report, f'jobs/{run}/{REPORT}')
         known = facts.read(folder / SYSTEM)
         by_facts.setdefault(known.text(), (known, []))[1].append(run)
         faults[run] += _of_session(reports[run], entry, started[run], uuids)
@@ -337,14 +338,6 @@ def _of_report(archive: Archive, chain: Chain, now: Status) -> Iterator[str]:
                 )
         elif path != archive.decisions:
             yield f'report/{plain(name, 200)} is nothing that Assay wrote: it cannot be made again'
-
-
-def _report(path: Path, run: int) -> Run:
-    """ReFrame's report of a run.
-
-    :raises AssayError: if it is none.
-    """
-    return as_run(read_bounded(path, MOST_REPORT), f'jobs/{run}/{path.name}')
 
 
 def _not_started(run: Run, started: JournalEntry[Started], contract: Contract) -> Iterator[str]:

@@ -100,7 +100,7 @@ class Fault(Entry):
         return [one for one in SEVERITIES if one in self.severities] or ['high']
 
     def fill(self, text: str, severity: Severity) -> str:
-        """A text of it with the severity's value in place of ``{}``."""
+        """A text of the fault, with the severity's value in place of ``{}``."""
         return text.replace(VALUE, str(self.severities.get(severity, '')))
 
 

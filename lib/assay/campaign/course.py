@@ -195,7 +195,7 @@ class FaultOutcome:
 
 
 def course(
-    mpi: Mpi, faults: dict[str, Fault], severities: list[Severity], options: Sequence[str] = ()
+    mpi: Mpi, faults: dict[str, Fault], severities: list[Severity], options: Sequence[str]
 ) -> Iterator[FaultOutcome]:
     """Bring in each fault at each of the severities that it has, one after the other.
 

@@ -33,14 +33,14 @@ def offers(feature: str) -> bool:
     return any(feature in partition.features for partition in partitions)
 
 
-def offered_features(names: Iterable[str], prefix: str = '') -> list[str]:
-    """Those of the names that a partition of this system has as a feature, with that prefix.
+def offered_features(names: Iterable[str]) -> list[str]:
+    """The names that a partition of this system has as a feature.
 
     A check that no partition can run costs as much to make as one that runs. The first name where
     the system has none: a parameter needs a value.
     """
     names = list(names)
-    return [name for name in names if offers(f'{prefix}{name}')] or names[:1]
+    return [name for name in names if offers(name)] or names[:1]
 
 
 def scales(most: int | None = None) -> list[str]:

@@ -159,7 +159,7 @@ class TellsLeftovers(RegressionTestPlugin):
 
 @cache
 def variables_set_by(commands: tuple[str, ...]) -> frozenset[str] | None:
-    """Names of the steering variables that commands of modules set where none is set before.
+    """Names of the steering variables that commands of modules set in an empty environment.
 
     They have a folder of their own, which is empty, as home and for their files.
 
@@ -200,7 +200,7 @@ def variables_set_by(commands: tuple[str, ...]) -> frozenset[str] | None:
 
 
 def variables_named_in(commands: Iterable[str]) -> frozenset[str]:
-    """Steering variables whose names stand in shell commands, which are not run."""
+    """Steering variables named in shell commands, without running them."""
     words = re.findall(r'[A-Za-z_]\w*', '\n'.join(commands), re.ASCII)
     return frozenset(steering(dict.fromkeys(words, '')))
 

@@ -356,5 +356,5 @@ class IsMeasuredAgain(RegressionTestPlugin):
         return found
 
     def explain_miss(self, error: PerformanceError) -> PerformanceError:
-        """That figures missed their references, as what it is."""
+        """The error of missed references, with what disturbed the job or moved its cores."""
         return PerformanceError(f'{NO_EVIDENCE}{self.no_evidence}') if self.no_evidence else error

@@ -149,7 +149,7 @@ def _is_by_default(one: LoadedFile, system: LoadedFile | None) -> bool:
 def library_loaded_instead(
     names: Iterable[str], wanted: str, facts: Mapping[str, str]
 ) -> str | None:
-    """What a job loaded in place of libraries that it was to have; None if nothing.
+    """The libraries that a job loaded instead of the wanted ones; None if there are none.
 
     :param names: of the facts of the libraries.
     :param wanted: one side of :class:`FolderSwitch`, as text.

@@ -205,7 +205,7 @@ def _first(values: Mapping[str, float], runs: Iterable[str]) -> float | None:
 def with_result(
     first: Compared, told: SuspectResult, count: int, margin: float, stopped: str
 ) -> Compared:
-    """A suspect with what the pairs say of it.
+    """A suspect with the result of its pairs.
 
     :param count: of the suspects, which share the rate.
     """

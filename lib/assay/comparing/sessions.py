@@ -35,7 +35,7 @@ class ComparedSession:
     disturbed: frozenset[str] = frozenset()
 
     def with_retry(self, again: ComparedSession) -> ComparedSession:
-        """With one that measured its disturbed cases again."""
+        """This session with a later one, which measured its disturbed cases again."""
         return replace(
             self,
             uuids=(*self.uuids, *again.uuids),

@@ -130,7 +130,7 @@ def faultless(text: str, path: Path) -> dict[str, Any]:
 
 
 def parse_learned(text: str, path: Path) -> LearnedFile:
-    """What is learned in the text of a file.
+    """The learned references in the text of a file.
 
     :raises ReferencesError: if there are faults in it.
     """
@@ -179,7 +179,7 @@ def replace_text(path: Path, old: str, text: str) -> None:
 def rewrite(
     before: LearnedFile, path: Path, learned: Iterable[Learned], by_hand: Mapping[str, Any]
 ) -> Written:
-    """The text of a file with what was learned, and with what was learned before.
+    """The text of a file with new references and those learned before.
 
     :param path: of the file.
     :param by_hand: what people wrote of the same system, by class.

@@ -262,13 +262,14 @@ def references_for(entry: Mapping[str, Any], values: Mapping[str, str]) -> dict[
 def unused_parts(
     entry: Mapping[str, Any], check: object, values: Mapping[str, Iterable[Any]]
 ) -> Iterator[str]:
-    """What of a faultless entry is for nothing that a check has; each with its place.
+    """The parts of a faultless entry that fit nothing in a check, each with its place.
 
     :param check: the check or its class.
     :param values: what the keys of the entry's index can be, where that is known.
     """
     for key in entry['$index']:
-        if key[0] != '$' and not _has_value(check, key):
+        # A check has what an index may be by: anything but a method.
+        if key[0] != '$' and (not hasattr(check, key) or callable(getattr(check, key))):
             yield f'.$index: {unknown_name(key, "parameter", values)}'
     rules = {key: value for key, value in entry.items() if key != '$index'}
     yield from _unused_of_level(rules, entry['$index'], values)
@@ -283,14 +284,12 @@ def _unused_of_level(
         if known and not own:
             yield f'{place}.{key}: {unknown_name(key, index[0], known)}'
         # Nothing is left to a last '.*' where each value has a rule of its own.
-        found = {_rule_for(one, level) for one in own if one not in level}
+        found = {
+            next(rule for rule in level if is_for(rule, one)) for one in own if one not in level
+        }
         if found and key not in found | {*own}:
             yield f'{place}.{key}: is never looked up: {min(found)} stands before it'
         yield from _unused_of_level(value, index[1:], values, f'{place}.{key}')
-
-
-def _rule_for(value: Any, level: Iterable[Any]) -> Any:
-    return next(key for key in level if is_for(key, value))
 
 
 def is_for(key: Any, value: Any) -> bool:
@@ -298,8 +297,3 @@ def is_for(key: Any, value: Any) -> bool:
     if isinstance(key, str) and isinstance(value, str):
         return bool(re.match(f'^{key}$', value))
     return bool(key == value)
-
-
-def _has_value(check: object, name: str) -> bool:
-    """Whether a check has what an index may be by: anything but a method."""
-    return hasattr(check, name) and not callable(getattr(check, name))

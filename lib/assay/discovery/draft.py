@@ -164,7 +164,7 @@ class Draft:
         ]
 
     def without(self, left_out: LeftOut) -> Draft:
-        """The same without some of its ways, and what nothing is left of."""
+        """The same without some of its ways, and without partitions that have none left."""
         partitions = []
         for one in self.partitions:
             gone = left_out.get(one.name, {})

@@ -49,7 +49,7 @@ def init_file(name: str | None) -> Path:
 
 @contextmanager
 def lock_out_others(name: str) -> Iterator[None]:
-    """Keeps another `assay init` of the same system out.
+    """Keep out another `assay init` of the same system.
 
     :raises AssayError: if one is under way.
     """

@@ -205,7 +205,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
 
 
 def free_name(name: str, names: Iterable[str]) -> str:
-    """A name that no other has: this one, with underscores behind it if it is taken."""
+    """A free name: this one, with underscores behind it if it is taken."""
     return free_name(f'{name}_', names) if name in names else name
 
 
@@ -418,7 +418,7 @@ def _feature(names: list[str], others: list[str], nodes: Mapping[str, Record]) -
 def choose_nodes(
     options: Sequence[str], nodes: Iterable[Record]
 ) -> tuple[list[Record], str | None]:
-    """The nodes that options of sbatch leave of some, and an option that only Slurm can read.
+    """The nodes that options of sbatch select, and an option that only Slurm can read.
 
     :param options: each with its value.
     """

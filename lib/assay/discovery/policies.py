@@ -195,7 +195,7 @@ class UntriedError(AssayError):
 
 
 def parse_access(access: Sequence[str]) -> Named:
-    """What a user's options come to.
+    """The meaning of a user's options.
 
     :raises AssayError: if one is none, or is not for the user to name.
     """
@@ -353,7 +353,7 @@ def agree(nodes: NodesOfType) -> tuple[Terms, dict[str, str]]:
 
 
 def terms_without_asking(nodes: NodesOfType) -> Terms:
-    """How a job is asked for where sbatch does not let anybody ask in advance."""
+    """How to request a job if sbatch cannot be asked in advance."""
     agreed, _ = _terms(nodes, lambda options, minutes: None)
     return agreed
 
@@ -495,7 +495,7 @@ def remedy(words: str) -> str | None:
 
 
 def answer_of_sbatch(
-    options: Sequence[str], nodes: Iterable[Record], count: int = 1, minutes: int = LONGEST
+    options: Sequence[str], nodes: Iterable[Record], count: int, minutes: int
 ) -> tuple[str | None, bool]:
     """Why sbatch would not take a job with these options; None if it would, once nodes are up.
 

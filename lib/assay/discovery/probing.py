@@ -238,7 +238,7 @@ class _Job:
         return None
 
     def result(self, mpis: Sequence[Mpi], faults: dict[str, str]) -> Probed | str:
-        """What it left, or why it left nothing, or not all."""
+        """What the job left, or why it left nothing or only a part."""
         if self.problem:
             return self.problem
         wanted = {'done', *(f'node-{rank}.json' for rank in range(self.nodes))}

@@ -120,7 +120,7 @@ MOST = 4
 
 
 def why_cut_short(state: str, folder: Path, errors: Path, nodes: Sequence[str] = ()) -> str | None:
-    """Why a job did not get to its end, and where its ranks were then; None if it did.
+    """Why a job did not reach its end, and where its ranks were then; None if it did.
 
     :param state: the scheduler's word for how the job ended.
     :param folder: where the job ran.

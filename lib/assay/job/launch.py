@@ -91,7 +91,7 @@ _NO_PMI = re.compile('|'.join(mpi.refusal for mpi in FAMILIES.values() if mpi.re
 
 
 def line_in_folder(folder: str, command: str) -> str:
-    """A line of a job's script: a command in a folder of the job's. Its failure ends no job."""
+    """A line of a job's script: a command in a folder. Its failure does not end the job."""
     return f'(cd {folder} && {command} >{OUTPUT} 2>{ERROR}; echo $? >{EXIT_CODE})'
 
 

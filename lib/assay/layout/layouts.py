@@ -528,7 +528,7 @@ class AsGiven(Layout):
 
 
 def unusual_binding(report: Report) -> str | None:
-    """What of a binding that a launcher gives is no fault, and worth a sentence."""
+    """A sentence on an unusual binding by a launcher that is no fault; None if there is none."""
     hosts = hosts_of(report, ())
     found = (_of_hosts(find, hosts) for find in (_not_bound, _all_in_one_part))
     return '; '.join(filter(None, found)) or None

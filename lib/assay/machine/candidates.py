@@ -184,7 +184,7 @@ def debian() -> Iterator[Candidate]:
 
 
 def on_path() -> Iterator[Candidate]:
-    """That of the first wrapper on PATH, and that of a launcher before it that has no wrapper."""
+    """The MPI of the first wrapper on PATH, and that of an earlier launcher without a wrapper."""
     compiler = on_path_if_broken(*WRAPPERS)
     folders = {'path': compiler and compiler.parent}
     # Of an MPI that lost its wrapper the launcher is left, and hides those that come after it.

@@ -142,7 +142,7 @@ _DEFAULT_REASONS = {'ReqNodeNotAvail'}
 
 
 def in_vain(reason: str, seconds: float, reasons: Iterable[str]) -> str | None:
-    """Why a job of Slurm is not waited for any longer; None if it is.
+    """Why to stop waiting for a job of Slurm; None to go on.
 
     :param reason: for which it waits.
     :param seconds: for which it has waited for that.

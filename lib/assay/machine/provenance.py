@@ -49,7 +49,7 @@ def _fingerprinted(facts: Provenance, sources: str) -> Provenance:
 
 
 def of_binary(program: Path) -> Provenance:
-    """What is known of a program that somebody else built."""
+    """The provenance of a program that somebody else built."""
     digest = hashlib.sha256(program.read_bytes()).hexdigest()[:32]
     return Provenance('binary', spec=str(program), hash=digest)
 
@@ -108,7 +108,7 @@ def write_flags(flags: Mapping[str, str]) -> str:
 
 
 def shared_flags(commands: Iterable[str]) -> str:
-    """The flags that all of some compilations have: of each kind the one that most of them obey.
+    """The common flags of several compilations: of each kind the one that most of them obey.
 
     Warnings, folders, files and the language's standard, which our sources choose, are left out.
     """

@@ -203,7 +203,7 @@ def _satisfied(tokens: list[str], with_feature: Mapping[str, set[str]]) -> set[s
 
 
 def reserved_nodes(reservations: str) -> set[str]:
-    """The nodes of reservations, none of one that Slurm does not know.
+    """The nodes of reservations; a reservation that Slurm does not know has none.
 
     :param reservations: names, separated by commas.
     :raises AssayError: if Slurm does not answer.

@@ -77,7 +77,7 @@ class Topology:
         return [sum(1 for core in self.cores if core & kind) for kind in self.kinds]
 
     def restrict_to(self, cpus: Iterable[int]) -> Topology:
-        """What is left with these CPUs alone; of unknown cores, if none of them is here."""
+        """The topology of these CPUs alone; one of unknown cores if none of them is here."""
         own = frozenset(cpus)
         own = own & self.cpus or own
         return self._with(lambda one: one & own, own)

@@ -44,10 +44,6 @@ def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
     ]
 
 
-def _in_force(variables: ControlVariables, answers: str) -> dict[str, str]:
-    return dict(_SET.findall(answers))
-
-
 def _ignored(env: Mapping[str, str], variables: ControlVariables, said: str) -> dict[str, str]:
     """Of a number that it does not have it says so, and goes on."""
     refused = {f'{_PREFIX}{name}' for name in _REFUSED.findall(said)}
@@ -71,7 +67,7 @@ ALGORITHMS = Algorithms(
         *(f'impi_info -v {_variable(operation)}' for operation in _OPERATIONS),
         f'env | grep ^{_PREFIX}',
     ),
-    in_force=_in_force,
+    in_force=lambda variables, answers: dict(_SET.findall(answers)),
     offered=_offered,
     ignored=_ignored,
     rules=_rules,

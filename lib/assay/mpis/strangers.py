@@ -71,7 +71,7 @@ _OF_LAUNCHERS = (r'^mpi\w+ \((\S.*?)\) v?(\d\S*)',)
 
 
 def of_words(words: str) -> Stranger | None:
-    """Whose words these are, if they are of one that has no file here and is known by its name."""
+    """The MPI in these words, if it has no file here and is known by its name."""
     for name, one in KNOWN.items():
         if found := search(one.says, words):
             return Stranger(name, next(filter(None, found.groups()), ''))
@@ -79,7 +79,7 @@ def of_words(words: str) -> Stranger | None:
 
 
 def of_module(module: str) -> Stranger | None:
-    """Whose module it is, by its name; the last part of that is likely to be the version."""
+    """The MPI of a module, by the module's name, whose last part is likely to be the version."""
     for name, one in KNOWN.items():
         if re.search(rf'(?:^|/)(?:{one.modules})\d*(?:[-_./]|$)', module, re.IGNORECASE):
             version = re.search(r'[/-]v?(\d[\w.]*)$', module)
@@ -88,12 +88,12 @@ def of_module(module: str) -> Stranger | None:
 
 
 def of_wrapper(words: str) -> Stranger | None:
-    """What a wrapper says of its MPI, which no family knows."""
+    """The MPI of a wrapper that no family knows."""
     return _named(_OF_WRAPPERS, words)
 
 
 def of_launcher(words: str) -> Stranger | None:
-    """What a launcher says of its MPI, which no family knows."""
+    """The MPI of a launcher that no family knows."""
     return _named(_OF_LAUNCHERS, words)
 
 

@@ -60,7 +60,7 @@ class Folder:
 
     @contextmanager
     def hold_lock(self) -> Iterator[int | None]:
-        """While no other night is under way: the handle of its lock; None if one is.
+        """Hold the lock of the night: its handle, or None if another night is under way.
 
         A process that inherits the handle holds the lock as well, to its end.
 

@@ -114,7 +114,7 @@ class NightMemory(BaseModel):
 
 
 def of_run(verdict: Verdict, run: Run | None) -> NightOutcome:
-    """What the verdict of a run makes of its night."""
+    """The outcome of a night by the verdict of its run."""
     if verdict.passed:
         return NightOutcome('PASSED')
     if not verdict.problems:
@@ -128,12 +128,12 @@ def of_run(verdict: Verdict, run: Run | None) -> NightOutcome:
 
 
 def of_problem(problem: str) -> NightOutcome:
-    """What kept a night from measuring anything."""
+    """The outcome of a night that could not measure anything."""
     return NightOutcome('FAILED', (RUN,), tuple(problem.splitlines()))
 
 
 def of_difference(found: Difference, gone: Collection[str]) -> NightOutcome:
-    """What a night is that did not fail, held against good ones.
+    """The outcome of a night that did not fail, compared with good ones.
 
     A figure that was measured once only, since others disturbed it when it was to be measured
     again, is worse by nobody's word.

@@ -124,9 +124,7 @@ def plan(report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool =
     return SeatPlan(word, why, seats, seat, gain, now, then, costs, tuple(notes))
 
 
-def problem_of(
-    report: Report, seats: Seats, costs: Costs, stay: Iterable[int] = ()
-) -> PlacingProblem:
+def problem_of(report: Report, seats: Seats, costs: Costs, stay: Iterable[int]) -> PlacingProblem:
     """The messages of a job on its seats."""
     from scipy.sparse import coo_array
 

@@ -57,7 +57,7 @@ def figures_of(measures: Mapping[str, Quantity], values: Mapping[str, float]) ->
 
 
 def quantity_of(measures: Mapping[str, Quantity], name: str) -> Quantity | None:
-    """What a figure is by its name; None if there is none of this name.
+    """The quantity of a figure, by its name; None if it has none.
 
     :param measures: by names, in which ``*`` stands for any text.
     """

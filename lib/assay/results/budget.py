@@ -270,7 +270,7 @@ def entries_of(
     known: Mapping[str, CaseHistory],
     times: int,
     suspects: Collection[str],
-    nodes: int = 1,
+    nodes: int,
 ) -> list[BudgetEntry]:
     """The cases by their names, with what is expected of each."""
     of_check: dict[str, list[float]] = {}

@@ -419,7 +419,7 @@ def reference_and_bounds(
 
 
 def deciding_attempt(tries: list[Case]) -> Case:
-    """The last attempt at a case; but a failure before it counts if the last is no evidence."""
+    """The last attempt at a case, or an earlier failure if the last is no evidence."""
     failed = [case for case in tries if not is_no_evidence(case)]
     return failed[-1] if failed and is_no_evidence(tries[-1]) else tries[-1]
 

@@ -79,7 +79,7 @@ def _wrong(case: Case) -> str | None:
 
 
 def missing_measurement(case: Case) -> str | None:
-    """What of its measurement a case has not that ReFrame passed."""
+    """What is missing from the measurement of a case that ReFrame passed."""
     if not case.figures:
         return 'passed without any figure: nothing was measured'
     if lost := [figure.name for figure in case.figures if not is_number(figure.value)]:
@@ -99,7 +99,7 @@ def _is_of_another_program(case: Case) -> bool:
 
 
 def cases_without_reference(run: Run) -> list[Case]:
-    """Cases of a program that the user named, of which no figure has a reference."""
+    """Cases of a program that the user named, without a reference for any figure."""
     return [
         case
         for case in run.counted
@@ -194,7 +194,7 @@ def describe_miss(
     lower: float | None,
     upper: float | None,
 ) -> str:
-    """That a figure is beyond its bounds, or no number.
+    """A sentence: a figure is beyond its bounds, or no number.
 
     :param lower: in its unit; None if it is open.
     :param upper: likewise.
@@ -243,7 +243,7 @@ def _failures_of(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
 
 
 def why_not_run(case: Case, all_cases: Iterable[Case]) -> str:
-    """That a case waited for others that failed."""
+    """A sentence: a case waited for others that failed."""
     names = [
         one.title
         for one in all_cases
@@ -296,7 +296,7 @@ _REFUSED = re.compile(
 def reason(case: Case) -> str:
     """Why a case failed, in a sentence, and what was left in its environment."""
     sentence = _wrong(case) if case.result in GOOD else _reason(case)
-    return plain(f'{sentence}{_leftovers(case)}')
+    return plain(f'{sentence}{_in_environment(case)}{_in_files(case)}{_differences(case)}')
 
 
 def _reason(case: Case) -> str:
@@ -352,11 +352,6 @@ def files(case: Case) -> tuple[str, ...]:
 def _harmful_in_files(case: Case) -> list[str]:
     """What files set for a case's job, but for what explains nothing."""
     return [one for one in case.leftovers.in_files if not _HARMLESS.fullmatch(one)]
-
-
-def _leftovers(case: Case) -> str:
-    """What was left for a case's job, and how its nodes differ, as the end of its sentence."""
-    return f'{_in_environment(case)}{_in_files(case)}{_differences(case)}'
 
 
 def _in_files(case: Case) -> str:

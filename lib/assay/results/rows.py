@@ -146,7 +146,7 @@ def row_in_words(row: Row) -> str:
 
 
 def with_unit(text: str, unit: str) -> str:
-    """A number, or words that end with one, with its unit; that of a ratio is not told."""
+    """A number, or words that end with one, with its unit; a ratio has none."""
     return text if unit in ('', '1') else f'{text} {unit}'
 
 

@@ -109,7 +109,7 @@ def choose(
     return chosen
 
 
-def choose_or_all(history: History, words: str, system: str | None = None) -> list[StoredRun]:
+def choose_or_all(history: History, words: str, system: str | None) -> list[StoredRun]:
     """As :func:`choose`; without words all runs, as :func:`of_system`."""
     return choose(history, words, system) if words else of_system(history, system)
 

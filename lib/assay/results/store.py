@@ -113,7 +113,7 @@ def runs(
                     yield uuid, error
 
 
-def newest_with(check: str, most: int, database: Path = paths.RESULTS_DATABASE) -> list[str]:
+def newest_with(check: str, most: int, database: Path) -> list[str]:
     """The uuids of the last sessions in which a check ran, the newest first.
 
     :raises AssayError: as :func:`sessions`.
@@ -179,7 +179,7 @@ def causes(database: Path = paths.RESULTS_DATABASE) -> dict[str, tuple[TriageCau
     return {uuid: tuple(of_session) for uuid, of_session in found.items()}
 
 
-def keep_cause(uuid: str, cause: TriageCause, database: Path = paths.RESULTS_DATABASE) -> None:
+def keep_cause(uuid: str, cause: TriageCause, database: Path) -> None:
     """Store what is behind a failure of a stored session, in place of what was stored of it.
 
     :raises AssayError: if it cannot be written.
@@ -231,7 +231,7 @@ def set_aside_if_damaged(database: Path = paths.RESULTS_DATABASE) -> Path | None
             ) from None
 
 
-def damaged_databases(database: Path = paths.RESULTS_DATABASE) -> list[Path]:
+def damaged_databases(database: Path) -> list[Path]:
     """The damaged databases that lie beside this one."""
     found = sorted(database.parent.glob(f'{database.name}.damaged-*'))
     return [path for path in found if not path.name.endswith('-journal')]

@@ -43,7 +43,7 @@ _FACTS = ('compiler', 'flags', 'mpi', 'target')
 
 
 def usual_runs(runs: Iterable[StoredRun]) -> list[StoredRun]:
-    """The runs that show how the machine is, good or bad, and whose times are known."""
+    """The runs that show the state of the machine, good or bad, and have a known time."""
     return [
         run
         for run in runs
@@ -71,7 +71,7 @@ def mostly_good_runs(table: pl.DataFrame) -> list[str]:
 
 
 def unchanged_figures(figures: Iterable[Measured], runs: Sequence[str]) -> Iterator[Measured]:
-    """Figures in what of their values may teach a spread.
+    """The figures, with those of their values that may teach a spread.
 
     :param runs: those that count, as :func:`mostly_good_runs` gives them.
     """

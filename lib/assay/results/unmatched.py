@@ -29,7 +29,7 @@ _RENAMES = {'--parameterize', '--distribute'}
 
 
 def unmatched_names(run: Run, given: Given) -> list[str]:
-    """A sentence for each name that no selected case is of.
+    """A sentence for each given name that fits no selected case.
 
     Where nothing was selected at all, or all was skipped, that is told already.
     """
@@ -37,7 +37,8 @@ def unmatched_names(run: Run, given: Given) -> list[str]:
     done = [case for case in own if case.result != 'skip']
     if not done:
         return []
-    names = [_searched(case) for case in own]
+    # ReFrame searches names without blanks.
+    names = [case.display_name.replace(' ', '') for case in own]
     environments = {case.environment for case in own}
 
     def is_name(one: str) -> bool:
@@ -77,7 +78,7 @@ def unmatched_names(run: Run, given: Given) -> list[str]:
 def misaddressed_options(
     run: Run, variables: Iterable[str], parameters: Iterable[str]
 ) -> list[str]:
-    """A sentence for each class that an option names and no case is of: ReFrame ignores it.
+    """A sentence for each class in an option without a case, which ReFrame would ignore.
 
     :param variables: what ``-S`` sets, as ``[CLASS.]NAME=VALUE``; also of fixtures.
     :param parameters: what ``-P`` sets, likewise.
@@ -96,7 +97,7 @@ def misaddressed_options(
 
 
 def unmeasured_parts(site: _SiteConfig, run: Run, given: Given) -> list[str]:
-    """A sentence on the partitions and the MPIs of a system that no case is of, if there are any.
+    """A sentence on the partitions and MPIs of a system without a case, if there are any.
 
     :param site: the system's configuration, loaded for the partitions that were asked for.
     """
@@ -118,11 +119,6 @@ def unmeasured_parts(site: _SiteConfig, run: Run, given: Given) -> list[str]:
             found.append(f'{name}{for_all}')
     more = f'; and {len(found) - MOST} more' if len(found) > MOST else ''
     return [f'nothing was selected on {"; ".join(found[:MOST])}{more}'] if found else []
-
-
-def _searched(case: Case) -> str:
-    """The name that ReFrame searches, which is without blanks."""
-    return case.display_name.replace(' ', '')
 
 
 def _is_named(expression: str, case: Case, name: str) -> bool:

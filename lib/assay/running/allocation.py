@@ -118,7 +118,7 @@ class Standing:
 
 
 def ask_standing(job: str) -> Standing:
-    """Ask for it.
+    """Ask Slurm how an allocation stands.
 
     :raises AssayError: if Slurm does not answer.
     """
@@ -141,7 +141,7 @@ def ask_standing(job: str) -> Standing:
 
 
 def await_boot(job: str) -> Standing:
-    """The same as soon as its nodes are up: Slurm ends a job whose nodes take too long.
+    """The same, once its nodes are up: Slurm ends a job whose nodes take too long.
 
     :raises AssayError: if Slurm does not answer.
     """

@@ -128,7 +128,7 @@ class AsksInMeasure:
         raise NotImplementedError
 
     def no_longer_known(self, job: Job, seconds: float) -> Record | None:
-        """What to make of a job that the scheduler does not know; None to ask again.
+        """The state of a job that the scheduler does not know; None to ask again.
 
         :param seconds: since it was last known, or submitted.
         """

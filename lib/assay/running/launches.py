@@ -195,7 +195,7 @@ def launches(folder: Path) -> list[tuple[Path, str, bool]]:
 
 
 def why_one_rank(words: str, ranks: int) -> str | None:
-    """Why a report has one rank of many, as a sentence; None if it need not have more.
+    """Why a report has one rank of many, as a sentence; None if one is right.
 
     :param words: of the launch.
     """

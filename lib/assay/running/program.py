@@ -120,7 +120,8 @@ class Line:
         for place, word in enumerate(self.words):
             if place in self.programs:
                 found += ['/bin/sh', '-c', _SCRIPT, *given]
-                word = _as_started(word)
+                # In the working folder, where launchers find none without a stroke.
+                word = f'./{word}' if '/' not in word and not shutil.which(word) else word
             found.append(word)
         return found
 
@@ -134,11 +135,6 @@ _SCRIPT = (
 def for_report(report: Path) -> dict[str, str]:
     """The variables by which the witness leaves a report there."""
     return {'ASSAY_WITNESS': 'profile,matrix,silent', 'ASSAY_WITNESS_REPORT': str(report)}
-
-
-def _as_started(word: str) -> str:
-    """A program in the working folder, which launchers find without a stroke."""
-    return f'./{word}' if '/' not in word and not shutil.which(word) else word
 
 
 def read_line(words: Sequence[str]) -> Line:

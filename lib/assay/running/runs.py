@@ -173,7 +173,7 @@ def newest_report() -> Path:
 
 
 def time_of_change(path: Path) -> tuple[float, Path]:
-    """When it was, in seconds since 1970; 0 if another run has removed it meanwhile.
+    """When a file changed, in seconds since 1970; 0 if another run has removed it meanwhile.
 
     Some file systems know whole seconds only. The later name of two in the same one is the newer.
     """

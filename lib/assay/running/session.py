@@ -84,7 +84,8 @@ class Suite:
         site = settings.load(self.system)
         if turn.is_needed(site):
             settings.assert_tmpdir()
-        if self.not_heeded and _uses_slurm(site):
+        partitions = site.get('systems/0/partitions')
+        if self.not_heeded and any(one['scheduler'] in SCHEDULERS for one in partitions):
             _tell(self.not_heeded)
         if problems := lint_own():
             raise AssayError('\nassay: '.join(problems))
@@ -172,10 +173,6 @@ class Suite:
         all_of_them = {**self.environment, **own.exports, **exports}
         environment = {name: value for name, value in all_of_them.items() if value is not None}
         return supervise.supervise(command, environment, own, [own.handle, *handles], audience)
-
-
-def _uses_slurm(site: _SiteConfig) -> bool:
-    return any(one['scheduler'] in SCHEDULERS for one in site.get('systems/0/partitions'))
 
 
 def suite(

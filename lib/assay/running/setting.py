@@ -97,13 +97,13 @@ class Setting:
         return {name: self.values[word] for word, name in names.items() if word in self.values}
 
     def name_here(self, name: str) -> str:
-        """What the case of another setting, or a title with it, is called in this one."""
+        """The name, in this setting, of a case of another one; also within a title."""
         for parameter, value in self.parameters.items():
             name = _with(name, parameter, value)
         return name
 
     def shared_title(self, title: str) -> str:
-        """The title of a case of this setting without what the settings choose: one in both."""
+        """The title of a case without the parts that settings choose: the same in both."""
         if self.environment is not None:
             title = title.removesuffix(f'+{self.environment}')
         return Setting(dict.fromkeys(self.parameters, '*')).name_here(title)
@@ -208,7 +208,7 @@ def with_nodes(given: Given, settings: Settings) -> Given:
 
 
 def cases_in_common(settings: Settings, sides: Sequence[Sequence[Listed]]) -> set[str]:
-    """What the cases of both are called in both.
+    """The common names of the cases of both sides.
 
     :param sides: the cases of each.
     """

@@ -316,14 +316,14 @@ def _is_slow_alone(now: Screening, figure: str, one: Culprit, past: _Change | No
 
 
 def change_in_words(figure: str, far: float) -> str:
-    """A latency as a multiple, a bandwidth as what is missing."""
+    """A latency as a multiple, a bandwidth as the missing part."""
     if figure == 'bandwidth':
         return f'{1 - np.exp(-far):.0%} less'
     return f'{np.exp(far):.3g} times as long'
 
 
 def comparison_in_words(figure: str, far: float, what: str) -> str:
-    """The same, of what it is held against."""
+    """The same, with what it is compared with."""
     return f'{change_in_words(figure, far)} {"than" if figure == "bandwidth" else "as"} {what}'
 
 

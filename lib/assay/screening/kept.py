@@ -69,7 +69,7 @@ def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
 
 
 def screenings_since(system: str, begun: datetime) -> list[tuple[Path, Screening]]:
-    """Those of a partition that began then or later, oldest first, with their files.
+    """The screenings of a partition that began then or later, oldest first, with their files.
 
     :raises AssayError: if one is damaged that may be of them.
     """
@@ -82,7 +82,7 @@ def screenings_since(system: str, begun: datetime) -> list[tuple[Path, Screening
 
 
 def earlier_screenings(path: Path, now: Screening, most: int) -> list[Screening]:
-    """Those beside a screening that were of the same nodes, environment and fabric, oldest first.
+    """Earlier screenings of the same nodes, environment and fabric, oldest first.
 
     One that is damaged is reported, and left out.
 

@@ -66,7 +66,7 @@ class _Figure:
     alone: Floats
 
 
-def find_links(now: Screening, earlier: Sequence[Screening] = ()) -> Reached:
+def find_links(now: Screening, earlier: Sequence[Screening]) -> Reached:
     """The nodes, pairs and groups that are slow to reach.
 
     :param earlier: older screenings of the same system, newest last.

@@ -249,7 +249,7 @@ _MOST_TOLD = 3
 
 
 def outputs_file(path: Path) -> Path:
-    """Where the files are of the job of a screening.
+    """The file with the outputs of a screening's job.
 
     :param path: of the screening.
     """

@@ -82,7 +82,7 @@ class Environment:
         return digest.hexdigest()
 
     def find_installed(self) -> Build | None:
-        """What was installed from just what there is now, if it is still there."""
+        """The build that was installed from these very sources, if it still exists."""
         build = self._recorded()
         return None if build is None or build.changed_file() else build
 

@@ -221,7 +221,7 @@ def judge(
 def proved_rules(
     wanted: Sequence[RuleCandidate], said: Sequence[Decision | None]
 ) -> list[tuple[RuleCandidate, Decision]]:
-    """The candidates with a rule that is proved, of operations that lose nowhere by rules.
+    """The candidates with a proved rule, of operations that lose nowhere by rules.
 
     None if an operation loses that no rule of ours is for: what was in force is better for it.
     """

@@ -65,7 +65,7 @@ def trials(offered: Sequence[Algorithm], rounds: Sequence[Starts]) -> list[Trial
 
 
 def of_order(offered: Sequence[Algorithm], rounds: Iterable[Starts]) -> list[Trial]:
-    """For each algorithm of a reduction, whether it keeps the order of ranks where that counts.
+    """Trials that show whether each algorithm of a reduction keeps the order of ranks.
 
     An MPI's rules cannot ask for that, so an algorithm that does not is not offered, nor one that
     was not tried.

@@ -26,7 +26,7 @@ LEAST, MOST = 0.1, 0.7
 
 
 def seconds_used(file: str) -> float:
-    """Seconds of CPU time that a node has had; none if it is down."""
+    """Seconds of CPU time that a node has had; 0 if it is down."""
     try:
         with open(file) as opened:
             words = opened.read().split()

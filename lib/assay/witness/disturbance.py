@@ -108,7 +108,7 @@ def taken_by_others(reports: Iterable[Report], foreign: bool = True) -> list[str
 
 
 def interference(reports: Iterable[Report], foreign: bool = True) -> list[str]:
-    """What others took of the nodes of a job, where nothing else can have been the cause.
+    """What others took of a job's nodes, if nothing else can have been the cause.
 
     :param foreign: whether time that went to other processes than ranks went to others' processes.
     :returns: sentences; none where the witness saw a quota or a bad network as well.
@@ -120,7 +120,7 @@ def interference(reports: Iterable[Report], foreign: bool = True) -> list[str]:
 
 
 def share_sent_once(reports: Iterable[Report]) -> float | None:
-    """Of the segments from a host to another the share that was not sent again, the least of all.
+    """The share of segments from host to host that was sent only once, the smallest of all.
 
     1 where fewer than :data:`FEW` were; None where no TCP went between hosts.
     """

@@ -140,14 +140,14 @@ def shared_cores(host: PlacedHost) -> str | None:
     (numbers, cores), *others = groups.items()
     if len(numbers) == len(host.ranks) > 2 and len(users) == len(cores):
         return f'all {len(numbers)} ranks of {host.name} share {cores_in_words(cores)}'
-    more = ''.join(f', {numbers_in_words("rank", n)} {cores_in_words(c)}' for n, c in others[:3])
+    more = ''.join(f', {rank_numbers_in_words(n)} {cores_in_words(c)}' for n, c in others[:3])
     more += f' (and {len(others) - 3} more such groups)' if len(others) > 3 else ''
-    sharing = f'{numbers_in_words("rank", numbers)} share {cores_in_words(cores)}{more}'
+    sharing = f'{rank_numbers_in_words(numbers)} share {cores_in_words(cores)}{more}'
     return f'{sharing} of node {host.name}'
 
 
 def stray_thread(host: PlacedHost) -> str | None:
-    """A busy thread where its rank has no core: most likely on another rank's."""
+    """A busy thread outside the cores of its rank: most likely on another rank's."""
     found = []
     for rank in host.ranks:
         for thread in rank.process.threads:
@@ -209,7 +209,7 @@ def _omp_threads(environment: dict[str, str]) -> int:
 
 def ranks_in_words(ranks: Iterable[Rank]) -> str:
     """``rank 2``, ``ranks 0 and 1``, ``ranks 0-7``."""
-    return numbers_in_words('rank', [rank.number for rank in ranks])
+    return rank_numbers_in_words(rank.number for rank in ranks)
 
 
 def cores_in_words(cores: Iterable[int]) -> str:
@@ -218,11 +218,11 @@ def cores_in_words(cores: Iterable[int]) -> str:
     return f'core{"s" * (len(cores) != 1)} {as_list(cores)}'
 
 
-def numbers_in_words(what: str, numbers: Iterable[int]) -> str:
+def rank_numbers_in_words(numbers: Iterable[int]) -> str:
     """``rank 2``, ``ranks 0 and 1``, ``ranks 0-7``; a long list is cut."""
     numbers = sorted(numbers)
     if len(numbers) <= 2:
-        return f'{what}{"s" * (len(numbers) != 1)} {" and ".join(map(str, numbers))}'
+        return f'rank{"s" * (len(numbers) != 1)} {" and ".join(map(str, numbers))}'
     parts = as_list(numbers).split(',')
     cut = f',... ({len(numbers)} in all)' if len(parts) > 8 else ''
-    return f'{what}s {",".join(parts[:8])}{cut}'
+    return f'ranks {",".join(parts[:8])}{cut}'

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from assay.witness.placement import numbers_in_words
+from assay.witness.placement import rank_numbers_in_words
 from assay.witness.report import Device, Host, Pcie, Process, Report, Socket
 from assay.witness.traffic import PORTS, between_hosts, decimal_size
 
@@ -483,7 +483,7 @@ def _idle_of(
         return None
     return (
         f'{listed(idle)} carried {_sum(carried, idle)} of {decimal_size(all_of_host)}; '
-        f'{numbers_in_words("rank", waiting)} {"sits" if len(waiting) == 1 else "sit"} beside '
+        f'{rank_numbers_in_words(waiting)} {"sits" if len(waiting) == 1 else "sit"} beside '
         f'{"it" if len(idle) == 1 else "them"}' + _elsewhere(ports, far, carried)
     )
 

@@ -54,7 +54,7 @@ def is_steering(name: str) -> bool:
 
 
 def of_ranks(report: Report) -> dict[str, set[str]]:
-    """The steering variables that ranks had in MPI_Init, each with its values."""
+    """The steering variables of ranks in MPI_Init, each with its values."""
     found = report.values_of_variables().items()
     return {name: values - {'-'} for name, values in found if name.startswith(STEERING)}
 

@@ -202,7 +202,7 @@ SHARE = Axis('mean of the ranks, of their wall time [%]')
 
 
 def fraction_of_limit(figure: str, value: float | None) -> float | None:
-    """What part of the machine's limit a figure says was reached; None if it says nothing of it.
+    """The part of the machine's limit that a figure reached; None if it is about something else.
 
     A time that is a multiple of the least possible one is that part of it turned round.
     """

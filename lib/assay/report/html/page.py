@@ -68,7 +68,9 @@ def _filled(template: str, charts: Sequence[Chart | Grid], **values: object) -> 
             one if isinstance(one, Markup) or not isinstance(one, str) else visible_lines(one)
         ),
     )
-    environment.filters['short'] = _short
+    environment.filters['short'] = lambda name: (
+        name if len(name) <= LONGEST else plain(name, LONGEST)
+    )
     names = ('page.css', 'begin.js', 'page.js')
     style, begin, script = (HERE.joinpath(name).read_text() for name in names)
     drawing = plotly() if charts else Plotly('', Markup(), '')
@@ -94,10 +96,6 @@ def _filled(template: str, charts: Sequence[Chart | Grid], **values: object) -> 
         unused_style=drawing.style,
         charts=pack(embedded_json([chart.drawn for chart in charts])) if charts else '',
     )
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST else plain(name, LONGEST)
 
 
 def write_page(path: Path, text: str) -> None:

@@ -112,7 +112,7 @@ def not_blamed_on_software(
 def figures_that_may_have_followed(
     compared: Iterable[Compared], moved: Sequence[Compared]
 ) -> tuple[Compared, ...]:
-    """The figures that the machine may have changed, whether or not it can be told of them."""
+    """The figures that may only have followed the machine, decided or not."""
     return worst_first(
         one
         for one in compared

@@ -74,7 +74,7 @@ def _was_much(share: Measured) -> bool:
 
 
 def unusable_values(compared: Iterable[Compared]) -> Iterator[Gone]:
-    """Values that are none any more: they are left out of what is compared."""
+    """Values that are no longer usable; the comparison leaves them out."""
     for one in compared:
         before, after = one.before, one.after
         if after.unusable and not before.unusable:

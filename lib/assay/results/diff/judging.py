@@ -26,7 +26,6 @@ from assay.results.history import History, StoredRun
 from assay.results.rows import is_beyond
 from assay.results.statistics.comparison import Better, Word, judge
 from assay.results.statistics.families import FamilyMember, FigureFamily, judge_suite
-from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import Series
 from assay.results.statistics.spread import NO_KIND
 from assay.results.unchanged import mostly_good_runs, unchanged_figures, usual_runs
@@ -105,7 +104,7 @@ def judge_figures(
     margin: float,
     settings: Settings | None,
     again: Mapping[FigureKey, Compared],
-    rate: float = SUITE_RATE,
+    rate: float,
 ) -> tuple[list[Compared], list[FigureFamily]]:
     """Every figure with its verdict: all of them are one suite, whose error rate is promised.
 
@@ -152,16 +151,16 @@ def _better(one: Compared) -> Better:
     return cast(Better, one.after.better or one.before.better)
 
 
-def past_series(figure: FigureKey, past: Past, settings: Settings | None = None) -> Series | None:
+def past_series(figure: FigureKey, past: Past, settings: Settings | None) -> Series | None:
     """The history of a figure; of two settings that one which varies more."""
     names = names_in_both(figure, settings) if settings else (figure,)
     found = (past.unchanged.get(name) for name in names)
     usable = [one for one in found if one]
-    return max(usable, key=_variation) if usable else None
-
-
-def _variation(one: Series) -> float:
-    return float(one.locations.var()) if one.has_logarithms else 0.0
+    return max(
+        usable,
+        key=lambda one: float(one.locations.var()) if one.has_logarithms else 0.0,
+        default=None,
+    )
 
 
 def _misses_now(one: Compared, earlier: Measured | None) -> bool:

@@ -251,9 +251,9 @@ def without_conditions(found: Mapping[FigureKey, Measured]) -> dict[FigureKey, M
     return {figure: one for figure, one in found.items() if figure.figure not in CONDITIONS}
 
 
-def first_few(names: Sequence[str], most: int = 4) -> str:
-    """The first few of some names."""
-    return ', '.join([*names[:most], *(['...'] if len(names) > most else [])]) or 'nothing'
+def first_few(names: Sequence[str]) -> str:
+    """The first four of some names."""
+    return ', '.join([*names[:4], *(['...'] if len(names) > 4 else [])]) or 'nothing'
 
 
 # Whether the runs of one side are all of one state ------------------------------------------------

@@ -10,22 +10,21 @@ from assay.results.statistics.comparison import Comparison, FigureVerdict
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
 
 
-def moved_controls(controls: Iterable[Comparison], rate: float = SUITE_RATE) -> list[Comparison]:
+def moved_controls(controls: Iterable[Comparison]) -> list[Comparison]:
     """The controls that changed, the one that changed most first.
 
     :param controls: of figures that the change cannot have touched, taken in the same jobs.
-    :param rate: at which any of them is called changed although none is.
     """
     usable = [one for one in controls if not one.reason]
     adjusted = holm([one.proven_p for one in usable])
-    found = [one for one, p in zip(usable, adjusted, strict=True) if p <= rate]
+    found = [one for one, p in zip(usable, adjusted, strict=True) if p <= SUITE_RATE]
     return sorted(found, key=lambda one: -abs(one.change))
 
 
 def doubt_if_machine_moved(
     verdict: FigureVerdict, controls: Iterable[Comparison], alone: float, is_fraction: bool
 ) -> FigureVerdict:
-    """The verdict on a figure, or that it cannot be told where the machine may be to blame.
+    """The verdict on a figure, or `cannot tell` if the machine may be to blame.
 
     A figure may follow the machine, by as much as any control moved, as none is of the same kind.
     So it stays worse only if it got worse by more than each control that got worse, as sure as its

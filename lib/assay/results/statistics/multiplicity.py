@@ -32,16 +32,19 @@ def holm(p_values: ArrayLike) -> Floats:
     return adjusted
 
 
-def rate_of_a_look(looks: int, false_alarms: float = 0.35) -> float:
+#: How many may be expected in the time that a promise is for.
+_FALSE_ALARMS = 0.35
+
+
+def rate_of_a_look(looks: int) -> float:
     """The suite's rate at each of many looks: equal shares of the false alarms of all of them.
 
     The expectation of a sum is the sum of expectations, however alike looks of successive days are.
     0.35 expected alarms make more than one in fewer than 5% of years (Poisson: 4.9%).
 
     :param looks: how often somebody looks in the time that the promise is for.
-    :param false_alarms: how many may be expected in that time.
-    :raises AssayError: if there is no look, or nothing may be wrong.
+    :raises AssayError: if there is no look.
     """
-    if looks < 1 or not false_alarms > 0:
-        raise AssayError('a rate needs at least one look, and more than no false alarm')
-    return min(false_alarms / looks, SUITE_RATE)
+    if looks < 1:
+        raise AssayError('a rate needs at least one look')
+    return min(_FALSE_ALARMS / looks, SUITE_RATE)

@@ -213,7 +213,7 @@ _OF_LOCATION = {1: 1.0, 2: 1.0, 3: 1.346, 4: 1.192}
 def session_inflation(
     n: int, own: Floats | None, kind: FigureKind, unseen: Variance | None = None
 ) -> Variance:
-    """By how much the location of n successive sessions varies more than of independent ones.
+    """How much more the location of n successive sessions varies than that of independent ones.
 
     The larger of what its kind shows and what the figure's own history shows, which leans on its
     kind. Where histories are too short for n, what is known of fewer sessions is the least.
