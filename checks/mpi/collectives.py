@@ -58,7 +58,7 @@ class Collectives(MpiBenchmark):
 
     @property
     def sizes(self):
-        """Those of SIZES that are measured."""
+        """The measured sizes, out of SIZES."""
         most = largest_block(self.num_tasks)
         return {name: size for name, size in SIZES.items() if size <= most}
 

@@ -91,7 +91,7 @@ def of_site(site: _SiteConfig) -> Facts:
 
 
 def read(path: Path) -> Facts:
-    """Those of a file.
+    """The facts in a file.
 
     :raises AssayError: if it holds none.
     """

@@ -48,7 +48,7 @@ def digest(data: bytes) -> str:
 
 
 def digest_of(path: Path) -> str:
-    """That of a file's content.
+    """The digest of a file's content.
 
     :raises OSError: if it cannot be read.
     """
@@ -64,7 +64,7 @@ MOST_FILES, DEEPEST = 200_000, 12
 
 
 class Checksum(BaseModel):
-    """What a file holds.
+    """The size and the digest of a file.
 
     :param sha256: of its content, hexadecimal.
     :param size: bytes.

@@ -208,7 +208,7 @@ def _plain_name(name: str) -> str:
 
 
 def _parameters(case: Case) -> dict[str, str]:
-    """Those in its name."""
+    """The parameters in the name of a case."""
     return dict(word[1:].split('=', 1) for word in case.display_name.split()[1:])
 
 

@@ -112,7 +112,7 @@ def missing_nodes(contract: Contract, screened_nodes: Iterable[str]) -> str:
 
 
 def _told(one: Screened, last: Screened) -> str:
-    """What is open of a screening; and how it can be cleared, if the last screening cannot have."""
+    """What is open of a screening, and how to clear it if the last screening cannot have."""
     found = plain(one.found, 300)
     if kind(one) == kind(last):
         return found

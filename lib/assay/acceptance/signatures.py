@@ -165,7 +165,7 @@ _KEYS = {'who', 'party', 'key', 'state', 'time', 'signature'}
 
 @dataclass(frozen=True)
 class SignedState:
-    """What an archive is at a time.
+    """The state of an archive at a time.
 
     :param contract: SHA-256 of the contract.
     :param head: SHA-256 of the last line of the journal.
@@ -194,7 +194,7 @@ class Signature:
 
 
 def state_of(archive: Archive, chain: Chain) -> SignedState:
-    """What an archive is now.
+    """The state of an archive now.
 
     :raises AssayError: if it cannot be read.
     """

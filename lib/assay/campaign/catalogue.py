@@ -123,7 +123,7 @@ def load_faults(folder: Path = CATALOGUE) -> dict[str, Fault]:
 
 
 def choose_faults(faults: dict[str, Fault], names: list[str]) -> dict[str, Fault]:
-    """Those that were named, by a name or a kind; all if nothing was.
+    """The named faults, by a name or a kind; all of them if nothing was named.
 
     :raises AssayError: if there is none of that name.
     """

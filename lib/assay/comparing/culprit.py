@@ -412,7 +412,7 @@ class Culprits:
 
     @property
     def changes(self) -> list[Factor]:
-        """Those of the most likely answer."""
+        """The changes of the most likely answer."""
         return [self.question.factors[one] for one in self.answer.changes]
 
 

@@ -102,7 +102,7 @@ def finish(
     settings: Settings,
     stopped: str = '',
 ) -> Interleaved:
-    """What is said in the end.
+    """The conclusion.
 
     :param found: what :func:`compare_at_first` said of the sessions ``first``.
     :param stopped: why it ended, if that was before all was decided.

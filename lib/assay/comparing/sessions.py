@@ -45,7 +45,7 @@ class ComparedSession:
 
 
 def session(run: Run, side: int, settings: Settings) -> ComparedSession:
-    """What came of a session of a side."""
+    """The result of a session of a side."""
     ran, failed, disturbed = set(), set(), set()
     for case in run.own_cases:
         if case.result == 'skip':

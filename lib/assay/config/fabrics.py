@@ -63,7 +63,7 @@ class Fabric(Entry):
 
     @property
     def recipes(self) -> dict[str, Recipe]:
-        """Those of its entry, by MPI families."""
+        """The recipes of its entry, by MPI families."""
         return self.__pydantic_extra__
 
     @property

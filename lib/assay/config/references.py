@@ -105,7 +105,7 @@ def _with_lists(level: Any) -> Any:
 
 
 def set_too_late(check: RegressionTest, layers: Sequence[Layer]) -> Iterator[str]:
-    """That a check which is not one of ours set its ``reference`` when it had been read.
+    """A sentence if a check of somebody else set its ``reference`` after that had been read.
 
     :param layers: of :func:`layers`, after the check's setup.
     """

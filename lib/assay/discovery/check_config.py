@@ -127,7 +127,7 @@ class _Job:
 
 
 def _scales(partition: Mapping[str, Any]) -> dict[str, int]:
-    """Those that a partition has, with their nodes."""
+    """The scales of a partition, with their nodes."""
     extras = partition.get('extras', {})
     return {name: nodes_of(name, extras) for name in scales_in(partition.get('features', []))}
 

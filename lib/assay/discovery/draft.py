@@ -90,7 +90,7 @@ class Drafted:
 
     @property
     def variables(self) -> list[list[str]]:
-        """Those that keep TCP on the interface.
+        """The variables that keep TCP on the interface.
 
         UCX has one for TCP and for devices: where there are some it chooses by itself.
         """
@@ -119,12 +119,12 @@ class Drafted:
 
     @property
     def scales_now(self) -> list[str]:
-        """Those that there are enough nodes for now."""
+        """The scales for which there are enough nodes now."""
         return [f'scale_{name}' for name in self.where.scales_now]
 
     @property
     def fabrics(self) -> list[str]:
-        """Those of its MPIs, in the catalogue's order."""
+        """The fabrics of its MPIs, in the catalogue's order."""
         there = {fabric for use in self.uses for fabric in use.fabrics}
         return [name for name in load_catalogue().fabrics if name in there]
 

@@ -112,7 +112,7 @@ def _chosen(asked: tuple[str, ...]) -> list[Mpi]:
 
 
 def _all() -> list[Mpi]:
-    """Those of this machine; where it has none, those that come as wheels: nodes have them as well.
+    """The MPIs of this machine; if it has none, those of wheels, which nodes have as well.
 
     One that cannot be driven, as a vendor's, is none.
 

@@ -1,4 +1,4 @@
-"""What a compute node says of itself; it runs there, once on each node of a job.
+"""What a compute node reports about itself; this runs there, once on each node of a job.
 
     python -m assay.discovery.node ADDRESSES FOLDER
 

@@ -100,12 +100,12 @@ class Partition:
 
     @property
     def options(self) -> list[str]:
-        """Those of sbatch alone."""
+        """The options of sbatch alone."""
         return [option for option, _ in self.access]
 
     @property
     def scales_now(self) -> list[str]:
-        """Those that there are enough nodes for now."""
+        """The scales for which there are enough nodes now."""
         count = len(self.nodes) - len(self.away)
         return [scale for scale in self.scales if SCALES[scale] <= count]
 
@@ -476,7 +476,7 @@ def _addresses(nodes: Iterable[Record]) -> dict[str, str]:
 
 
 def pmis() -> tuple[str, ...]:
-    """Those by which srun could start an MPI program; a plugin's versions are left to itself."""
+    """The PMIs by which srun could start an MPI program; a plugin's versions are left to itself."""
     words, _ = _ways_of_srun()
     return tuple(word for word in words if word not in ('none', 'openmpi'))
 

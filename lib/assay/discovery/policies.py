@@ -104,7 +104,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Limits:
-    """What jobs of a partition may have.
+    """The most that jobs of a partition may have.
 
     :param minutes: at most; None for no limit, and ``whose`` limit that is.
     :param least: nodes of a job, and ``most``.
@@ -148,7 +148,7 @@ class NodesOfType:
 
     @property
     def scales(self) -> list[str]:
-        """Those that the limits allow.
+        """The scales that the limits allow.
 
         :raises RefusedError: if they allow none.
         """
@@ -232,7 +232,7 @@ def as_minutes(limit: str) -> int | None:
 
 
 def limits(record: Record, asked: Named) -> Limits:
-    """Those of a partition, of the QOS that its jobs have, and of the user."""
+    """The limits of a partition, of the QOS of its jobs, and of the user."""
 
     def number(key: str) -> int | None:
         value = record.get(key, '')
@@ -481,7 +481,7 @@ def _memory(nodes: NodesOfType, options: Iterable[str]) -> int | None:
 
 
 def refuses(words: str) -> str:
-    """That sbatch refuses a job, in its words, and what to type."""
+    """A sentence: sbatch refuses a job, in its words, and what to type."""
     what = remedy(words)
     return f'sbatch refuses a job: {words}{f" (try {what})" if what else ""}'
 

@@ -589,7 +589,7 @@ def _not_bound(host: PlacedHost) -> str | None:
 
 
 def _all_in_one_part(host: PlacedHost) -> str | None:
-    """That all ranks are in one NUMA domain or socket, of several."""
+    """A sentence if all ranks are in one NUMA domain or socket, of several."""
     for kind, parts in (('NUMA domain', host.domains), ('socket', host.packages)):
         seats = {id for id, cores in parts.items() if cores & host.used}
         if len(parts) > 1 and len(host.ranks) > 1 and len(seats) == 1:

@@ -89,7 +89,7 @@ class Candidate:
 
     @property
     def environment(self) -> dict[str, str]:
-        """That in which its commands run."""
+        """The environment in which its commands run."""
         env = {**(self.loaded or os.environ), **self.env}
         return env | {'PATH': f'{self.bindir}:{env.get("PATH", os.defpath)}'}
 
@@ -129,7 +129,7 @@ def telling_line(text: str) -> str:
 
 
 def wheels() -> Iterator[Candidate]:
-    """Those that the suite has installed."""
+    """The MPIs that the suite has installed."""
     for name in wheel_names():
         prefix = paths.MPI_PREFIXES / name
         if not (prefix / STAMP).is_file():

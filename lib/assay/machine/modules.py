@@ -50,7 +50,7 @@ def modules_tool() -> Literal['lmod', 'envmod', 'nomod']:
 
 
 def in_modules() -> Iterator[Candidate]:
-    """Those of modules that are called like an MPI.
+    """The MPIs of modules that are called like one.
 
     One that is only likely to bring an MPI counts if it brings one that no other does.
 
@@ -81,7 +81,7 @@ def in_modules() -> Iterator[Candidate]:
 
 
 def in_places() -> Iterator[Candidate]:
-    """Those of the places that somebody named (:data:`PLACES`).
+    """The MPIs of the places that somebody named (:data:`PLACES`).
 
     :raises AssayError: as :func:`in_place`.
     """
@@ -93,7 +93,7 @@ def in_places() -> Iterator[Candidate]:
 
 
 def in_place(place: str) -> Candidate:
-    """That of a folder, whose name begins with a slash, or of modules, with blanks between.
+    """The MPI of a folder, whose name begins with a slash, or of modules, with blanks between.
 
     :raises AssayError: if there is no MPI.
     """
@@ -131,7 +131,7 @@ def _without_marks(name: str) -> str:
 
 
 def _asked(names: Sequence[str], of_each: int | None = None) -> list[str]:
-    """Those of many that are asked: surest and newest first, and something of each name.
+    """The modules to ask: the surest and newest first, and something of each name.
 
     Each takes a fraction of a second, in every command. Those that could not be used anyway come
     after those that can.

@@ -143,7 +143,7 @@ class Repository:
                     module._unpack(its_commit, folder / path, packed)
 
     def _submodules(self, commit: str) -> list[tuple[Repository, str, str]]:
-        """Those of a commit that this repository has: with the commit of each, and its folder."""
+        """The submodules of a commit of this repository, each with its commit and its folder."""
         blob = f'--blob={commit}:.gitmodules'
         listed = self.git('config', blob, '--null', '--get-regexp', r'\.path$')
         found = []

@@ -20,7 +20,7 @@ __all__ = ['FAMILIES', 'AsyncProgress', 'Family', 'Recipe', 'Words']
 
 
 def _families() -> dict[str, Family]:
-    """Those of the files in this folder.
+    """The families of the files in this folder.
 
     :raises AssayError: if one declares something wrong; the message has file, line and field.
     """

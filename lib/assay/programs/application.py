@@ -214,7 +214,7 @@ def _check_best_window(found: re.Match[str]) -> None:
 
 
 def _check_mean(found: re.Match[str]) -> None:
-    """That the mean of the windows is theirs: with those that begin a bout they are all."""
+    """Check that the mean is that of all windows, including those that begin a bout."""
     if found['fresh'] is None:
         raise WrongAnswerError(f'how long fresh windows of {found["kernel"]} took was not printed')
     whole, fresh = _above_zero(found, 'all'), float(found['fresh'])
@@ -270,7 +270,7 @@ class _Bouts:
 
 
 def check_limit(output: str, kernel: str, work: float, windows: str = '') -> None:
-    """That a limit of a program of ours is the best of its slices, and the fraction that of bouts.
+    """Check that a limit of a program of ours is its best slice, and the fraction that of bouts.
 
     :param work: of a window over all ranks, in the unit of the rate times seconds.
     :param windows: the kernel whose windows they are, where it has another name.
@@ -305,7 +305,7 @@ def check_limit(output: str, kernel: str, work: float, windows: str = '') -> Non
 def check_windows(
     output: str, kernel: str, count: int, work: float, least: float, most: float
 ) -> None:
-    """That a kernel of a program of ours was timed in as many windows as its loop has.
+    """Check that a kernel of a program of ours was timed in every window of its loop.
 
     :param work: of a window over all ranks, in the unit of the rate times seconds.
     :param least: seconds of all windows together, as is ``most``, by the times of the same kernel:
@@ -340,7 +340,7 @@ class WorkInCaches(NamedTuple):
 
 
 def check_in_caches(output: str, works: Mapping[str, WorkInCaches]) -> None:
-    """That kernels in caches did what was counted of them, in the time that passed.
+    """Check that kernels in caches did the counted work, in the time that passed.
 
     :param works: by the kernel.
     :raises WrongAnswerError: if one did not.
@@ -403,7 +403,7 @@ def is_of_both_clocks(seconds: float, least: float, most: float, step: float) ->
 
 
 def check_times(output: str, reported: Mapping[str, float]) -> None:
-    """That times of a program of ours are those of a second clock.
+    """Check times of a program of ours against a second clock.
 
     The system's clock is read just before and just after MPI's, so that it holds on any machine,
     however busy: a time that was scaled, or left something out, is not between its bounds.

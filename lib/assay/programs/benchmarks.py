@@ -253,7 +253,7 @@ def check_partitioned(report: Mapping[str, Any]) -> None:
 
 
 def _check_round_trips(what: str, result: Mapping[str, Any]) -> None:
-    """Of a program whose reports have always told what was set aside."""
+    """As of a program whose reports have always had what was set aside."""
     _times(result)
     _check_batches(result)
     _check_sampled_clocks(what, result['clocks'], 2)  # of a round trip half is the time
@@ -337,7 +337,7 @@ def _check_load(what: str, result: Mapping[str, Any], aggressors: int, measured:
 
 
 def _check_histogram(what: str, one: Mapping[str, Any]) -> None:
-    """That it has all operations, and as long ones as was measured; percentiles by it."""
+    """Check that a histogram has all operations, up to the longest; and its percentiles."""
     _equal(f'sum of times of {what}', one['seconds'], one['clocks']['own'])
     histogram = sorted(one['histogram'])
     if not histogram:
@@ -693,7 +693,7 @@ def _times(result: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_batches(result: Mapping[str, Any]) -> None:
-    """That no batch was lost: each is a sample, or was set aside, as the first ones always are."""
+    """Check that each batch is a sample or was set aside, as the first ones always are."""
     samples, set_aside = result['samples'], result['set_aside']
     batches = result.get('clocks', {}).get('batches', samples + set_aside)
     if set_aside < _WARM_UPS or samples + set_aside != batches:

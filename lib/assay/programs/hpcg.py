@@ -198,7 +198,7 @@ class _Grid:
 
 
 def _check_problem(report: _Report, problem: Problem, ranks: int, threads: int) -> list[_Grid]:
-    """That what was asked for was run; its grids, the finest first."""
+    """Check that the right problem was run; return its grids, the finest first."""
     local, processes = problem.facts['local'], problem.facts['processes']
     edges = [n * count for n, count in zip(local, processes, strict=True)]
     grids = [_Grid(tuple(edge >> level for edge in edges)) for level in range(_LEVELS)]
@@ -297,7 +297,7 @@ def _figures(report: _Report, grids: list[_Grid]) -> dict[str, Figure]:
 
 
 def _hold(report: _Report, name: str, expected: float) -> None:
-    """That a number of the report is the one that others of it give."""
+    """Check that a number of the report follows from others."""
     if not abs(report.number(name) - expected) <= _PRINTED * expected:
         raise WrongAnswerError(
             f'{name!r} of HPCG is {report.number(name):g}, which is to be {expected:g}'

@@ -347,7 +347,7 @@ def _check_clocks(output: str, runs: list[re.Match[str]]) -> None:
 
 
 def _check_ways(output: str, problem: Problem) -> None:
-    """That rows of the grid are filled first, and panels went round as a modified ring has them."""
+    """Check that rows of the grid are filled first, and that panels went round a modified ring."""
     n, nb, p, q, runs = (problem.facts[key] for key in ('n', 'nb', 'p', 'q', 'runs'))
     found = list(_WAYS.finditer(output))
     if not found:  # of older programs
@@ -373,7 +373,7 @@ def _check_ways(output: str, problem: Problem) -> None:
 
 
 def _check_work(output: str, problem: Problem) -> None:
-    """That windows are those of the steps of the first half, with their operations and times."""
+    """Check that windows are the steps of the first half, with their operations and times."""
     n, nb, runs = (problem.facts[key] for key in ('n', 'nb', 'runs'))
     steps = [first for first in range(0, n, nb) if first == 0 or first + nb <= n // 2]
     rests = [n - first - nb for first in steps]

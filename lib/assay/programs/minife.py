@@ -164,7 +164,7 @@ def _least_edge(ranks: int) -> int:
 
 
 def _check_course(output: str) -> None:
-    """That one miniFE ran to its end, and found nothing wrong itself."""
+    """Check that one miniFE ran to its end, and found nothing wrong itself."""
     if failed := _FAILED.search(output):
         raise WrongAnswerError(f"miniFE's own check failed: {failed[1]}")
     if 'max absolute error is' in output:
@@ -309,7 +309,7 @@ def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem)
 
 
 def _check_parts(report: Mapping[str, Any], ranks: int) -> None:
-    """That no part took longer than the whole: of one rank all parts together."""
+    """Check that no part took longer than the whole; of one rank, nor all parts together."""
     kernels = [_number(report, *_TIMES[name]) for name in _KERNELS]
     whole = _number(report, *_TIMES['CG'])
     # Each is the time of the rank that it took longest.
@@ -329,7 +329,7 @@ def _check_parts(report: Mapping[str, Any], ranks: int) -> None:
 
 
 def _check_windows(output: str, report: Mapping[str, Any], ranks: int) -> None:
-    """That all iterations were timed, kernel by kernel: what is not in windows was before them."""
+    """Check that all iterations were timed, kernel by kernel: in windows, or before them."""
     iterations = int(_number(report, 'CG solve', 'Iterations'))
     count = steady_windows(_MOST_ITERATIONS, range(iterations))
     # Where nothing at all was left to solve a scalar product found that out after the last one.

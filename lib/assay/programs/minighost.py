@@ -260,7 +260,7 @@ def _parts(output: str, ranks: int) -> dict[str, float]:
 
 
 def _check_number_of_sums(output: str, problem: Problem) -> None:
-    """That each variable was summed up in each step, and once more at the end."""
+    """Check that each variable was summed up in each step, and once more at the end."""
     steps = problem.facts['the number of time steps'] * problem.facts['the number of spikes']
     expected = (steps + 1) * problem.facts['the number of variables']
     (number,) = _numbers(_NUMBER_OF_SUMS, output, 'number of sums')
@@ -310,7 +310,7 @@ def _check_problem(output: str, problem: Problem, ranks: int, threads: int) -> N
 
 
 def _check_checks(output: str, variables: int) -> None:
-    """That each variable was held against the tolerance asked for."""
+    """Check that each variable was held against the requested tolerance."""
     tolerance = 10.0**-_DIGITS
     if not is_ours(output):
         said = _TOLERANCE.search(output)

@@ -251,7 +251,7 @@ def _check_states(output: str, problem: Problem) -> None:
 
 
 def _check_times_of_rows(output: str, total: float) -> None:
-    """That the last column of the table, of three decimals, is what two clocks tell."""
+    """Check the last column of the table, of three decimals, against two clocks."""
     rows = {f'table to step {row[0]}': float(row[4]) for row in _rows(output)[1:]}
     if 'Time of the table' not in output:  # of older programs
         return
@@ -413,7 +413,7 @@ def _speeds(seeds: np.ndarray) -> np.ndarray:
 
 
 def _check_windows(output: str, problem: Problem, ranks: int) -> None:
-    """That as many computations of forces and lists were timed as so many steps have."""
+    """Check that every computation of forces and lists was timed."""
     steps: int = problem.facts['steps']
     numbers = range(1, steps + 1)
     timed = {
@@ -440,7 +440,7 @@ def _check_windows(output: str, problem: Problem, ranks: int) -> None:
 
 
 def _check_operations(output: str) -> None:
-    """That operations are those of the pairs that were found anew, some steps before."""
+    """Check that operations are those of the pairs that were found anew, some steps before."""
     anew = _sums(_fingerprints(output), 'pairs, anew', 4)
     found = _PAIRS.search(output)
     listed, inside = (float(found[name]) if found else 0 for name in ('listed', 'inside'))

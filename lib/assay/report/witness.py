@@ -169,7 +169,7 @@ def show_phases(report: Report, out: Console) -> None:
 
 
 def show_ended(report: Report, out: Console, which: str = '') -> None:
-    """That the report is incomplete, and where each rank was."""
+    """Show that the report is incomplete, and where each rank was."""
     from assay.text import as_list
 
     why = 'the job did not get to MPI_Finalize'

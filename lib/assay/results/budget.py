@@ -321,7 +321,7 @@ def _age(one: CaseHistory) -> tuple[int, datetime]:
 
 
 def _by_age(entries: Iterable[BudgetEntry]) -> list[BudgetEntry]:
-    """Those longest not run first; of the equally old a new check, then what covers most.
+    """Longest not run first; of equally old entries a new check, then the one that covers most.
 
     The name decides where nothing else does: the same history gives the same choice.
     """

@@ -37,12 +37,12 @@ class Conclusion:
 
 
 def conclusions_of(run: str) -> list[Conclusion]:
-    """Those of searches that had a run before or after, the oldest search first."""
+    """The conclusions of searches that had a run before or after, the oldest search first."""
     return [one for one in _conclusions() if run in one.before | one.after]
 
 
 def conclusions_between(before: Iterable[str], after: Iterable[str]) -> list[Conclusion]:
-    """Those of searches between the same runs, the oldest search first."""
+    """The conclusions of searches between the same runs, the oldest search first."""
     sides = frozenset(before), frozenset(after)
     return [one for one in _conclusions() if (one.before, one.after) == sides]
 

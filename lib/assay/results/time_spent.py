@@ -51,7 +51,7 @@ Folders = Mapping[str, Sequence[Path]]
 
 
 def folders(history: History, runs: Sequence[StoredRun]) -> Folders:
-    """Those of the newest of some runs; none of a report from elsewhere, whose paths are not here.
+    """The folders of the newest of some runs; a report from elsewhere has none here.
 
     :param runs: oldest first.
     """

@@ -435,7 +435,7 @@ def obtain(options: Sequence[str], folder: Path, given_up: Collection[str] = ())
 
 
 def _number(log: Path) -> str | None:
-    """That of the job in what salloc said, which is among words of the site's own."""
+    """The number of the job in the output of salloc, among words of the site's own."""
     found = _NUMBER.findall(log.read_text(errors='replace'))
     return found[-1] if found else None
 

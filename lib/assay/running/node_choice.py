@@ -120,6 +120,6 @@ class Promised:
 
     @property
     def nodes(self) -> set[str]:
-        """Those that jobs have, or wait for."""
+        """The nodes that jobs have, or wait for."""
         self._jobs = [(job, nodes) for job, nodes in self._jobs if not self._has_ended(job)]
         return {node for _, nodes in self._jobs for node in nodes}

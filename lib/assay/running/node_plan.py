@@ -59,7 +59,7 @@ class NodePlan(Generic[Case]):
 
     @property
     def nodes(self) -> set[str]:
-        """Those that are not lost."""
+        """The nodes that are not lost."""
         return {*self._places}
 
     def add(self, case: Case, want: Want) -> None:

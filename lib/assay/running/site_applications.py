@@ -292,7 +292,7 @@ class SiteApplication(Entry):
 
     @property
     def files(self) -> list[str]:
-        """Those that it has to write, as patterns."""
+        """The files that it has to write, as patterns."""
         written = [*self.answer, *self.figures.values()]
         return [*dict.fromkeys(one.file for one in written if one.file)]
 

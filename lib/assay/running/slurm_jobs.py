@@ -221,7 +221,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
         return bool(PASSES.search(said) or (site and re.search('|'.join(site), said)))
 
     def _submitted(self, job: Any) -> str:
-        """That a job was submitted by a command that did not hear of it, in sbatch's words."""
+        """A line as of sbatch: a job was submitted by a command that did not hear of it."""
         name = shlex.quote(job.name)
         try:
             told = self._run(f'{self._squeue} -h -u {os.getuid()} -n {name} -o "%i|%Z"')

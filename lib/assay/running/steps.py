@@ -326,7 +326,7 @@ class _Allocation:
             self._fail(job, f'this host could not start its job: {_told(error)}')
 
     def _variables(self, job: Any, nodes: list[str]) -> dict[str, str]:
-        """Those of a job of these nodes."""
+        """The variables of a job of these nodes."""
         per_node, count = _per_node(job), job.num_tasks or 1
         full, rest = divmod(count, per_node)
         ranks = [f'{per_node}(x{full})' if full > 1 else f'{per_node}'] if full else []
@@ -753,7 +753,7 @@ class _StepsOfSqueue(Steps):
 
 
 def _options(script: str) -> Any:
-    """Those of a job's script that say something of its nodes and steps."""
+    """The options of a job's script on its nodes and steps."""
     parser = ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument('-w', '--nodelist')
     parser.add_argument('-x', '--exclude')

@@ -127,7 +127,7 @@ def slow_nodes(
 def _changed_nodes(
     now: Screening, earlier: Sequence[Screening], figure: str, numbers: Numbers, tests: float
 ) -> Iterator[tuple[int, Evidence, bool]]:
-    """Those that are not as they were, while others are."""
+    """The nodes that changed while others did not."""
     slow = slowness(now.values[figure][numbers])
     before = _nodes_before(now, earlier, figure, numbers)
     past = _change(now, np.median(slow, axis=1)[:, None], before, OF_ONE)

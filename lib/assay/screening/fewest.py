@@ -177,7 +177,7 @@ def explain(
 
 
 def _apart(causes: Sequence[SuspectCause]) -> Truths:
-    """Of each two causes whether both may be: shape (n, n).
+    """Whether each two causes may be there together: shape (n, n).
 
     The nodes of a group that no switch is known of have to be seen to be fast to each other, which
     they are not if one of them is in another group, or bad.

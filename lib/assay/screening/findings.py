@@ -71,6 +71,6 @@ class ScreeningFinding:
 
     @property
     def chance(self) -> float | None:
-        """That of the strongest evidence; None if something was not by chance."""
+        """The chance of the strongest evidence; None if something was not by chance."""
         chances = [one.chance for one in self.evidence if one.chance is not None]
         return min(chances) if len(chances) == len(self.evidence) > 0 else None

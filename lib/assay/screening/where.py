@@ -91,7 +91,7 @@ def choose(
 
 
 def _fabrics(partition: Mapping[str, Any]) -> Iterator[str]:
-    """Those between its nodes, with a device of their own first: that is what was bought."""
+    """The fabrics between its nodes, those with a device of their own first."""
     known = load_catalogue().fabrics
     offered = [
         name
@@ -104,7 +104,7 @@ def _fabrics(partition: Mapping[str, Any]) -> Iterator[str]:
 def _environments(
     site: _SiteConfig, partition: Mapping[str, Any], full_name: str, fabric: str
 ) -> Iterator[str]:
-    """Those of a partition that have an MPI with the fabric, in its order."""
+    """The environments of a partition whose MPI has the fabric, in its order."""
     for name in partition.get('environs', []):
         for one in site['environments']:
             if one['name'] == name and {'mpi', fabric} <= {*one.get('features', [])}:

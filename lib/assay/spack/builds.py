@@ -231,7 +231,7 @@ def _spack_for(system: str, wanted: Iterable[tuple[str, str]]) -> Spack:
 
 
 def _packages(features: Iterable[str]) -> Iterator[str]:
-    """Those that an environment's features name: the inverse of :func:`feature`."""
+    """The packages that an environment's features name: the inverse of :func:`feature`."""
     for name in features:
         if name == 'spack':
             yield OURS

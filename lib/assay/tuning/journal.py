@@ -68,7 +68,7 @@ class TuningJournal:
 
 
 def open_journal(subject: Mapping[str, Any]) -> TuningJournal:
-    """That of the newest tuning of this subject, if it has no end; otherwise a new one.
+    """The journal of the newest tuning of this subject, if it has no end; otherwise a new one.
 
     :param subject: with ``partition``, as ``system:partition``.
     """

@@ -235,7 +235,7 @@ class Tuning:
         return self.job.ranks, f'{self.job.version}\n{self.job.answers}'
 
     def _foursomes(self) -> list[list[Outcome]]:
-        """Those whose starts were all good."""
+        """The foursomes whose starts were all good."""
         fours = []
         for starts in self.journal.proofs:
             for at in range(0, len(starts) - 3, 4):
@@ -298,7 +298,7 @@ class Tuning:
         self.took = time.monotonic() - began
 
     def _operations(self, is_proof: bool) -> tuple[str, ...]:
-        """Those that a start of the default measures."""
+        """The operations that a start of the default measures."""
         offered = self._words.offered(self.job.variables, self.job.answers)
         measured = self._wanted(offered) if is_proof else offered
         return tuple(sorted({one.operation for one in measured}))

@@ -40,7 +40,7 @@ def excluded_algorithms(rounds: Iterable[Starts]) -> list[Excluded]:
 
 
 def trials(offered: Sequence[Algorithm], rounds: Sequence[Starts]) -> list[Trial]:
-    """Those of the next round: one algorithm of each operation in a start, as far as that works.
+    """The trials of the next round: if possible, one algorithm of each operation in a start.
 
     Each algorithm of a start that failed is tried alone, until it has been good.
     """

@@ -259,7 +259,7 @@ class Switch:
 
     @property
     def bridge(self) -> str:
-        """That its nodes are in."""
+        """The bridge that its nodes are in."""
         return f'{self.name}-bridge'
 
     @property

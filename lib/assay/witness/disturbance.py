@@ -83,7 +83,7 @@ def disturbance_figures(report: Report) -> dict[str, Figure]:
 
 
 def greatest_figures(runs: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
-    """Of each kind, and of start and end, the greatest figure of several runs."""
+    """The greatest figure of several runs, of each kind and of start and end."""
     return {
         name: max((run[name] for run in runs if name in run), key=lambda figure: figure.value)
         for name in (*DISTURBANCES, *STARTUP)

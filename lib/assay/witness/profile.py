@@ -288,7 +288,7 @@ LEAST_STARTUP = 1.0
 
 
 def _slowest(report: Report) -> dict[str, tuple[float, int]]:
-    """Of each figure the seconds of the slowest rank, and which it was; none that nobody told."""
+    """The seconds of the slowest rank for each reported figure, and its number."""
     starts = [(one.startup, one.rank) for one in report.processes if one.startup]
     begun = {rank: one.main for one, rank in starts if one.main is not None}
     # Ranks wait in MPI_Init for the last one: how late that began is of the start.

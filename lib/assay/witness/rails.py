@@ -156,7 +156,7 @@ def _is_called(device: Device, name: str) -> bool:
 
 
 def _of_carrier(report: Report, carrier: str, ports: Mapping[str, float]) -> dict[str, float]:
-    """Those of the partition's ports that a fabric can go over, and those that no host has."""
+    """The partition's ports that a fabric can use, and those that no host has."""
     devices = [device for host in report.hosts for device in host.devices]
     here = {
         name for one in devices for name in ports if _is_for(one, carrier) and _is_called(one, name)
@@ -416,7 +416,7 @@ def _large_bytes(report: Report) -> dict[int, float]:
 
 
 def _idle(report: Report, rails: Iterable[Rails]) -> Iterator[_Fault]:
-    """Of each host the ports that carried too little of what ranks beside them moved."""
+    """For each host, the ports that carried too little of the bytes of the ranks beside them."""
     moved, by_host = _large_bytes(report), report.by_host()
     for one in rails:
         movers = [rank for rank in by_host[one.host.name] if rank.rank in moved]
@@ -429,7 +429,7 @@ def _idle(report: Report, rails: Iterable[Rails]) -> Iterator[_Fault]:
 
 
 def _by_slot(ports: Mapping[str, Device]) -> dict[str, Device]:
-    """Those of a card as one port if its slot is too narrow for all of them at once.
+    """The ports, those of a card as one if its slot is too narrow for all of them at once.
 
     An MPI that leaves some of them out loses nothing then.
     """
@@ -489,7 +489,7 @@ def _idle_of(
 
 
 def _elsewhere(ports: Mapping[str, Device], far: set[str], carried: Mapping[str, int]) -> str:
-    """That ports beside no rank carried it, in words; empty if none did."""
+    """A sentence: ports beside no rank carried it; empty if none did."""
     domains = sorted({str(ports[name].numa) for name in far if ports[name].numa is not None})
     if not domains:
         return ''

@@ -260,7 +260,7 @@ def links_down(reports: Iterable[Report], carrier: str) -> dict[str, dict[str, i
 
 
 def verify_links(report: Report, carrier: str) -> str | None:
-    """That links went down during a job, in a sentence; None if none did.
+    """A sentence: links went down during a job; None if none did.
 
     :param carrier: of its fabric.
     """

@@ -44,7 +44,7 @@ MOST, LONGEST = 100, 120
 
 
 def steering(environment: Mapping[str, str]) -> dict[str, str]:
-    """Of the variables of an environment those that steer jobs."""
+    """The variables of an environment that steer jobs."""
     return {name: value for name, value in environment.items() if name.startswith(STEERING)}
 
 

@@ -41,7 +41,7 @@ MOST_DOTS = 128
 
 
 def job_charts(cases: Sequence[Case]) -> tuple[list[Grid], list[str]]:
-    """Those of each job of an application, as far as its files are there; and what is missing."""
+    """The charts of each job of an application whose files exist; and what is missing."""
     found: list[Grid] = []
     notes: list[str] = []
     jobs = [(case, path) for case in cases if case.implementation if (path := _report_of(case))]
