@@ -24,13 +24,15 @@ static const struct {
 /* Not in the headers of an MPI before version 5. */
 static int (*abi_get_version)(int *major, int *minor);
 
-/* In no mpi.h so far. */
+/* In no mpi.h so far, but in one of Open MPI's own headers. */
 static int (*comm_agree)(MPI_Comm comm, int *flag);
+static int (*comm_revoke)(MPI_Comm comm);
 
 static void bind_from(void *library)
 {
     *(void **)&abi_get_version = dlsym(library, "PMPI_Abi_get_version");
     *(void **)&comm_agree = dlsym(library, "PMPIX_Comm_agree");
+    *(void **)&comm_revoke = dlsym(library, "PMPIX_Comm_revoke");
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
         *(void **)symbols[i].place = dlsym(library, symbols[i].name);
 }
@@ -89,10 +91,17 @@ int bound_abi(void)
     return major;
 }
 
-int bound_agree(MPI_Comm comm)
+int bound_agree(MPI_Comm comm, int flag)
 {
-    int flag = 1;
-    return comm_agree ? comm_agree(comm, &flag) : MPI_SUCCESS;
+    if (comm_agree)
+        comm_agree(comm, &flag); /* an error says that not all ranks live */
+    return flag;
+}
+
+void bound_revoke(MPI_Comm comm)
+{
+    if (comm_revoke)
+        comm_revoke(comm);
 }
 
 /* Before the constructors that look whose MPI it is. */

@@ -27,8 +27,9 @@ bool bound_mpi_is_open(void);
  * of its own. */
 int bound_abi(void);
 
-/* MPIX_Comm_agree, where the program's MPI has it: on all ranks that live it returns the same, and an
- * error if another one has died. */
-int bound_agree(MPI_Comm comm);
+/* MPIX_Comm_agree and MPIX_Comm_revoke, where the program's MPI has them. The first returns the same on
+ * all ranks that live: the bits that all of them gave. */
+int bound_agree(MPI_Comm comm, int flag);
+void bound_revoke(MPI_Comm comm);
 
 #endif

@@ -22,14 +22,22 @@ struct line {
     char rest[2 * LINE - sizeof(uint32_t)];
 };
 
+static char path[PATH_MAX];
+static bool is_made; /* by this rank */
+
+void distance_abandon(void)
+{
+    if (is_made)
+        unlink(path);
+    is_made = false;
+}
+
 /* A file that the ranks map, and nobody else. NULL on all if it fails on one. */
 static struct line *share_lines(MPI_Comm comm, int rank, const char *folder, size_t bytes)
 {
-    char path[PATH_MAX];
     int id[2] = { getpid(), 0 }, file = -1;
     PMPI_Bcast(id, 1, MPI_INT, 0, comm);
     snprintf(path, sizeof path, "%s/.assay-witness-%d", folder, id[0]);
-    bool is_made = false;
     if (rank == 0) {
         file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         is_made = file >= 0;
@@ -49,8 +57,7 @@ static struct line *share_lines(MPI_Comm comm, int rank, const char *folder, siz
     }
     int good = lines != MAP_FAILED, all_good;
     PMPI_Allreduce(&good, &all_good, 1, MPI_INT, MPI_MIN, comm);
-    if (is_made)
-        unlink(path);
+    distance_abandon();
     if (good && !all_good)
         munmap(lines, bytes);
     return all_good ? lines : NULL;

@@ -10,4 +10,7 @@
  * known: one rank, a pair that did not run at once, or no such folder that all have. */
 double distance_of_cores(MPI_Comm comm, const char *folder);
 
+/* Where a rank leaves before its end. */
+void distance_abandon(void);
+
 #endif

@@ -229,15 +229,19 @@ void ending_watch(void)
     }
 }
 
-void ending_unwatch(void)
+void ending_leave_signals(void)
 {
-    atomic_store(&state, IDLE);
     for (int i = 0; i < SIGNALS; i++) {
         struct sigaction now;
         sigaction(signals[i].number, NULL, &now);
         if (now.sa_sigaction == on_signal)
             sigaction(signals[i].number, &before[i], NULL);
     }
+}
+
+void ending_unwatch(void)
+{
+    atomic_store(&state, IDLE);
 }
 
 __attribute__((destructor)) static void at_exit(void)

@@ -10,7 +10,8 @@ void ending_clear(const char *report);
 /* At the end of MPI_Init: from now on a signal that ends the rank, or its exit, leaves a line, unless
  * the program itself takes the signal. */
 void ending_watch(void);
-/* In MPI_Finalize: gives the signals back. */
+/* In MPI_Finalize: gives the signals back, and once all is gathered, no longer takes note of an exit. */
+void ending_leave_signals(void);
 void ending_unwatch(void);
 /* Appends the line: JSON, see docs/witness.md. Safe in a signal handler. */
 void ending_write(const char *reason);

@@ -11,6 +11,7 @@
 
 #include "clocks.h"
 #include "communicators.h"
+#include "distance.h"
 #include "disturbed.h"
 #include "ending.h"
 #include "map.h"
@@ -23,6 +24,7 @@
 #include "silence.h"
 #include "stacks.h"
 #include "startup.h"
+#include "survivors.h"
 #include "table.h"
 #include "traffic.h"
 #include "variables.h"
@@ -32,7 +34,7 @@
 struct witness witness;
 
 static char report_path[4096];
-static int64_t started;
+static int64_t started, ended;
 static struct stat standard_error; /* as the process got it */
 
 /* Before the constructors that have something to say. */
@@ -221,6 +223,7 @@ static void start_recording(void)
     make_communicators();
     choose_sections();
     find_host();
+    survivors_start();
     tell_spawned_apart();
     settings_after_init();
     startup_clear(report_path);
@@ -267,34 +270,11 @@ static void analyse_waits(struct summary *summary)
             witness.rank);
 }
 
-/* Of an MPI whose other ranks may go on then (ULFM). A collective would leave some of these waiting for
- * ever, and each alone may not have heard of it yet, so that all of them have to agree. */
-static bool a_rank_has_died(void)
-{
-#if defined OPEN_MPI && OMPI_MAJOR_VERSION >= 5
-    int *goes_on, found = 0;
-    PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_FT, &goes_on, &found);
-    return found && *goes_on && bound_agree(witness.comm) != MPI_SUCCESS;
-#else
-    return false;
-#endif
-}
+static volatile bool gathered; /* known on rank 0 before the others */
 
-static void stop(void)
+static void gather(void)
 {
     static struct summary summary;
-    int64_t ended = ticks();
-    witness.active = false;
-    monitoring_stop();
-    phases_end(ended);
-    ticker_stop();
-    if (a_rank_has_died()) {
-        ending_write("MPI_Finalize of a job that lost a rank");
-        ending_unwatch();
-        this_thread = NULL;
-        return;
-    }
-    ending_unwatch();
     report_collect();
     ticks_calibrate();
     summary.wall = ticks_to_seconds(ended - started);
@@ -309,12 +289,30 @@ static void stop(void)
     }
     report_write_end(report_path, &summary);
     ending_clear(report_path);
+    gathered = witness.rank == 0;
     if (witness.profile && witness.table)
         table_print(&summary);
-    this_thread = NULL;
     /* Its communicators are left to MPI_Finalize: that of MPICH 4.0.2 over UCX and TCP hangs where they
      * were freed just before, or where one rank is still in a collective. */
     PMPI_Barrier(witness.comm);
+    gathered = true;
+}
+
+static void stop(void)
+{
+    ended = ticks();
+    witness.active = false;
+    monitoring_stop();
+    phases_end(ended);
+    ticker_stop();
+    ending_leave_signals();
+    if (!survivors_do(gather, &gathered)) {
+        report_abandon();
+        distance_abandon();
+        ending_write("MPI_Finalize of a job that lost a rank");
+    }
+    ending_unwatch();
+    this_thread = NULL;
 }
 
 static void before_init(void)

@@ -217,6 +217,14 @@ static void tell_unwritten(const char *path, int error)
     told = true;
 }
 
+static struct json *unfinished;
+
+void report_abandon(void)
+{
+    json_discard(unfinished);
+    unfinished = NULL;
+}
+
 static void write_report(const char *path, bool complete)
 {
     struct identity identity = find_identity();
@@ -229,11 +237,12 @@ static void write_report(const char *path, bool complete)
         free(process_text);
         free(host_text);
     } else {
-        struct json *json = json_replace(path);
+        struct json *json = unfinished = json_replace(path);
         int error = errno;
         if (json)
             write_head(json, complete, &identity);
         write_entries(json, process_text, host_text);
+        unfinished = NULL;
         if (!json || !json_close(json)) {
             tell_unwritten(path, json ? errno : error);
             json_discard(json);

@@ -19,4 +19,7 @@ void report_collect(void);
 /* Collective over witness.comm, after report_collect: the whole report. */
 void report_write_end(const char *path, const struct summary *summary);
 
+/* Where a rank leaves before its end: the report of MPI_Init stays. */
+void report_abandon(void);
+
 #endif

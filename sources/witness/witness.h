@@ -21,6 +21,7 @@
  *   variables.c       environment variables that steer MPI; settings.c: files, limits and the kernel
  *   entries.c         what ranks mostly have in common: rank 0's, and where another differs
  *   startup.c         how long the start took, MPI_Init and MPI_Finalize
+ *   survivors.c       jobs that go on when a rank dies
  *   report.c          the JSON report; table.c: the table in the job's output */
 #ifndef ASSAY_WITNESS_H
 #define ASSAY_WITNESS_H

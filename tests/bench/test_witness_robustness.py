@@ -646,18 +646,74 @@ def test_the_rank_that_ends_badly(same, job, mpi, endings, action, reason, ranks
         assert (line['reason'], line['inside']) == ('SIGTERM', 'MPI_Recv')
 
 
-def test_a_job_that_goes_on_without_a_rank(job, mpi, endings):
-    """As with ULFM: the others end as they would, and each leaves a line."""
+@pytest.fixture
+def survived(job, mpi) -> Callable[..., Run]:
+    """Runs a job that goes on without a rank (ULFM), until all others have left a line.
+
+    Then it is ended: Open MPI 5.0.9 may hang at the end of its own MPI_Finalize, as it did in 24 of
+    75 jobs without the witness whose rank died just before.
+    """
     if 'Fault Tolerance support: yes' not in mpi.description:
         pytest.skip('this MPI ends the job')
-    words = ['--with-ft', 'ulfm']
-    run = job(endings, 'init', 'lose=0', 'finalize', ranks=3, words=words).wait(30)
-    assert run.code == 0, run.out + run.err
-    check_incomplete(run, 3)
-    assert sorted(lines(run)) == [1, 2]
+
+    def run(*arguments: Path | str, ranks: int) -> Run:
+        running = job(*arguments, ranks=ranks, words=['--with-ft', 'ulfm'])
+        ends = running.files / 'report.json.ranks'
+        until = time.monotonic() + 120
+        while running.process.poll() is None and time.monotonic() < until:
+            if ends.exists() and ends.read_text().count('\n') == ranks - 1:
+                break
+            time.sleep(0.02)
+        running.kill()
+        out, err = running.process.communicate()
+        return Run(running.process.returncode, out, err, running.files)
+
+    return run
+
+
+def check_survivors(run: Run, ranks: int, lost: int) -> None:
+    """Each of them left a line that says so, and rank 0 nothing half done."""
+    assert sorted(lines(run)) == sorted({*range(ranks)} - {lost}), run.out + run.err
     assert {line['reason'] for line in lines(run).values()} == {
         'MPI_Finalize of a job that lost a rank'
     }
+    assert lost == 0 or list(run.files.glob('*.tmp')) == []
+
+
+def test_a_job_that_goes_on_without_a_rank(survived, endings):
+    """As with ULFM: the others go on as they would, and each leaves a line."""
+    run = survived(endings, 'init', 'lose=0', 'finalize', ranks=3)
+    assert [line for line in said(run) if 'left' in line] == [
+        'rank 1: 2 are left, sum 2',
+        'rank 2: 2 are left, sum 2',
+    ]
+    check_incomplete(run, 3)
+    check_survivors(run, 3, lost=0)
+
+
+#: At the start of what is gathered, in the analysis of waits, and while rank 0 writes.
+GATHERING = [
+    *[(rank, *call) for rank in (0, 2) for call in (('Reduce', 1), ('Gather', 1), ('Bcast', 1))],
+    *[(0, 'Gatherv', 1), (2, 'Gatherv', 1), (0, 'Scatterv', 1), (2, 'Scatterv', 1)],
+    *[(0, 'Isend', 1), (2, 'Irecv', 1), (2, 'Iprobe', 1), (0, 'Ibarrier', 1), (2, 'Ibarrier', 1)],
+    *[(0, 'Send', 1), (0, 'Mprobe', 1), (0, 'Mprobe', 4), (2, 'Recv', 1), (2, 'Send', 1)],
+]
+
+
+@pytest.mark.parametrize(('dies', 'call', 'count'), GATHERING)
+def test_a_rank_that_dies_while_the_report_is_gathered(survived, compiled, dies, call, count):
+    """It holds up nobody, whoever waits for whom."""
+    program = compiled('dying', '-rdynamic', '-ldl')
+    run = survived(program, str(dies), call, str(count), ranks=4)
+    check_incomplete(run, 4)
+    check_survivors(run, 4, lost=dies)
+
+
+def test_a_rank_that_dies_when_the_report_is_there(survived, compiled):
+    """Rank 0, as it prints its table: the others cannot know."""
+    run = survived(compiled('dying', '-rdynamic', '-ldl'), '0', 'Reduce', '5', ranks=4)
+    assert run.report['complete'] is True
+    check_survivors(run, 4, lost=0)
 
 
 def test_a_fault_is_told_as_before(job, endings):
