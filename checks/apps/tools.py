@@ -8,6 +8,8 @@ from assay.checks.under_tool import UnderToolCheck
 from assay.layout.launchers import leave_unbound
 from assay.programs import mpip, must
 from assay.programs.figure import Quantity
+from assay.programs.minighost import MiniGhost
+from assay.programs.minimd import MiniMD
 
 #: The exit code of `timeout` where it ended what it started.
 TIMED_OUT = 124
@@ -41,6 +43,10 @@ class Must(UnderToolCheck):
     """Under MUST: an error that it finds fails the case, a warning is reported."""
 
     package = 'must'
+    # A message takes some hundred times as long, and the last step's are those of the first.
+    applications = UnderToolCheck.applications | {
+        one.name: one for one in (MiniGhost(work=0), MiniMD(work=0))
+    }
     #: What a start may take: where ranks are in a deadlock MUST reports that, and does not end.
     seconds = 240
 

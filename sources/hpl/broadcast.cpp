@@ -102,7 +102,8 @@ bool Broadcast::advance()
     if (!done)
         return true;
     if (state == SCATTERING) {
-        MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DOUBLE, data, piece, MPI_DOUBLE, comm, &incoming);
+        // In place the first count means nothing, but MUST 1.9 holds it against what others receive.
+        MPI_Iallgather(MPI_IN_PLACE, piece, MPI_DOUBLE, data, piece, MPI_DOUBLE, comm, &incoming);
         state = COLLECTING;
         return true;
     }

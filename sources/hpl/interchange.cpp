@@ -92,8 +92,9 @@ void Interchange::send_rows(int begin)
                 to[i] = from[panel.first_row + out[row][i].from];
         }
     }
-    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, buffers.u.data(), u_counts.data(), u_starts.data(),
-                   MPI_DOUBLE, grid.column_comm);
+    // In place the first count means nothing, but MUST 1.9 holds it against what others receive.
+    MPI_Allgatherv(MPI_IN_PLACE, u_counts[grid.row], MPI_DOUBLE, buffers.u.data(), u_counts.data(),
+                   u_starts.data(), MPI_DOUBLE, grid.column_comm);
     MPI_Scatterv(buffers.leaving.data(), out_counts.data(), out_starts.data(), MPI_DOUBLE,
                  buffers.arriving.data(), out_counts[grid.row], MPI_DOUBLE,
                  matrix.row_map.owner(panel.first), grid.column_comm);

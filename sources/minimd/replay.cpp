@@ -237,6 +237,15 @@ void Replay::make_lists()
     start.push_back(pairs.size());
 }
 
+// Collective. In place the first count and type mean nothing, but MUST 1.9 holds them against what the
+// other ranks receive.
+static void gather_parts(std::vector<double> &values, int own, const std::vector<int> &counts,
+                         const std::vector<int> &starts)
+{
+    MPI_Allgatherv(MPI_IN_PLACE, own, MPI_DOUBLE, values.data(), counts.data(), starts.data(),
+                   MPI_DOUBLE, MPI_COMM_WORLD);
+}
+
 // Collective.
 void Replay::embed()
 {
@@ -256,9 +265,7 @@ void Replay::embed()
         atoms.push_back(counts[r] / 3);
         from.push_back(starts[r] / 3);
     }
-    /* In place the first type means nothing, but MUST 1.9 refuses one that is null. */
-    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, embedded.data(), atoms.data(), from.data(),
-                   MPI_DOUBLE, MPI_COMM_WORLD);
+    gather_parts(embedded, last - first, atoms, from);
 }
 
 double Replay::force_over_distance(double squared, double embedded_of_both) const
@@ -315,8 +322,7 @@ void Replay::step(bool renews)
     std::vector<double> before = f;
     for (std::size_t c = 0; c < v.size(); c++)
         x[three(first) + c] += dt * v[c] + dt * dt / (2 * inertia) * f[c];
-    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DOUBLE, x.data(), counts.data(), starts.data(), MPI_DOUBLE,
-                   MPI_COMM_WORLD);
+    gather_parts(x, 3 * (last - first), counts, starts);
     if (renews) { // places in the box again
         for (std::size_t c = 0; c < x.size(); c++)
             x[c] -= period[c % 3] * std::floor(x[c] / period[c % 3]);

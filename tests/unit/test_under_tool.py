@@ -124,6 +124,22 @@ def test_must_leaves_a_core_for_its_process(tmp_path, monkeypatch, cores, ranks)
         assert check.ranks_per_node == ranks
 
 
+@pytest.mark.parametrize(
+    ('tool', 'code', 'option', 'steps'),
+    [
+        ('Must', 'minimd', '-n', '100'),
+        ('Must', 'minighost', '--num_tsteps', '20'),
+        ('MpiP', 'minimd', '-n', '2000'),
+    ],
+)
+def test_must_watches_few_steps(tmp_path, tool, code, option, steps):
+    where = (SYSTEM, 'golden', tmp_path, 'apps/tools', tool, 'openmpi')
+    with check_on(*where, code=code) as (check, partition, environ):
+        check.setup(partition, environ)
+        arguments = check.asked.arguments
+    assert arguments[arguments.index(option) + 1] == steps
+
+
 #: The head and the end of a page, and a message: a row that is shown, and a hidden one with all.
 HEAD = '<html><body><table><tr><td width="7%"><b>Rank(s)</b></td><td><b>Type</b></td></tr>\n'
 END = '<p><b>MUST has completed successfully</b>, end date: Sun Nov 29.</p></body></html>'

@@ -18,8 +18,6 @@ from assay.programs.minife import MiniFE
 from assay.programs.minighost import MiniGhost
 from assay.programs.minimd import MiniMD
 
-_APPLICATIONS = {one.name: one for one in (Hpl(), MiniFE(), MiniGhost(), MiniMD())}
-
 #: The folder of the start under the tool.
 _UNDER = 'under_tool'
 
@@ -32,7 +30,9 @@ class UnderToolCheck(PackageCheck):
     no witness. A subclass defines :meth:`line_under_tool` and :meth:`hold_report`.
     """
 
-    code: str = parameter([*_APPLICATIONS], type=str, loggable=True)
+    #: By name.
+    applications = {one.name: one for one in (Hpl(), MiniFE(), MiniGhost(), MiniMD())}
+    code: str = parameter([*applications], type=str, loggable=True)
     size: str = parameter(['starved'], type=str, loggable=True)
     layout: str = parameter(['packed'], type=str, loggable=True)
     scale: str = parameter(['1_node'], type=str, loggable=True)
@@ -46,7 +46,7 @@ class UnderToolCheck(PackageCheck):
 
     @cached_property
     def application(self) -> Application:  # type: ignore[override]  # one for each code
-        return _APPLICATIONS[self.code]
+        return self.applications[self.code]
 
     @property
     def is_maintenance_case(self) -> bool:

@@ -132,6 +132,10 @@ class MiniGhost(Application):
         'stencil_of_limit': Quantity('1', 'higher'),
     }
 
+    def __init__(self, work: float = _WORK) -> None:
+        """``work``: points times variables times steps, of which there are at least the fewest."""
+        self.work = work
+
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         """The same mesh for any number of ranks; ``size`` is without the halos between them."""
         grids = _VARIABLES + 1
@@ -146,7 +150,7 @@ class MiniGhost(Application):
             )
         multiple = next(m for low, m in _MULTIPLES if edge >= low)
         edge = max(edge // multiple * multiple, least)
-        steps = round(_WORK / (_VARIABLES * edge**3))
+        steps = round(self.work / (_VARIABLES * edge**3))
         steps = min(max(steps, _FEWEST_STEPS), _MOST_STEPS)
         options = {
             'scaling': 1,

@@ -119,11 +119,15 @@ class MiniMD(Application):
         'force_imbalance': Quantity('1', 'lower'),
     }
 
+    def __init__(self, work: float = _WORK) -> None:
+        """``work``: atoms times steps, of which there are at least the fewest."""
+        self.work = work
+
     def problem(self, size: float, ranks: int, threads: int) -> Problem:
         """The same box for any number of ranks: strong scaling is a question of ``ranks`` only."""
         cells = _box(size / (_BYTES_OF_ATOM * _ATOMS_OF_CELL))
         atoms = _ATOMS_OF_CELL * math.prod(cells)
-        steps = min(max(round(_WORK / atoms / 100) * 100, _FEWEST_STEPS), _MOST_STEPS)
+        steps = min(max(round(self.work / atoms / 100) * 100, _FEWEST_STEPS), _MOST_STEPS)
         edges = [str(edge) for edge in cells]
         arguments = ['-i', _INPUT, '-n', str(steps)]
         if threads > 1:  # ours would do as OMP_NUM_THREADS says, upstream uses one thread
