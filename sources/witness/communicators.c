@@ -155,19 +155,28 @@ int communicator_world_rank(const struct communicator *communicator, int rank)
     return !found || world_rank == MPI_UNDEFINED ? -1 : world_rank;
 }
 
+int *communicator_receivers(const struct communicator *communicator)
+{
+    size_t size = (size_t)communicator->remote_size;
+    int *ranks = calloc(size + 1, sizeof *ranks), *receivers = calloc(size + 1, sizeof *receivers);
+    bool known = ranks && receivers;
+    for (int i = 0; known && i < communicator->remote_size; i++)
+        ranks[i] = receivers[i] = i;
+    if (known && !communicator->whole_world)
+        known = translate(communicator, communicator->remote_size, ranks, receivers);
+    free(ranks);
+    if (known)
+        return receivers;
+    free(receivers);
+    return NULL;
+}
+
 int *communicator_members(const struct communicator *communicator)
 {
-    int size = communicator->size;
-    int *members = calloc((size_t)size, sizeof *members),
-        *ranks = calloc((size_t)size, sizeof *ranks);
-    bool inside = members && ranks;
-    for (int i = 0; inside && i < size; i++)
-        members[i] = ranks[i] = i;
-    if (inside && !communicator->whole_world)
-        inside = translate(communicator, size, ranks, members);
-    for (int i = 0; inside && i < size; i++)
-        inside = members[i] != MPI_UNDEFINED;
-    free(ranks);
+    int *members = communicator_receivers(communicator);
+    bool inside = members;
+    for (int i = 0; inside && i < communicator->size; i++)
+        inside = members[i] >= 0;
     if (inside)
         return members;
     free(members);
@@ -200,22 +209,14 @@ static char *list_of(const int *numbers, int count)
 
 char *communicator_others(const struct communicator *communicator)
 {
-    size_t size = (size_t)communicator->remote_size;
-    int *ranks = calloc(size + 1, sizeof *ranks), *others = calloc(size + 1, sizeof *others);
+    int *others = communicator_receivers(communicator);
     int count = 0;
-    for (int i = 0; ranks && i < communicator->remote_size; i++)
-        ranks[i] = i;
-    bool known = ranks && others &&
-                 (communicator->whole_world ||
-                  translate(communicator, communicator->remote_size, ranks, others));
-    const int *world_ranks = communicator->whole_world ? ranks : others;
-    for (int i = 0; known && i < communicator->remote_size; i++)
-        if (world_ranks[i] >= 0 && world_ranks[i] != witness.rank)
-            others[count++] = world_ranks[i];
-    if (known)
+    for (int i = 0; others && i < communicator->remote_size; i++)
+        if (others[i] >= 0 && others[i] != witness.rank)
+            others[count++] = others[i];
+    if (others)
         qsort(others, (size_t)count, sizeof *others, by_number);
-    char *list = known ? list_of(others, count) : NULL;
-    free(ranks);
+    char *list = list_of(others, count);
     free(others);
     return list;
 }

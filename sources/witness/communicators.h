@@ -44,8 +44,9 @@ bool communicator_lives(uint32_t serial);
 
 /* A rank's rank in MPI_COMM_WORLD; -1 outside it. */
 int communicator_world_rank(const struct communicator *communicator, int rank);
-/* Of all ranks of an intracommunicator, for the caller to free. NULL without memory, and where one of
- * them is outside MPI_COMM_WORLD. */
+/* Of all ranks that messages go to; negative outside it. The caller frees them; NULL without memory. */
+int *communicator_receivers(const struct communicator *communicator);
+/* As it, of all ranks of an intracommunicator; NULL also where one of them is outside MPI_COMM_WORLD. */
 int *communicator_members(const struct communicator *communicator);
 
 /* Those that messages go to without this one, by their ranks in MPI_COMM_WORLD, as a list such as

@@ -64,23 +64,18 @@ void monitoring_stop(void)
                    read_variable(&messages, messages.values) && read_variable(&bytes, bytes.values);
 }
 
-EXPORT int MPI_T_pvar_stop(MPI_T_pvar_session of, MPI_T_pvar_handle handle)
+void monitoring_program_stops(void)
 {
-    bind_mpi();
     atomic_store(&is_disturbed, true);
-    return PMPI_T_pvar_stop(of, handle);
 }
 
-EXPORT int MPI_T_pvar_handle_alloc(MPI_T_pvar_session of, int index, void *object,
-                                   MPI_T_pvar_handle *handle, int *count)
+void monitoring_program_allocates(int index)
 {
     int flush;
-    bind_mpi();
     if (PMPI_T_pvar_get_index("pml_monitoring_flush", MPI_T_PVAR_CLASS_GENERIC, &flush) ==
             MPI_SUCCESS &&
         index == flush)
         atomic_store(&is_disturbed, true);
-    return PMPI_T_pvar_handle_alloc(of, index, object, handle, count);
 }
 
 void monitoring_write(struct json *json)
@@ -105,6 +100,13 @@ void monitoring_write(struct json *json)
 void monitoring_start(void) {}
 
 void monitoring_stop(void) {}
+
+void monitoring_program_stops(void) {}
+
+void monitoring_program_allocates(int index)
+{
+    (void)index;
+}
 
 void monitoring_write(struct json *json)
 {

@@ -9,6 +9,9 @@
 void monitoring_start(void);
 /* First thing in MPI_Finalize, before the witness itself sends. */
 void monitoring_stop(void);
+/* The program stops variables of the MPI's, and makes a handle of one of them. */
+void monitoring_program_stops(void);
+void monitoring_program_allocates(int index);
 /* Member sent_by_mpi; none where it was not monitored. */
 void monitoring_write(struct json *json);
 

@@ -23,6 +23,8 @@ static struct partner *partner_at(struct routes *routes, uint64_t key, enum kind
         *partner = (struct partner){ .kind = kind, .rank = rank, .ranks = ranks };
         if (map_put(&routes->partners, key, partner)) {
             routes->list_bytes += size;
+            partner->older = atomic_load_explicit(&routes->newest, memory_order_relaxed);
+            atomic_store_explicit(&routes->newest, partner, memory_order_release);
             return partner;
         }
         free(partner);
@@ -94,9 +96,9 @@ static void move_partner(uint64_t key, struct partner *partner, struct routes *t
 {
     struct partner *first = partner_at(to, key, partner->kind, partner->rank, partner->ranks);
     for (int bin = 0; first && bin < SIZE_BINS; bin++)
-        first->sizes[bin] += partner->sizes[bin];
+        add_to(&first->sizes[bin], partner->sizes[bin]);
     if (first)
-        first->bytes += partner->bytes;
+        add_to(&first->bytes, partner->bytes);
 }
 
 static void free_map(struct map *map)
@@ -116,6 +118,33 @@ void routes_move(struct routes *from, struct routes *to)
     free_map(&from->routes);
     free_map(&from->partners);
     *from = (struct routes){ 0 };
+}
+
+static void add_to_listed(const char *ranks, unsigned long long sent, unsigned long long *sums)
+{
+    char *end;
+    for (const char *at = ranks; *at; at = *end ? end + 1 : end) {
+        long first = strtol(at, &end, 10), last = *end == '-' ? strtol(end + 1, &end, 10) : first;
+        for (long rank = first; rank <= last; rank++)
+            sums[rank] += sent;
+    }
+}
+
+void routes_add_sent(const struct routes *routes, enum kind kind, bool bytes,
+                     unsigned long long *sums)
+{
+    const struct partner *partner = atomic_load_explicit(&routes->newest, memory_order_acquire);
+    for (; partner; partner = partner->older) {
+        unsigned long long sent = bytes ? partner->bytes : 0;
+        if ((partner->kind == NEIGHBOURS ? COLLECTIVES : partner->kind) != kind)
+            continue;
+        for (int bin = 0; !bytes && bin < SIZE_BINS; bin++)
+            sent += partner->sizes[bin];
+        if (partner->ranks)
+            add_to_listed(partner->ranks, sent, sums);
+        else if (partner->rank >= 0)
+            sums[partner->rank] += sent;
+    }
 }
 
 size_t routes_bytes(const struct routes *routes)

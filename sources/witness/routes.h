@@ -3,7 +3,7 @@
  * A partner is a rank of MPI_COMM_WORLD, with what was sent to it by one kind of calls. A route is a
  * rank of one communicator, with the numbers of its messages so far. Both are made at the first
  * message, so they grow with the partners of a rank and not with the number of ranks. All other ranks
- * of a communicator, to which a collective sends alike, are one partner. No thread touches what
+ * of a communicator, to which a collective sends alike, are one partner. No thread changes what
  * belongs to another one: each looks for routes of communicators that are gone by itself, whenever
  * its routes have doubled. */
 #ifndef ASSAY_ROUTES_H
@@ -28,8 +28,9 @@ struct partner {
     enum kind kind;
     int rank;    /* of MPI_COMM_WORLD; -1: outside it */
     char *ranks; /* in place of it, where there are several: a list such as "0-3,8" */
-    uint64_t bytes; /* to each of them */
-    uint64_t sizes[SIZE_BINS]; /* messages by size */
+    _Atomic uint64_t bytes; /* to each of them */
+    _Atomic uint64_t sizes[SIZE_BINS]; /* messages by size */
+    struct partner *older;
 };
 
 /* Messages of one tag arrive in the order in which they were sent. Tags may be without number, so
@@ -44,6 +45,7 @@ struct route {
 struct routes {
     struct map routes; /* by communicator, kind and rank */
     struct map partners; /* by kind and rank, or by the list of ranks */
+    struct partner *_Atomic newest; /* of them: the way to all of them for another thread */
     struct route *last[KINDS];
     size_t list_bytes; /* of the lists of ranks */
     bool is_full; /* some list had no room: what went to its ranks is in no partner */
@@ -84,12 +86,24 @@ static inline struct route *route_to(struct routes *routes, enum kind kind,
     return route_find(routes, kind, communicator, rank);
 }
 
+/* Of a counter that one thread changes, and others may read. */
+static inline void add_to(_Atomic uint64_t *counter, uint64_t number)
+{
+    uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
+    atomic_store_explicit(counter, before + number, memory_order_relaxed);
+}
+
 static inline void partner_sent(struct partner *partner, int64_t bytes)
 {
-    partner->bytes += (uint64_t)bytes;
+    add_to(&partner->bytes, (uint64_t)bytes);
     int bin = bytes > 0 ? 64 - __builtin_clzll((unsigned long long)bytes) : 0;
-    partner->sizes[bin < SIZE_BINS ? bin : SIZE_BINS - 1]++;
+    add_to(&partner->sizes[bin < SIZE_BINS ? bin : SIZE_BINS - 1], 1);
 }
+
+/* Messages or bytes that were sent so far to each rank of MPI_COMM_WORLD, by calls of a kind, added to
+ * `sums`; NEIGHBOURS are COLLECTIVES here. For any thread, while the routes are not moved. */
+void routes_add_sent(const struct routes *routes, enum kind kind, bool bytes,
+                     unsigned long long *sums);
 
 /* Adds what one thread's partners got to another's, and forgets all the first had. */
 void routes_move(struct routes *from, struct routes *to);

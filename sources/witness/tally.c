@@ -268,6 +268,15 @@ const struct routes *tally_routes(void)
     return &ended_routes;
 }
 
+void tally_add_sent(enum kind kind, bool bytes, unsigned long long *sums)
+{
+    pthread_mutex_lock(&joining);
+    routes_add_sent(&ended_routes, kind, bytes, sums);
+    for (const struct thread *thread = threads; thread; thread = thread->next)
+        routes_add_sent(&thread->routes, kind, bytes, sums);
+    pthread_mutex_unlock(&joining);
+}
+
 void tally_totals(struct total totals[CALLS])
 {
     for (int call = 0; call < CALLS; call++) {

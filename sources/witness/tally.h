@@ -204,6 +204,8 @@ void tally_totals(struct total totals[CALLS]);
 /* Of all calls together. */
 double tally_time(const struct total totals[CALLS]);
 int tally_threads(void);
+/* What all threads have sent so far: see routes_add_sent. */
+void tally_add_sent(enum kind kind, bool bytes, unsigned long long *sums);
 /* In the end: those of all threads together. */
 const struct routes *tally_routes(void);
 size_t tally_bytes(void);

@@ -13,6 +13,7 @@
  *   communicators.c   what a communicator's ranks are in MPI_COMM_WORLD; routes.c: who got messages
  *   sites.c           where in the program calls come from, and in which phase
  *   monitoring.c      what Open MPI counts itself, if asked to
+ *   performance.c     what the program reads of all this by MPI_T
  *   requests.c        what a request stands for until it completes
  *   messages.c        log of messages and of calls that waited; instances.c: log of collectives
  *   waits.c           who waited for whom, by what the other side logged; clocks.c: whose clock

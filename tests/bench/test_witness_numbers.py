@@ -13,6 +13,7 @@ import pytest
 from assay import paths
 from assay.machine.mpi import Mpi
 from counted import Expected, recorded
+from documents import DOCS, code
 from families import on_one_mpi
 from quiet import measured
 from running import POLLING, Run
@@ -734,6 +735,57 @@ def test_a_program_reads_what_it_has_called(witnessed, compiled):
     assert sorted(alone.out.splitlines()) == [f'rank {n}: no witness' for n in (0, 1)]
 
 
+# Read by MPI_T
+
+
+OWN_VARIABLES = [
+    f'assay_{kind}_{what}'
+    for kind in ('pt2pt', 'collectives', 'one_sided')
+    for what in ('messages', 'bytes')
+]
+
+
+@pytest.mark.parametrize(
+    'part', ['list', 'communicators', 'kinds', 'switched', 'sessions', 'wrong', 'mpi']
+)
+def test_performance_variables(witnessed, compiled, part):
+    run = witnessed(compiled('performance'), part, 'end', ranks=4)
+    assert run.code == 0, run.out + run.err
+
+
+def test_the_example_in_the_documents(mpi, surroundings, witnessed, tmp_path):
+    (source,) = (text for text, _ in code(DOCS / 'witness.md') if 'int main(' in text)
+    (tmp_path / 'example.c').write_text(source)
+    options = ['-std=c11', '-Wall', '-Wextra', 'example.c', '-o', 'example']
+    subprocess.run([mpi.cc, *options], env=surroundings, cwd=tmp_path, check=True)
+    program = tmp_path / 'example'
+    assert witnessed(program).out.splitlines() == ['300 bytes to rank 1']
+    assert witnessed(program, preload='').out.splitlines() == ['no witness']
+
+
+@on_one_mpi
+def test_variables_that_an_mpi_gets_later_move_no_index(witnessed, compiled):
+    run = witnessed(compiled('grown', '-rdynamic'), ranks=1)
+    assert run.code == 0, run.out + run.err
+    told = [tuple(line.split()) for line in run.out.splitlines()]
+    first = ['mpi_0', 'mpi_1']
+    after = [*first, 'mpi_2', *OWN_VARIABLES]
+    later = [*after, 'mpi_3', 'mpi_4']
+    assert told == [
+        *(('before', str(n), name) for n, name in enumerate(first)),
+        *(('after', str(n), name) for n, name in enumerate(after)),
+        *(('later', str(n), name) for n, name in enumerate(later)),
+        ('fewer', str(len(after))),
+    ]
+
+
+@on_one_mpi
+def test_without_the_matrix_there_are_no_variables(witnessed, compiled):
+    run = witnessed(compiled('performance'), 'list', env={'ASSAY_WITNESS': 'profile'})
+    assert run.code == 3
+    assert 'number of variables' in run.err
+
+
 # Beside Open MPI's own component
 
 
@@ -749,11 +801,14 @@ def monitoring(mpi: Mpi) -> None:
 
 
 @pytest.mark.usefixtures('monitoring')
-@pytest.mark.parametrize(('enable', 'member'), [('2', 'partners'), ('1', 'sent_by_mpi')])
-def test_messages_are_those_that_open_mpi_counts(witnessed, compiled, enable, member):
-    """With 1 also those that it sends for collectives."""
+@pytest.mark.parametrize(
+    ('enable', 'member', 'how'),
+    [('2', 'partners', ()), ('2', 'partners', ('both',)), ('1', 'sent_by_mpi', ())],
+)
+def test_messages_are_those_that_open_mpi_counts(witnessed, compiled, enable, member, how):
+    """With 1 also those that it sends for collectives; with ``both`` its own variables too."""
     env = MONITORED | {'OMPI_MCA_pml_monitoring_enable': enable}
-    run = witnessed(compiled('irregular'), ranks=4, env=env)
+    run = witnessed(compiled('irregular'), *how, ranks=4, env=env)
     assert run.code == 0, run.out + run.err
     told = {tuple(map(int, line.split())) for line in run.out.splitlines()}
     assert len(told) == 4 * 4

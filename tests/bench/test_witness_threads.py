@@ -94,6 +94,7 @@ PROGRAMS = {
     'collectives': 'rooted unrooted nonblocking alone pairs large',
     'one_sided': 'fence lock post windows',
     'later': 'exchange partitioned persistent files',
+    'performance': 'list communicators kinds switched sessions wrong end',
     'harmless': 'null-types nobody neighbours sides wrong cancelled failed-waits communicators',
 }
 

@@ -1,6 +1,7 @@
 /* Messages without a pattern, on several communicators, counted by Open MPI's own monitoring as
  * well. Each rank tells a line for each rank that it sent to, as Open MPI has it:
- * "RANK TO MESSAGES BYTES". With "stop" it stops counting, with "flush" it clears the counters.
+ * "RANK TO MESSAGES BYTES". With "both" the witness's own variables have to have the same. With "stop"
+ * it stops counting, with "flush" it clears the counters.
  *
  * Monitoring counts the witness's own messages in MPI_Init and MPI_Finalize, too: so its counters
  * are read after the one and before the other. */
@@ -14,12 +15,12 @@ struct counters {
     unsigned long long messages[MOST_RANKS], bytes[MOST_RANKS];
 };
 
-static MPI_T_pvar_handle handle_of(MPI_T_pvar_session session, const char *name)
+static MPI_T_pvar_handle handle_of(MPI_T_pvar_session session, const char *name, int class)
 {
     MPI_T_pvar_handle handle;
     MPI_Comm world = MPI_COMM_WORLD;
     int index, elements;
-    check(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_SIZE, &index) == MPI_SUCCESS, name);
+    check(MPI_T_pvar_get_index(name, class, &index) == MPI_SUCCESS, name);
     MPI_T_pvar_handle_alloc(session, index, &world, &handle, &elements);
     check(elements == size, "elements of a variable");
     check(MPI_T_pvar_start(session, handle) == MPI_SUCCESS, "start of a variable");
@@ -115,8 +116,14 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_T_pvar_session_create(&session);
-    MPI_T_pvar_handle messages = handle_of(session, "pml_monitoring_messages_count");
-    MPI_T_pvar_handle bytes = handle_of(session, "pml_monitoring_messages_size");
+    MPI_T_pvar_handle messages =
+        handle_of(session, "pml_monitoring_messages_count", MPI_T_PVAR_CLASS_SIZE);
+    MPI_T_pvar_handle bytes =
+        handle_of(session, "pml_monitoring_messages_size", MPI_T_PVAR_CLASS_SIZE);
+    MPI_T_pvar_handle own_messages =
+        handle_of(session, "assay_pt2pt_messages", MPI_T_PVAR_CLASS_COUNTER);
+    MPI_T_pvar_handle own_bytes =
+        handle_of(session, "assay_pt2pt_bytes", MPI_T_PVAR_CLASS_AGGREGATE);
     struct counters began = read_counters(session, messages, bytes);
 
     comms[0] = MPI_COMM_WORLD;
@@ -130,6 +137,11 @@ int main(int argc, char **argv)
         MPI_Comm_free(&comms[i]);
 
     struct counters ended = read_counters(session, messages, bytes);
+    struct counters own = read_counters(session, own_messages, own_bytes);
+    for (int to = 0; argc > 1 && strcmp(argv[1], "both") == 0 && to < size; to++)
+        check(own.messages[to] == ended.messages[to] - began.messages[to] &&
+                  own.bytes[to] == ended.bytes[to] - began.bytes[to],
+              "the witness's variables");
     for (int to = 0; to < size; to++)
         if (ended.messages[to] > began.messages[to])
             printf("%d %d %llu %llu\n", rank, to, ended.messages[to] - began.messages[to],

@@ -3,10 +3,11 @@
  *   threads [race]    race: all threads also write to one variable of the program
  *
  * Each of the threads has a communicator of its own; some they share, on which they have tags of
- * their own. */
+ * their own. Another reads meanwhile what the witness has counted. */
 #include "known.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { THREADS = 4, SHARED = 8, ROUNDS = 40 };
 
@@ -87,9 +88,48 @@ static void *work(void *argument)
     return NULL;
 }
 
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle bytes;
+static atomic_bool done;
+
+static void watch(void)
+{
+    const char *name = "assay_pt2pt_bytes";
+    MPI_Comm world = MPI_COMM_WORLD;
+    int provided, index = -1, count;
+    MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided);
+    check(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_AGGREGATE, &index) == MPI_SUCCESS, name);
+    MPI_T_pvar_session_create(&session);
+    MPI_T_pvar_handle_alloc(session, index, &world, &bytes, &count);
+    MPI_T_pvar_start(session, bytes);
+}
+
+static void *read_on(void *nothing)
+{
+    unsigned long long before = 0, now[2];
+    while (!atomic_load(&done)) {
+        check(MPI_T_pvar_read(session, bytes, now) == MPI_SUCCESS, "read");
+        check(now[rank] == 0 && now[1 - rank] >= before, "bytes so far");
+        before = now[1 - rank];
+        pause_shortly();
+    }
+    return nothing;
+}
+
+/* As sent by each of them, which have ended. */
+static void expect_bytes(void)
+{
+    unsigned long long now[2], sent = 0;
+    for (int thread = 0; thread < THREADS; thread++)
+        sent += 4 * ((1 + thread) * ROUNDS + 4 * ROUNDS + 8 * ROUNDS / 2 + 1 +
+                     (rank == 0 ? (1 + thread) * ROUNDS / 8 : 0));
+    MPI_T_pvar_read(session, bytes, now);
+    check(now[1 - rank] == sent, "bytes in the end");
+}
+
 int main(int argc, char **argv)
 {
-    pthread_t threads[THREADS];
+    pthread_t threads[THREADS], reader;
     int provided, numbers[THREADS];
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -105,10 +145,17 @@ int main(int argc, char **argv)
                   &posted[i]);
         numbers[i] = i;
     }
+    watch();
+    pthread_create(&reader, NULL, read_on, NULL);
     for (int i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, work, &numbers[i]);
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
+    atomic_store(&done, true);
+    pthread_join(reader, NULL);
+    expect_bytes();
+    MPI_T_pvar_session_free(&session);
+    MPI_T_finalize();
     for (int i = 0; i < THREADS; i++)
         MPI_Comm_free(&own[i]);
     for (int i = 0; i < SHARED; i++)
