@@ -103,5 +103,5 @@ def test_ranks_that_differ(script):
         **{'fabric': 'ucx-ib', 'scale': '2_nodes', 'size': 'memory'},
     )
     widths = ','.join(['32', *['1'] * 32])
-    assert f'bash part {widths} /built/build/minimd /built/build/minimd ' in text
+    assert f'bash part anywhere {widths} /built/build/minimd /built/build/minimd ' in text
     assert '--cpu-bind=none' in text

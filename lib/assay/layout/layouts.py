@@ -474,7 +474,7 @@ class BesidePorts(Layout):
 
     def _wrong_side(self, rails: Mapping[str, Rails], host: PlacedHost) -> str | None:
         assert self.side
-        fault = Sides.of(host, rails[host.name]).wrong(self.side)
+        fault = Sides.of(host, rails[host.name]).misplaced_rank(self.side)
         return fault and f'layout {self.name}: {fault}{_TO_NAME_PORTS}'
 
 

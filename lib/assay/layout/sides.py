@@ -11,7 +11,7 @@ from typing import Literal
 
 from assay.text import many
 from assay.witness.placement import PlacedHost, cores_in_words, ranks_in_words
-from assay.witness.rails import LEAST_PART, Rails, listed
+from assay.witness.rails import LEAST_PART, Rails, names_in_words
 from assay.witness.report import Device
 from assay.witness.traffic import decimal_size
 
@@ -58,9 +58,9 @@ class Sides:
         if not carriers:
             return f'no port is known that messages of {name} went over'
         if not self.near.keys() & carriers:
-            return f'{name} does not tell in which NUMA domain {listed(carriers)} is'
+            return f'{name} does not tell in which NUMA domain {names_in_words(carriers)} is'
         if not self.cores(side):
-            return f'no core of the job on {name} is {SIDES[side]} {listed(self.near)}'
+            return f'no core of the job on {name} is {SIDES[side]} {names_in_words(self.near)}'
         return None
 
     def too_few(self, side: Side, needed: int) -> str | None:
@@ -70,10 +70,10 @@ class Sides:
             return None
         return (
             f'the job on {self.host.name} has {many(len(cores), "core")} {SIDES[side]} '
-            f'{listed(self.near)}, and layout {side} needs {needed}'
+            f'{names_in_words(self.near)}, and layout {side} needs {needed}'
         )
 
-    def wrong(self, side: Side) -> str | None:
+    def misplaced_rank(self, side: Side) -> str | None:
         """Ranks on the other side of the ports that carried the bytes, in a sentence."""
         near = {name: cores for name, cores in self.near.items() if name in self._carriers()}
         for rank in self.host.ranks:
@@ -85,7 +85,7 @@ class Sides:
             carried = decimal_size(sum(_bytes(self.rails.by_name[port]) for port in ports))
             return (
                 f'{ranks_in_words([rank])} on {self.host.name} has {cores_in_words(rank.cores)}, '
-                f'{SIDES[_other(side)]} {listed(ports)}, which carried {carried}'
+                f'{SIDES[_other(side)]} {names_in_words(ports)}, which carried {carried}'
             )
         return None
 

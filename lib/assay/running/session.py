@@ -84,8 +84,9 @@ class Suite:
         site = settings.load(self.system)
         if turn.is_needed(site):
             settings.assert_tmpdir()
-        partitions = site.get('systems/0/partitions')
-        if self.not_heeded and any(one['scheduler'] in SCHEDULERS for one in partitions):
+        if self.not_heeded and any(
+            one['scheduler'] in SCHEDULERS for one in site.get('systems/0/partitions')
+        ):
             _tell(self.not_heeded)
         if problems := lint_own():
             raise AssayError('\nassay: '.join(problems))

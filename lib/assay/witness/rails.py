@@ -482,7 +482,7 @@ def _idle_of(
     if not idle:
         return None
     return (
-        f'{listed(idle)} carried {_sum(carried, idle)} of {decimal_size(all_of_host)}; '
+        f'{names_in_words(idle)} carried {_sum(carried, idle)} of {decimal_size(all_of_host)}; '
         f'{rank_numbers_in_words(waiting)} {"sits" if len(waiting) == 1 else "sit"} beside '
         f'{"it" if len(idle) == 1 else "them"}' + _elsewhere(ports, far, carried)
     )
@@ -493,7 +493,7 @@ def _elsewhere(ports: Mapping[str, Device], far: set[str], carried: Mapping[str,
     domains = sorted({str(ports[name].numa) for name in far if ports[name].numa is not None})
     if not domains:
         return ''
-    where = f'{listed(far)} in NUMA domain{"s" * (len(domains) > 1)} {" and ".join(domains)}'
+    where = f'{names_in_words(far)} in NUMA domain{"s" * (len(domains) > 1)} {" and ".join(domains)}'
     return f', but {where} carried {_sum(carried, far)}'
 
 
@@ -508,7 +508,7 @@ def _beside(process: Process, ports: Mapping[str, Device]) -> tuple[str, ...]:
     return tuple(of_domain or of_package or ports)
 
 
-def listed(unsorted: Iterable[str]) -> str:
+def names_in_words(unsorted: Iterable[str]) -> str:
     """Names for a sentence, in order."""
     names = sorted(unsorted)
     return names[0] if len(names) == 1 else f'{", ".join(names[:-1])} and {names[-1]}'
