@@ -22,6 +22,9 @@ GB = 10**9
 
 # The script, on machines that were recorded -------------------------------------------------------
 
+#: What is said in place of the CPUs of a rank that is not bound.
+FREE = 'not bound'
+
 HDR = nics.HDR
 SECOND = replace(HDR, name='mlx5_1', pci='0000:a1:00.0', interface='ib1')
 
@@ -41,7 +44,7 @@ def processors(tmp_path_factory):
 
 @pytest.fixture
 def bound(processors, tmp_path):
-    """The CPUs that a rank is bound to, on a machine with some ports; empty if it is not."""
+    """The CPUs that a rank is bound to, on a machine with some ports; FREE if it is not bound."""
     tools = tmp_path / 'tools'
     tools.mkdir()
     add_part_script(tmp_path)
@@ -59,7 +62,7 @@ def bound(processors, tmp_path):
             pytest.skip('nothing can be laid over /sys here')
         words = shlex.split(' '.join(words_of_side(side, carrier, named, ranks * [1])))
         env = {'PATH': f'{tools}:{os.environ["PATH"]}', 'SLURM_LOCALID': str(rank)}
-        command = [*unshared, f'{laid} && exec "$@"', 'sh', *words, 'true']
+        command = [*unshared, f'{laid} && exec "$@"', 'sh', *words, 'echo', FREE]
         ran = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
         assert ran.returncode == 0 and not ran.stderr, ran.stderr
         return ran.stdout.strip()
@@ -78,7 +81,7 @@ def bound(processors, tmp_path):
         ('knights-landing-snc4-flat', 0, '0,68,136,204', '18,86,154,222'),
         ('xeon-node-numbers-with-gap', 3, '3,35', '0,32'),
         # All cores are near, and so none is far.
-        ('graviton4', 0, '0', ''),
+        ('graviton4', 0, '0', FREE),
     ],
 )
 def test_a_core_of_either_side(bound, machine, numa, near, far):
@@ -89,7 +92,7 @@ def test_a_core_of_either_side(bound, machine, numa, near, far):
 def test_a_port_of_which_no_domain_is_told(bound):
     """Firmware says -1: where it is nobody knows, and ranks stay unbound."""
     ports = [replace(HDR, numa=-1)]
-    assert [bound(side, 'cascade-lake-smt', ports) for side in ('near', 'far')] == ['', '']
+    assert [bound(side, 'cascade-lake-smt', ports) for side in ('near', 'far')] == [FREE, FREE]
 
 
 def test_ports_on_both_sockets(bound):
@@ -97,7 +100,7 @@ def test_ports_on_both_sockets(bound):
     ports = [HDR, replace(SECOND, numa=1)]
     seats = [bound('near', 'cascade-lake-smt', ports, rank, 4) for rank in range(4)]
     assert seats == ['0,16', '8,24', '1,17', '9,25']
-    assert bound('far', 'cascade-lake-smt', ports) == '', 'each domain has a port'
+    assert bound('far', 'cascade-lake-smt', ports) == FREE, 'each domain has a port'
     named = {'named': ['mlx5_1']}
     assert bound('near', 'cascade-lake-smt', ports, 1, 2, **named) == '9,25'
     assert bound('far', 'cascade-lake-smt', ports, 2, 3, **named) == '2,18'
@@ -115,13 +118,13 @@ def test_a_job_with_a_part_of_the_cores(bound):
     assert bound('near', 'epyc-rome-nps4', one, allowed='14-40') == '14,142'
     assert bound('far', 'epyc-rome-nps4', one, allowed='14-40') == '16,144'
     assert bound('near', 'epyc-rome-nps4', one, allowed='40-90') == '40,168', 'of its socket'
-    assert bound('near', 'epyc-rome-nps4', one, allowed='70-90') == ''
-    assert bound('far', 'epyc-rome-nps4', one, allowed='0-15') == ''
+    assert bound('near', 'epyc-rome-nps4', one, allowed='70-90') == FREE
+    assert bound('far', 'epyc-rome-nps4', one, allowed='0-15') == FREE
 
 
 def test_more_ranks_than_cores_of_the_domain(bound):
     seats = [bound('near', 'cascade-lake-smt', [HDR], rank, 9) for rank in (7, 8)]
-    assert seats == ['7,23', '']
+    assert seats == ['7,23', FREE]
 
 
 @pytest.mark.parametrize(
@@ -130,7 +133,7 @@ def test_more_ranks_than_cores_of_the_domain(bound):
         ({'state': '1: DOWN'}, '8,24'),
         ({'layer': 'Ethernet', 'rate': '400 Gb/sec (4X NDR)'}, '8,24'),
         ({'rate': '40 Gb/sec (4X QDR)'}, '8,24'),
-        ({'rate': '100 Gb/sec (2X HDR)'}, ''),
+        ({'rate': '100 Gb/sec (2X HDR)'}, FREE),
     ],
 )
 def test_which_ports_count_where_none_is_named(bound, other, far):

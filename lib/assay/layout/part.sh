@@ -111,8 +111,8 @@ domains_of_ports() {
         done
     fi
     for device in ${found[@]+"${found[@]}"}; do
-        text "$device/numa_node" # -1 where firmware does not tell
-    done | grep -v '^-' | sort -nu || true
+        text "$device/numa_node" # -1, where no core is, if firmware does not tell
+    done | sort -nu
 }
 
 # The cores of those in a place, by the places of all cores.
@@ -120,7 +120,7 @@ cores_at() {
     local -n at=$1
     local number
     for number in "${!cores[@]}"; do
-        [[ ${at[number]-} != "$2" ]] || echo "${cores[number]}"
+        [[ -z $2 || ${at[number]-} != "$2" ]] || echo "${cores[number]}"
     done
 }
 
