@@ -21,8 +21,8 @@ LAUNCHERS = ('openmpi', 'mpich', 'intelmpi', 'srun')
         ('mixed', None, 33, 1, None),
         ('threads', None, 128, 1, 1),
         ('cyclic', 2, 2, 1, 1),
-        ('near', 2, 2, 1, None),
-        ('far', None, 16, 1, None),
+        ('near', 2, 2, 1, 32),
+        ('far', None, 16, 1, 4),
         ('default', 2, 2, 1, 1),
     ],
 )

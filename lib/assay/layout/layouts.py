@@ -660,7 +660,8 @@ def _beside_ports(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Pl
             f'{ranks} ranks of {cores_per_rank} core(s) do not fit on the {cores} core(s) of a '
             f'NUMA domain'
         )
-    return Placement(ranks, threads=cores_per_rank)
+    # A scheduler must leave them all cores to choose from.
+    return Placement(ranks, threads=cores_per_rank, cpus=node.cores // ranks)
 
 
 def _threads(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement:

@@ -2,6 +2,7 @@
 #SBATCH --job-name="rfm_PointToPoint_e9c631c8"
 #SBATCH --ntasks=2
 #SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=64
 #SBATCH --output=rfm_job.out
 #SBATCH --error=rfm_job.err
 #SBATCH --time=0:5:0
@@ -29,4 +30,4 @@ export ASSAY_WITNESS=placement,fabric
 export ASSAY_WITNESS_REPORT=witness.json
 export ASSAY_WITNESS_DEADLINE=$(date -d '+270 seconds' +%s)
 export ASSAY_WITNESS_LAUNCHED=$(date +%s%N)
-srun --ntasks-per-node=1 --distribution=block:block --cpu-bind=none bash part near:infiniband:mlx5_0 1 '' /built/build/pt2pt --limits --pattern ping-pong,bidirectional --max 4194304 --budget 0.08 --focus 8,2048,4194304 --json result.json
+srun --cpus-per-task=64 --ntasks-per-node=1 --distribution=block:block --cpu-bind=none bash part near:infiniband:mlx5_0 1 '' /built/build/pt2pt --limits --pattern ping-pong,bidirectional --max 4194304 --budget 0.08 --focus 8,2048,4194304 --json result.json
