@@ -513,6 +513,18 @@ def test_variables_of_the_fabric_come_first_and_those_of_other_mpis_last():
     assert weights['MPIR_CVAR_X'] == weights['PRTE_MCA_y'] == min(weights.values())
 
 
+def test_what_the_launcher_of_another_version_sets_is_no_change_of_its_own():
+    """Open MPI 4's hands on what Open MPI 5's does not."""
+    facts = [('OMPI_MCA_pmix', '^s1', '-'), ('OMPI_MCA_x', '-', '1')]
+    mpi = ('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9')
+    found, untried = changes(*facts, mpi)
+    assert {one.name for one in found} == {'MPI', 'OMPI_MCA_x'}
+    assert [one.name for one in untried] == ['OMPI_MCA_pmix']
+    alone, _ = changes(*facts)
+    both, _ = changes(('OMPI_MCA_pmix', '^s1', '^s2'), mpi)
+    assert {one.name for one in alone} & {one.name for one in both} == {'OMPI_MCA_pmix'}
+
+
 @pytest.mark.parametrize(
     ('before', 'after', 'needs'),
     [

@@ -335,6 +335,8 @@ class _Maker:
                 yield self._line(variable, fact)
         elif Setting({fact.name: ''}).variables:
             # Open MPI's launcher hands on what files set.
+            if self._comes_with_mpi(fact):
+                raise AssayError('the launcher of one of the two MPIs sets it')
             if fact.name not in map(_set_by, self.facts):
                 yield self._variable(fact)
         elif fact.name.startswith(f'{OF_SETTINGS}{_LIMIT_NAME}'):
@@ -360,6 +362,13 @@ class _Maker:
         elif fact.name != 'mpi' and not _follows(fact, self.facts):
             reason = (why for name, why in _NOT_TRIED.items() if fact.name.startswith(name))
             raise AssayError(next(reason, 'there is no way to switch it'))
+
+    def _comes_with_mpi(self, fact: Fact) -> bool:
+        """Whether it is a variable that launchers set, and another MPI has another launcher."""
+        if '-' not in (fact.before, fact.after) or self.facts.keys().isdisjoint({'mpi', 'ran_mpi'}):
+            return False
+        patterns = [FAMILIES[one].set_by_launcher for one in self.families & FAMILIES.keys()]
+        return any(one and re.fullmatch(one, fact.name) for one in patterns)
 
     def _variable(self, fact: Fact) -> Factor:
         sides = (None if told == '-' else from_field(told) for told in (fact.before, fact.after))
