@@ -36,6 +36,7 @@ from real_changes import DATA
 from told_of_changes import empty_database, history_of, judged, runs_of
 
 from assay.results.diff.difference import Difference, difference
+from assay.witness.profile import STARTUP
 
 #: Of the real session in the first part: enough for families, and few enough to be quick.
 CHECKS = ('PointToPoint', 'Ring', 'Halo', 'MiniFE', 'MiniGhost', 'Stream', 'Clock')
@@ -76,11 +77,16 @@ class Suite:
 
 @lru_cache
 def session(is_small: bool) -> pl.DataFrame:
-    """The figures of a real session, a row for each; for a small suite those of some checks."""
+    """The figures of a real session, a row for each; for a small suite those of some checks.
+
+    Without starts and ends of jobs, of which only those are compared that grew.
+    """
     stored = pl.read_parquet(DATA)
     first = runs_of(stored, UNCHANGED)[0]
-    figures = judged(stored.filter(pl.col('run').cast(pl.String) == first)).with_columns(
-        disturbances=pl.lit(None, stored.schema['disturbances'])
+    figures = (
+        judged(stored.filter(pl.col('run').cast(pl.String) == first))
+        .filter(~pl.col('figure').cast(pl.String).is_in([*STARTUP]))
+        .with_columns(disturbances=pl.lit(None, stored.schema['disturbances']))
     )
     return figures.filter(pl.col('check').cast(pl.String).is_in(CHECKS)) if is_small else figures
 

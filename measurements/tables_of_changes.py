@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -40,6 +40,10 @@ from told_of_changes import (
     told_of,
 )
 
+from assay.witness.profile import STARTUP
+
+#: Sessions that show how much a figure varies.
+ENOUGH = 8
 #: Sessions of both sides that are left of a pair.
 FEWER = ((3, 3), (3, 2), (2, 3), (2, 2), (3, 1), (1, 3), (1, 1))
 #: What a run shows first, by check.
@@ -72,6 +76,7 @@ def main() -> None:
     stored = pl.read_parquet(options.data)
     if not options.fewer:
         of_spreads(stored)
+        of_tails(stored)
     known = changes_of(str(stored['system'][0]))
     changes = [one for one in (UNCHANGED, *known) if runs_of(stored, one)]
     # Polars has threads, which a forked process would wait for in vain.
@@ -145,6 +150,38 @@ def spreads(stored: pl.DataFrame, runs: Sequence[str]) -> pl.DataFrame:
         )
         .filter(pl.col('sessions') == len(runs))
     )
+
+
+def of_tails(stored: pl.DataFrame) -> None:
+    """How much figures vary that nobody disturbed, and how often they are far off.
+
+    Beside what as many values of Student's t do: by how many robust standard deviations.
+    """
+    ours = judged(stored.filter(pl.col('run').cast(pl.String).is_in(runs_of(stored, UNCHANGED))))
+    usable = ours.filter(
+        (pl.col('value') > 0)
+        & pl.col('disturbances').is_null()
+        & ~pl.col('figure').cast(pl.String).is_in([*STARTUP])
+    )
+    groups = usable.group_by('check', 'case', 'figure').agg(pl.col('value').log().alias('logs'))
+    logs = [np.array(one) for one in groups['logs'].to_list() if len(one) >= ENOUGH]
+    spread = np.array([one.std(ddof=1) for one in logs])
+    print()
+    table_head('noise', 'median spread', 'above 10%', 'above 30%', 'beyond 3', 'beyond 5')
+    wide = [share(np.median(spread)), share((spread > 0.1).mean()), share((spread > 0.3).mean())]
+    row(f'{len(logs)} figures', *wide, *_far(logs))
+    rng = np.random.default_rng(0)
+    for freedom in (2, 3, 5, 1e6):
+        row(f't with {freedom:g} df', '', '', '', *_far(rng.standard_t(freedom, (4000, ENOUGH))))
+
+
+def _far(logs: Iterable[np.ndarray]) -> list[str]:
+    """Shares of values beyond 3 and 5 standard deviations, by the quartiles of each figure."""
+    far = []
+    for one in logs:
+        if quartiles := np.subtract(*np.percentile(one, [75, 25])):
+            far.extend(np.abs(one - np.median(one)) / quartiles * 1.349)
+    return [share((np.array(far) > size).mean()) for size in (3, 5)]
 
 
 # ----- what is found ----------------------------------------------------------------------------
