@@ -493,7 +493,9 @@ def _elsewhere(ports: Mapping[str, Device], far: set[str], carried: Mapping[str,
     domains = sorted({str(ports[name].numa) for name in far if ports[name].numa is not None})
     if not domains:
         return ''
-    where = f'{names_in_words(far)} in NUMA domain{"s" * (len(domains) > 1)} {" and ".join(domains)}'
+    where = (
+        f'{names_in_words(far)} in NUMA domain{"s" * (len(domains) > 1)} {" and ".join(domains)}'
+    )
     return f', but {where} carried {_sum(carried, far)}'
 
 
