@@ -27,7 +27,9 @@ def node():
     return NodeShape(cores, len(topology['topology']['numa_nodes']), topology['num_cpus_per_core'])
 
 
-@pytest.mark.parametrize('layout', [name for name in LAYOUTS if name != 'default'])
+@pytest.mark.parametrize(
+    'layout', [name for name, one in LAYOUTS.items() if name != 'default' and not one.side]
+)
 @pytest.mark.parametrize('name', FOUND)
 def test_affinity(name, layout, node):
     mpi = FOUND[name]
