@@ -15,6 +15,7 @@ class Nic:
     """A port with what its files say.
 
     :param kind: infiniband, cxi, or net.
+    :param numa: None where the device has no such file.
     :param rate: the text of the file ``rate``, or ``speed`` of an interface.
     :param pcie: lanes and GT/s, and the most of both ends: of the card and of its slot.
     """
@@ -23,7 +24,7 @@ class Nic:
     kind: str = 'infiniband'
     port: int = 1
     pci: str = '0000:41:00.0'
-    numa: int = 0
+    numa: int | None = 0
     rate: str = ''
     state: str = '4: ACTIVE'
     layer: str = 'InfiniBand'
@@ -98,10 +99,11 @@ def write(folder: Path, nics: list[Nic], sent: int, received: int) -> Path:
     for nic in nics:
         device = folder / f'sys/devices/pci{nic.bridge[:7]}/{nic.bridge}/{nic.pci}'
         _put(device / 'uevent', f'DRIVER={nic.driver}')
-        _put(device / 'numa_node', nic.numa)
-        system = folder / 'sys/devices/system'
-        _put(system / f'node/node{nic.numa}/cpulist', f'{8 * nic.numa}-{8 * nic.numa + 7}')
-        _put(system / f'cpu/cpu{8 * nic.numa}/topology/physical_package_id', nic.numa // 2)
+        if nic.numa is not None:
+            _put(device / 'numa_node', nic.numa)
+            system = folder / 'sys/devices/system'
+            _put(system / f'node/node{nic.numa}/cpulist', f'{8 * nic.numa}-{8 * nic.numa + 7}')
+            _put(system / f'cpu/cpu{8 * nic.numa}/topology/physical_package_id', nic.numa // 2)
         for place, names, values in (
             (device, ('current_link_width', 'current_link_speed'), nic.pcie),
             (device, ('max_link_width', 'max_link_speed'), nic.card),
@@ -123,6 +125,7 @@ def write(folder: Path, nics: list[Nic], sent: int, received: int) -> Path:
             _put(folder / f'sys/class/net/{nic.interface}/speed', nic.rate)
         else:
             _put(own / 'speed', nic.rate)
+            _put(own / 'operstate', 'up')
             interfaces += f'    {nic.name}: {received} 0 0 0 0 0 0 0 {sent} 0 0 0 0 0 0 0\n'
     _put(folder / 'proc/self/net/dev', f'Inter-|\n face |bytes\n{interfaces}')
     return folder

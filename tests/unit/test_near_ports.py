@@ -152,6 +152,15 @@ def test_ports_of_other_kinds(bound):
     assert bound('far', 'cascade-lake-smt', lan, **where) == '0,16'
 
 
+def test_interfaces_that_tell_little(bound):
+    """Drivers without a speed say -1, and virtual devices have no domain."""
+    lan = [nics.Nic('eth0', 'net', rate='-1', numa=1)]
+    assert bound('near', 'cascade-lake-smt', lan, carrier='sockets') == '8,24'
+    lan = [nics.Nic('eth0', 'net', numa=None, pci='0000:42:00.0'), nics.Nic('eth1', 'net')]
+    where = {'carrier': 'sockets', 'named': ['eth0', 'eth1']}
+    assert bound('near', 'cascade-lake-smt', lan, **where) == '0,16'
+
+
 # The proof, by reports of the witness -------------------------------------------------------------
 
 #: Two sockets of a domain each, and of four.

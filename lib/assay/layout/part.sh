@@ -61,8 +61,9 @@ list_ports() {
         for port in /sys/class/infiniband/*/ports/*; do
             device=${port%/ports/*} name=${port%/ports/*}
             name=${name##*/}:${port##*/} rate=$(text "$port/rate") up=no
+            rate=${rate%%[. ]*}
             [[ $(text "$port/state") != *ACTIVE* ]] || up=yes
-            echo "$name,${name%:1} $up $(text "$port/link_layer") ${rate%%[. ]*} $device/device"
+            echo "$name,${name%:1} $up $(text "$port/link_layer") ${rate:-0} $device/device"
         done
         ;;
     cxi)
@@ -95,6 +96,7 @@ domains_of_ports() {
             [[ ,$named, != *,$name,* ]] || found+=("$device")
         done
         [[ $up == yes ]] || continue
+        [[ $rate =~ ^[0-9]+$ ]] || rate=0 # -1 where the driver states none
         rows+=("$layer $rate $device")
         [[ $layer != InfiniBand ]] || has_infiniband=yes
     done < <(list_ports)
@@ -112,7 +114,7 @@ domains_of_ports() {
     fi
     for device in ${found[@]+"${found[@]}"}; do
         text "$device/numa_node" # -1, where no core is, if firmware does not tell
-    done | sort -nu
+    done | awk NF | sort -nu
 }
 
 # The cores of those in a place, by the places of all cores.
