@@ -441,6 +441,8 @@ def test_sessions_that_are_all_worse_by_far_are_in_doubt_however_far_apart_they_
         ((1, 0.1, 1), (0.1, 0.12, 0.15), 'undecided'),
         ((1, 0.8, 0.95), (0.65, 0.3, 0.55), 'undecided'),
         ((1, 0.5, 1), (0.4, 0.15, 0.95), 'not worse'),
+        ((1, 0.1, 0.9, 0.95), (0.1, 0.12), 'undecided'),
+        ((1, 1, 0.1), (0.3, 0.35, 0.25, 0.3), 'undecided'),
     ],
 )
 def test_few_sessions_hide_no_great_loss(site, before, after, verdict):

@@ -276,7 +276,9 @@ class Against:
         cases, environments = names_to_measure_again(found, doubted)
         until = max(FIRST_LOOK, 2 * len(self.rounds))
         doubtful = many(len(doubted), 'figure')
-        is_disturbed = not found.suspects and all(one.after.disturbed for one in doubted)
+        is_disturbed = not found.suspects and all(
+            _lacks_sessions(one, found.margin) for one in doubted
+        )
         why = f'others disturbed {doubtful}' if is_disturbed else f'{doubtful} may be worse'
         # Of the first round as much as of the run, case for case.
         took = self.took or self._run_took * len(cases) / max(1, len(self.selected))

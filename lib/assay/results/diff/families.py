@@ -200,7 +200,7 @@ def _by_order(one: Compared) -> float:
     Of three sessions and three that are exchangeable one in 20 orders has all of those after last,
     whatever their distribution is. With the room between them (:data:`APART`) it is 2% to 3%
     (normal, Student's t with 3 degrees of freedom, uniform, exponential, two modes). One session of
-    a side may be an outlier: that is so in 7 of 20. Where no history shows how far occasions are
+    a side may be an outlier: that is so in 6 of 20. Where no history shows how far occasions are
     apart, an order that is rarer is evidence without such room (Mann and Whitney, Annals of
     Mathematical Statistics 18, 1947): heavy tails do not hide a loss from it.
     """
@@ -212,10 +212,11 @@ def _by_order(one: Compared) -> float:
     if _is_apart(before, after):
         return 1 / orders
     found = 1.0
-    if min(len(before), len(after)) > 2 and (
-        _is_apart(before[:-1], after) or _is_apart(before, after[1:])
+    fewer, more = sorted((len(before), len(after)))
+    if (len(before) > 2 and _is_apart(before[:-1], after)) or (
+        len(after) > 2 and _is_apart(before, after[1:])
     ):
-        found = (1 + len(before) + len(after)) / orders
+        found = (fewer + more if fewer > 2 else 1 + fewer) / orders
     if one.verdict.comparison.floor and 1 / orders <= BY_RANK:
         from scipy.stats import mannwhitneyu
 
@@ -248,8 +249,8 @@ def _by_chance(one: Compared) -> float:
 
 def _is_great(one: Compared, by_chance: Callable[[Compared], float]) -> bool:
     """Whether it lost so much that with this evidence it is enough for doubt."""
-    lost = -math.expm1(-_loss(one))
-    enough = [often for least, often in GREAT_LOSSES if lost > least]
+    lost = _loss(one)
+    enough = [often for least, often in GREAT_LOSSES if lost > -math.log1p(-least)]
     return bool(enough) and by_chance(one) <= max(enough)
 
 
