@@ -91,11 +91,9 @@ int bound_abi(void)
     return major;
 }
 
-int bound_agree(MPI_Comm comm, int flag)
+bool bound_agree(MPI_Comm comm, int *flag)
 {
-    if (comm_agree)
-        comm_agree(comm, &flag); /* an error says that not all ranks live */
-    return flag;
+    return !comm_agree || comm_agree(comm, flag) == MPI_SUCCESS;
 }
 
 void bound_revoke(MPI_Comm comm)

@@ -27,9 +27,9 @@ bool bound_mpi_is_open(void);
  * of its own. */
 int bound_abi(void);
 
-/* MPIX_Comm_agree and MPIX_Comm_revoke, where the program's MPI has them. The first returns the same on
- * all ranks that live: the bits that all of them gave. */
-int bound_agree(MPI_Comm comm, int flag);
+/* MPIX_Comm_agree and MPIX_Comm_revoke, where the program's MPI has them. The first leaves the same
+ * flag on all ranks that live, the bits that all of them gave, and tells whether all ranks live. */
+bool bound_agree(MPI_Comm comm, int *flag);
 void bound_revoke(MPI_Comm comm);
 
 #endif

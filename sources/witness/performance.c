@@ -402,7 +402,10 @@ static int give_and_reset(struct handle *handle, unsigned long long *buffer)
 static int operate(operation *operation, MPI_T_pvar_session session, MPI_T_pvar_handle name,
                    unsigned long long *buffer)
 {
+    int count;
     bind_mpi();
+    if (is_own(name) && PMPI_T_pvar_get_num(&count) != MPI_SUCCESS)
+        return MPI_T_ERR_NOT_INITIALIZED;
     pthread_mutex_lock(&lock);
     int code = is_own(name) ? MPI_T_ERR_INVALID_HANDLE : MPI_SUCCESS;
     for (struct handle *handle = handles; handle; handle = handle->next)

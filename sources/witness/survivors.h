@@ -2,7 +2,11 @@
 #ifndef ASSAY_WITNESS_SURVIVORS_H
 #define ASSAY_WITNESS_SURVIVORS_H
 
+#include <mpi.h>
 #include <stdbool.h>
+
+/* As MPI_Comm_idup of MPI_COMM_WORLD. */
+void survivors_idup_world(MPI_Comm *copy, MPI_Request *request);
 
 /* Once the witness has its communicators. */
 void survivors_start(void);

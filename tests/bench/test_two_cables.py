@@ -8,7 +8,7 @@ from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.witness.rails import verify_rails
 from families import MPIS
-from namespaces import inside, needs_namespaces, two_hosts
+from namespaces import entering, inside, needs_namespaces, starting_over, two_hosts
 from running import run_command
 
 RAILS = {'rail0': ('198.18.7.1', '198.18.7.2'), 'rail1': ('198.18.8.1', '198.18.8.2')}
@@ -20,17 +20,6 @@ pytestmark = [
     ),
 ]
 
-#: Called by the launcher as ssh would be: options, a host's name, a command.
-AGENT = """#!/bin/sh
-while [ "${1#-}" != "$1" ]; do shift; done
-host=$1
-shift
-case $host in
-    {names[0]}) exec nsenter -t {pids[0]} -n -u sh -c "$*" ;;
-    {names[1]}) exec nsenter -t {pids[1]} -n -u sh -c "$*" ;;
-esac
-"""
-
 
 @pytest.fixture
 def hosts():
@@ -41,25 +30,18 @@ def hosts():
 @pytest.fixture
 def verdict(mpi, surroundings, build, compiled, tmp_path, hosts):
     """What is said of two ranks on each host that send 32 MiB to one of the other."""
-    agent = tmp_path / 'agent'
-    names, pids = RAILS['rail0'], [host.pid for host in hosts]
-    text = AGENT.replace('{1#-}', '{{1#-}}')
-    agent.write_text(text.format(names=names, pids=pids))
-    agent.chmod(0o755)
+    names = RAILS['rail0']
+    launched = starting_over('rail0', dict(zip(names, hosts, strict=True)), tmp_path)
 
     def verdict(fabric, over, rate=10.0):
         env = load_catalogue().recipe(fabric, 'openmpi').env | {
             'OMPI_MCA_btl_tcp_if_include': ','.join(over),
             'UCX_NET_DEVICES': ','.join(over),
-            # The launcher's own, of Open MPI 5 and 4.
-            'PRTE_MCA_prte_if_include': 'rail0',
-            'PRTE_MCA_plm_ssh_agent': str(agent),
-            'OMPI_MCA_oob_tcp_if_include': 'rail0',
-            'OMPI_MCA_plm_rsh_agent': str(agent),
+            **launched,
         }
         library = build('assay_witness') / 'libassay_witness.so'
         report = tmp_path / 'report.json'
-        command = ['nsenter', '-t', str(pids[0]), '-n', '-u', mpi.launcher, '-n', '4']
+        command = [*entering(hosts[0]), mpi.launcher, '-n', '4']
         command += ['--host', ','.join(f'{name}:2' for name in names), '--map-by', 'node']
         # UCX looks for its devices in /sys, which shows those of the host that mounted it.
         command += [

@@ -33,6 +33,7 @@ import pytest
 from assay.witness.reading import WitnessError, read_witness
 from building import PROGRAMS, build_once, check_command, kept_builds
 from families import MPIS, dealt, on_one_mpi
+from namespaces import entering, needs_namespaces, starting_over, two_hosts
 from running import Run, kill_session, processes_of
 
 PASSES_SIGTERM_ON = {'openmpi'}  # when a rank has ended badly; the others send SIGKILL
@@ -77,7 +78,10 @@ def own_session(folder: Path) -> dict[str, str]:
 
 @pytest.fixture
 def job(mpi, surroundings, build, tmp_path) -> Iterator[Callable[..., Job]]:
-    """Starts a program on some ranks, with the witness or without; ``words`` are the launcher's."""
+    """Starts a program on some ranks, with the witness or without.
+
+    ``words`` are the launcher's, which stands behind ``within``.
+    """
     started: list[Job] = []
 
     def start(
@@ -87,11 +91,12 @@ def job(mpi, surroundings, build, tmp_path) -> Iterator[Callable[..., Job]]:
         env: dict[str, str] | None = None,
         preload: bool | Path = True,
         words: Sequence[str] = (),
+        within: Sequence[str] = (),
     ) -> Job:
         library = build('assay_witness') / 'libassay_witness.so' if preload is True else preload
         variables = {**surroundings, 'ASSAY_WITNESS_REPORT': str(tmp_path / 'report.json')}
         variables |= own_session(tmp_path)
-        command = [mpi.launcher, *words, '-n', str(ranks), 'env']
+        command = [*within, mpi.launcher, *words, '-n', str(ranks), 'env']
         command += [f'LD_PRELOAD={library}'] if library else ['NO_PRELOAD=']
         process = subprocess.Popen(
             [*command, str(program), *arguments],
@@ -656,8 +661,8 @@ def survived(job, mpi) -> Callable[..., Run]:
     if 'Fault Tolerance support: yes' not in mpi.description:
         pytest.skip('this MPI ends the job')
 
-    def run(*arguments: Path | str, ranks: int) -> Run:
-        running = job(*arguments, ranks=ranks, words=['--with-ft', 'ulfm'])
+    def run(*arguments: Path | str, ranks: int, words: Sequence[str] = (), **options) -> Run:
+        running = job(*arguments, ranks=ranks, words=['--with-ft', 'ulfm', *words], **options)
         ends = running.files / 'report.json.ranks'
         until = time.monotonic() + 120
         while running.process.poll() is None and time.monotonic() < until:
@@ -705,6 +710,21 @@ def test_a_rank_that_dies_while_the_report_is_gathered(survived, compiled, dies,
     """It holds up nobody, whoever waits for whom."""
     program = compiled('dying', '-rdynamic', '-ldl')
     run = survived(program, str(dies), call, str(count), ranks=4)
+    check_incomplete(run, 4)
+    check_survivors(run, 4, lost=dies)
+
+
+@needs_namespaces
+@pytest.mark.parametrize(('dies', 'call'), [(3, 'Barrier'), (1, 'Gather')])
+def test_a_rank_that_dies_while_hosts_gather(survived, compiled, tmp_path, dies, call):
+    """Open MPI's collectives between hosts take it for a success, or wait for the others."""
+    program = compiled('dying', '-rdynamic', '-ldl')
+    names = ('198.18.7.1', '198.18.7.2')
+    with two_hosts({'cable': names}) as hosts:
+        env = starting_over('cable', dict(zip(names, hosts, strict=True)), tmp_path)
+        env |= {'OMPI_MCA_btl': 'self,tcp', 'OMPI_MCA_btl_tcp_if_include': 'cable'}
+        where = {'words': ['--host', ','.join(f'{name}:2' for name in names)], 'env': env}
+        run = survived(program, str(dies), call, '1', ranks=4, within=entering(hosts[0]), **where)
     check_incomplete(run, 4)
     check_survivors(run, 4, lost=dies)
 

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -21,9 +22,41 @@ needs_namespaces = pytest.mark.skipif(
 )
 
 
+#: Called by Open MPI's launcher as ssh would be: options, a host's name, a command.
+_AGENT = """#!/bin/sh
+while [ "${1#-}" != "$1" ]; do shift; done
+host=$1
+shift
+"""
+
+
 def inside(host: subprocess.Popen[bytes], *command: str) -> subprocess.CompletedProcess[str]:
-    entered = ['nsenter', '-t', str(host.pid), '-n', '-u', *command]
-    return subprocess.run(entered, check=True, capture_output=True, text=True)
+    return subprocess.run([*entering(host), *command], check=True, capture_output=True, text=True)
+
+
+def entering(host: subprocess.Popen[bytes]) -> list[str]:
+    """What a command on a host begins with."""
+    return ['nsenter', '-t', str(host.pid), '-n', '-u']
+
+
+def starting_over(
+    cable: str, hosts: Mapping[str, subprocess.Popen[bytes]], folder: Path
+) -> dict[str, str]:
+    """Variables by which Open MPI's launcher starts daemons on such hosts, given by name."""
+    agent = folder / 'agent'
+    starts = [
+        f'[ "$host" != {name} ] || exec {" ".join(entering(host))} sh -c "$*"\n'
+        for name, host in hosts.items()
+    ]
+    agent.write_text(_AGENT + ''.join(starts))
+    agent.chmod(0o755)
+    return {
+        # Of Open MPI 5 and 4.
+        'PRTE_MCA_prte_if_include': cable,
+        'PRTE_MCA_plm_ssh_agent': str(agent),
+        'OMPI_MCA_oob_tcp_if_include': cable,
+        'OMPI_MCA_plm_rsh_agent': str(agent),
+    }
 
 
 @contextmanager
