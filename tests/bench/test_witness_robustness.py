@@ -722,10 +722,11 @@ def test_a_rank_that_dies_while_hosts_gather(survived, compiled, tmp_path):
     with two_hosts({'cable': names}) as hosts:
         env = starting_over('cable', dict(zip(names, hosts, strict=True)), tmp_path)
         env |= {'OMPI_MCA_btl': 'self,tcp', 'OMPI_MCA_btl_tcp_if_include': 'cable'}
-        where = {'words': ['--host', ','.join(f'{name}:2' for name in names)], 'env': env}
-        run = survived(program, '1', 'Gather', '1', ranks=4, within=entering(hosts[0]), **where)
+        words = ['--host', ','.join(f'{name}:2' for name in names), '--map-by', 'node']
+        where = {'words': words, 'env': env}
+        run = survived(program, '2', 'Gather', '1', ranks=4, within=entering(hosts[0]), **where)
     check_incomplete(run, 4)
-    check_survivors(run, 4, lost=1)
+    check_survivors(run, 4, lost=2)
 
 
 def test_a_rank_that_dies_when_the_report_is_there(survived, compiled):
