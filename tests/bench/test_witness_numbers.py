@@ -781,9 +781,11 @@ def test_variables_that_an_mpi_gets_later_move_no_index(witnessed, compiled):
 
 @on_one_mpi
 def test_without_the_matrix_there_are_no_variables(witnessed, compiled):
-    run = witnessed(compiled('performance'), 'list', env={'ASSAY_WITNESS': 'profile'})
+    # Into a file: what a rank says just before MPI_Abort MPICH's launcher loses now and then.
+    line = f'exec {compiled("performance")} list 2>>said'
+    run = witnessed('sh', '-c', line, env={'ASSAY_WITNESS': 'profile'})
     assert run.code == 3
-    assert 'number of variables' in run.err
+    assert 'number of variables' in (run.files / 'said').read_text()
 
 
 # Beside Open MPI's own component
