@@ -87,6 +87,13 @@ static const struct variable *variable_at(int *index)
     return NULL;
 }
 
+/* MPI_SUCCESS where a program may use them: from MPI_T_init_thread to MPI_T_finalize. */
+static int tools_state(void)
+{
+    int count;
+    return PMPI_T_pvar_get_num(&count);
+}
+
 static int class_of(const struct variable *variable)
 {
     return variable->bytes ? MPI_T_PVAR_CLASS_AGGREGATE : MPI_T_PVAR_CLASS_COUNTER;
@@ -153,13 +160,12 @@ EXPORT int MPI_T_pvar_get_info(int index, char *name, int *name_length, int *ver
                                int *meaning_length, int *object, int *readonly, int *continuous,
                                int *atomic)
 {
-    int count;
     bind_mpi();
     const struct variable *variable = variable_at(&index);
     if (!variable)
         return PMPI_T_pvar_get_info(index, name, name_length, verbosity, class, type, enumeration,
                                     meaning, meaning_length, object, readonly, continuous, atomic);
-    int code = PMPI_T_pvar_get_num(&count);
+    int code = tools_state();
     if (code != MPI_SUCCESS)
         return code;
     give_text(name, name_length, variable->name);
@@ -290,14 +296,13 @@ static int add_handle(MPI_T_pvar_session session, struct handle *handle)
 EXPORT int MPI_T_pvar_handle_alloc(MPI_T_pvar_session session, int index, void *object,
                                    MPI_T_pvar_handle *name, int *count)
 {
-    int variable_count;
     bind_mpi();
     const struct variable *variable = variable_at(&index);
     if (!variable) {
         monitoring_program_allocates(index);
         return PMPI_T_pvar_handle_alloc(session, index, object, name, count);
     }
-    int code = PMPI_T_pvar_get_num(&variable_count);
+    int code = tools_state();
     if (code != MPI_SUCCESS)
         return code;
     const MPI_Comm *comm = object;
@@ -402,12 +407,12 @@ static int give_and_reset(struct handle *handle, unsigned long long *buffer)
 static int operate(operation *operation, MPI_T_pvar_session session, MPI_T_pvar_handle name,
                    unsigned long long *buffer)
 {
-    int count;
     bind_mpi();
-    if (is_own(name) && PMPI_T_pvar_get_num(&count) != MPI_SUCCESS)
-        return MPI_T_ERR_NOT_INITIALIZED;
+    int code = is_own(name) ? tools_state() : MPI_SUCCESS;
+    if (code != MPI_SUCCESS)
+        return code;
     pthread_mutex_lock(&lock);
-    int code = is_own(name) ? MPI_T_ERR_INVALID_HANDLE : MPI_SUCCESS;
+    code = is_own(name) ? MPI_T_ERR_INVALID_HANDLE : MPI_SUCCESS;
     for (struct handle *handle = handles; handle; handle = handle->next)
         if (handle->session == session && (name == handle->name || name == MPI_T_PVAR_ALL_HANDLES))
             code = operation(handle, buffer);

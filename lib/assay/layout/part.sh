@@ -53,17 +53,17 @@ done
 
 # Near to network ports, and far from them ---------------------------------------------------------
 
-# A line for each port of the carrier: its names, whether it is up, its link layer, rate and device.
+# A line for each port of the carrier: its names, whether it is up, its link layer, device, and the
+# text of its rate, if any.
 list_ports() {
-    local port device interface name rate up
+    local port device interface name up
     case $carrier in
     infiniband)
         for port in /sys/class/infiniband/*/ports/*; do
             device=${port%/ports/*} name=${port%/ports/*}
-            name=${name##*/}:${port##*/} rate=$(text "$port/rate") up=no
-            rate=${rate%%[. ]*}
+            name=${name##*/}:${port##*/} up=no
             [[ $(text "$port/state") != *ACTIVE* ]] || up=yes
-            echo "$name,${name%:1} $up $(text "$port/link_layer") ${rate:-0} $device/device"
+            echo "$name,${name%:1} $up $(text "$port/link_layer") $device/device $(text "$port/rate")"
         done
         ;;
     cxi)
@@ -71,16 +71,16 @@ list_ports() {
             interface=("$device"/device/net/*)
             name=${interface[0]-$device} up=yes
             [[ $(text "/sys/class/net/${name##*/}/operstate") != down ]] || up=no
-            echo "${device##*/},${name##*/} $up - 0 $device/device"
+            echo "${device##*/},${name##*/} $up - $device/device"
         done
         ;;
     sockets)
         for interface in /sys/class/net/*; do
-            name=${interface##*/} rate=$(text "$interface/speed") up=no
+            name=${interface##*/} up=no
             [[ $(text "$interface/operstate") != up ]] || up=yes
             # A bond has the devices of its parts.
             for device in "$interface"/{device,lower_*/device}; do
-                [[ ! -e $device ]] || echo "$name $up - ${rate:-0} $device"
+                [[ ! -e $device ]] || echo "$name $up - $device $(text "$interface/speed")"
             done
         done
         ;;
@@ -91,11 +91,12 @@ list_ports() {
 # to go over: InfiniBand before Ethernet, and none that is less than half as fast as another.
 domains_of_ports() {
     local names up layer rate device name most=0 has_infiniband='' rows=() found=()
-    while read -r names up layer rate device; do
+    while read -r names up layer device rate; do
         for name in ${names//,/ }; do
             [[ ,$named, != *,$name,* ]] || found+=("$device")
         done
         [[ $up == yes ]] || continue
+        rate=${rate%%[. ]*}
         [[ $rate =~ ^[0-9]+$ ]] || rate=0 # -1 where the driver states none
         rows+=("$layer $rate $device")
         [[ $layer != InfiniBand ]] || has_infiniband=yes
