@@ -278,8 +278,17 @@ def test_sessions_only(same, endings):
         read_witness(run.files / 'report.json')
 
 
-def test_sessions_before_mpi_init(same, endings):
+def test_sessions_before_mpi_init(same, endings, mpi):
+    if mpi.family != 'mpich':
+        # Open MPI 5.0.9 hangs or aborts in 1 of 20 to 60 such jobs, Intel MPI 2021.16 in each.
+        pytest.skip('this MPI cannot be relied upon to start again after its last session')
     check_complete(same(endings, 'session', 'init', 'ring', 'finalize'))
+
+
+def test_a_session_around_mpi_init(same, endings, mpi):
+    if mpi.family == 'intelmpi':
+        pytest.skip('this MPI takes the session for a first MPI_Init')
+    check_complete(same(endings, 'open', 'init', 'ring', 'finalize', 'close'))
 
 
 def test_a_session_within_mpi_init(same, endings):

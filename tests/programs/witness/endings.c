@@ -235,6 +235,27 @@ static void child(const char *argument)
     exchange(parent, 1);
 }
 
+#ifdef MPI_SESSION_NULL
+static MPI_Session library = MPI_SESSION_NULL;
+#endif
+
+/* A library's session, open until "close". */
+static void open_session(const char *argument)
+{
+    (void)argument;
+#ifdef MPI_SESSION_NULL
+    MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &library);
+#endif
+}
+
+static void close_session(const char *argument)
+{
+    (void)argument;
+#ifdef MPI_SESSION_NULL
+    MPI_Session_finalize(&library);
+#endif
+}
+
 /* MPI without MPI_Init. */
 static void session(const char *argument)
 {
@@ -392,6 +413,8 @@ int main(int argc, char **argv)
         { "spawn", spawn },
         { "child", child },
         { "session", session },
+        { "open", open_session },
+        { "close", close_session },
         { "finalize", finalize },
         { "atexit", at_exit },
         { "compute", compute },
