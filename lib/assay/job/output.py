@@ -100,6 +100,14 @@ _STACK = re.compile(r'\w+\(\d+\)\.*: ?(.*)')
 # Open MPI gives its own code for that, OMPI_ERR_UNREACH (ompi/constants.h), and no words.
 _UNREACHABLE = re.compile(r'^Error in (MPI_\w+)\(.*\) \(-12\)$')
 
+# PRRTE says no more where the folder that is named for its process is there already.
+_NO_LISTENER = re.compile(r"^The PMIx server's listener thread failed to start\.")
+_LEFT_BEHIND = (
+    "The PMIx server's listener thread failed to start, as it does where a killed launcher of the "
+    'same process number left its folder ompi.NUMBER in TMPDIR (/tmp): remove those of processes '
+    'that are gone.'
+)
+
 # What fails without harm, or only looks like it.
 _HARMLESS = re.compile(
     r'^.*(?:UCX +(?:INFO|DIAG|DEBUG)|<info>|mca: base: |bml: Using |check:select: |CVAR: ).*\n?',
@@ -212,7 +220,9 @@ def _unframed(frame: list[str]) -> Iterator[tuple[str, bool]]:
         yield words, True
     first, _, rest = text.partition('\n\n')
     said = ' '.join(first.split())
-    if _PROSE.match(said):
+    if _NO_LISTENER.match(said):
+        yield _LEFT_BEHIND, True
+    elif _PROSE.match(said):
         sentences = re.findall(r'.+?(?:\.(?= |$)|$)', said)
         facts = [' '.join(fact.split()) for fact in _FACT.findall(rest)]
         sentence = sentences[0]
