@@ -746,7 +746,7 @@ OWN_VARIABLES = [
 
 
 @pytest.mark.parametrize(
-    'part', ['list', 'communicators', 'kinds', 'switched', 'sessions', 'wrong', 'mpi']
+    'part', ['list', 'communicators', 'kinds', 'switched', 'sessions', 'wrong', 'mpi', 'categories']
 )
 def test_performance_variables(witnessed, compiled, part):
     run = witnessed(compiled('performance'), part, 'end', ranks=4)

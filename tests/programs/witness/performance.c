@@ -286,6 +286,29 @@ static void of_the_mpi(void)
     MPI_T_pvar_session_free(&session);
 }
 
+/* A category lists the MPI's own by the names that they have. */
+static void categories(void)
+{
+    int all;
+    MPI_T_category_get_num(&all);
+    for (int category = 0; category < all; category++) {
+        int inside[64], outside[64], count = 0;
+        MPI_T_category_get_info(category, NULL, NULL, NULL, NULL, NULL, &count, NULL);
+        count = count < 64 ? count : 64;
+        int code = PMPI_T_category_get_pvars(category, count, inside);
+        check(MPI_T_category_get_pvars(category, count, outside) == code, "code of a category");
+        for (int i = 0; code == MPI_SUCCESS && i < count; i++) {
+            char name[2][512] = { "", "" };
+            int length[2] = { 512, 512 };
+            PMPI_T_pvar_get_info(inside[i], name[0], &length[0], NULL, NULL, NULL, NULL, NULL, NULL,
+                                 NULL, NULL, NULL, NULL);
+            MPI_T_pvar_get_info(outside[i], name[1], &length[1], NULL, NULL, NULL, NULL, NULL, NULL,
+                                NULL, NULL, NULL, NULL);
+            check(strcmp(name[0], name[1]) == 0, "a category's variable");
+        }
+    }
+}
+
 /* Not behind MPI_Finalize: Open MPI 4.1 crashes there once its own variables had handles. */
 static void end(void)
 {
@@ -293,10 +316,9 @@ static void end(void)
 }
 
 static const struct part parts[] = {
-    { "list", list },         { "communicators", communicators },
-    { "kinds", kinds },       { "switched", switched },
-    { "sessions", sessions }, { "wrong", wrong },
-    { "mpi", of_the_mpi },    { "end", end },
+    { "list", list },         { "communicators", communicators }, { "kinds", kinds },
+    { "switched", switched }, { "sessions", sessions },           { "wrong", wrong },
+    { "mpi", of_the_mpi },    { "categories", categories },       { "end", end },
     { NULL, NULL },
 };
 
