@@ -35,8 +35,8 @@ SAID = {
     'status, thus causing the job to be terminated. (Process name: [prterun-vm-19614@1,1]; Exit '
     'code: 3)',
     'openmpi-5.0.9-leftbehind': "The PMIx server's listener thread failed to start, as it does "
-    'where a killed launcher of the same process number left its folder ompi.NUMBER in TMPDIR '
-    '(/tmp): remove those of processes that are gone.',
+    'where TMPDIR (/tmp) is full or has a folder ompi.NUMBER that a killed launcher of the same '
+    'process number left: remove those of processes that are gone.',
     'openmpi-4.1.4-exit': 'Primary job terminated normally, but 1 process returned a non-zero exit '
     'code.',
     'openmpi-5.0.9-own': 'hello: cannot allocate 8 GB; give a smaller --n',

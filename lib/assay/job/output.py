@@ -100,12 +100,12 @@ _STACK = re.compile(r'\w+\(\d+\)\.*: ?(.*)')
 # Open MPI gives its own code for that, OMPI_ERR_UNREACH (ompi/constants.h), and no words.
 _UNREACHABLE = re.compile(r'^Error in (MPI_\w+)\(.*\) \(-12\)$')
 
-# PRRTE says no more where the folder that is named for its process is there already.
+# PRRTE says no more where it cannot write the files by which others find it.
 _NO_LISTENER = re.compile(r"^The PMIx server's listener thread failed to start\.")
-_LEFT_BEHIND = (
-    "The PMIx server's listener thread failed to start, as it does where a killed launcher of the "
-    'same process number left its folder ompi.NUMBER in TMPDIR (/tmp): remove those of processes '
-    'that are gone.'
+_WHY_NONE = (
+    "The PMIx server's listener thread failed to start, as it does where TMPDIR (/tmp) is full or "
+    'has a folder ompi.NUMBER that a killed launcher of the same process number left: remove those '
+    'of processes that are gone.'
 )
 
 # What fails without harm, or only looks like it.
@@ -221,7 +221,7 @@ def _unframed(frame: list[str]) -> Iterator[tuple[str, bool]]:
     first, _, rest = text.partition('\n\n')
     said = ' '.join(first.split())
     if _NO_LISTENER.match(said):
-        yield _LEFT_BEHIND, True
+        yield _WHY_NONE, True
     elif _PROSE.match(said):
         sentences = re.findall(r'.+?(?:\.(?= |$)|$)', said)
         facts = [' '.join(fact.split()) for fact in _FACT.findall(rest)]
