@@ -318,9 +318,8 @@ static void ignored_statuses(void)
     MPI_Barrier(MPI_COMM_WORLD);
     int code = MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
     MPI_Error_class(code, &class);
-    for (int i = 0; i < 4; i++)
-        say("class %d, %d done %d", class, i, requests[i] == MPI_REQUEST_NULL);
-    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
+    say("class %d", class);
+    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE); /* those that were not done at the error */
 }
 
 /* Threads that come, send one message to this rank itself, and go. */
