@@ -72,6 +72,7 @@ def test_ranks_that_differ_fill_the_node():
         (('packed', 'ssh', NODE), "no layouts for launcher 'ssh'"),
         (('packed', 'srun', NODE, 33, 2), '33 ranks of 2 core'),
         (('packed', 'srun', NODE, 65), '65 ranks of 1 core'),
+        (('packed', 'srun', NODE, None, 65), '1 ranks of 65 core'),
         (('near', 'srun', NodeShape(cores=8, numa_domains=1)), 'a node has one NUMA domain'),
         (('near', 'srun', NODE, 17), '17 ranks of 1 core.* do not fit on the 16 core.* of a NUMA'),
         (('far', 'srun', NODE, None, 17), '0 ranks of 17 core'),

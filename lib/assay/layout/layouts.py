@@ -617,7 +617,7 @@ def _wrong_counts(hosts: list[PlacedHost], placement: Placement) -> str | None:
 
 
 def _as_asked(node: NodeShape, ranks: int | None, cores_per_rank: int) -> Placement:
-    ranks = node.cores // cores_per_rank if ranks is None else ranks
+    ranks = max(1, node.cores // cores_per_rank) if ranks is None else ranks
     if ranks * cores_per_rank > node.cores:
         raise DoesNotFitError(
             f'{ranks} ranks of {cores_per_rank} core(s) do not fit on the {node.cores} core(s) of '
