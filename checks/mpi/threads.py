@@ -5,7 +5,6 @@ from reframe.core.builtins import parameter, run_after, run_before
 
 from assay.checks.benchmark import MpiBenchmark
 from assay.checks.cases import scales
-from assay.mpis import FAMILIES
 from assay.programs.benchmarks import check_threads
 from assay.programs.figure import Quantity
 
@@ -14,9 +13,6 @@ MOST_THREADS = 8
 
 #: The folder of the start with a rank instead of each thread, and the layout of these.
 PROCESSES, PACKED = 'processes', 'packed'
-
-#: What sources/mpi/threads.c says of an MPI without it, and the feature of an environment with it.
-LACKS, PROMISED = 'this MPI does not give MPI_THREAD_MULTIPLE', 'thread-multiple'
 
 
 @rfm.simple_test
@@ -61,13 +57,7 @@ class Threads(MpiBenchmark):
         self.start_beside(PROCESSES, self.processes, [])
 
     def verify(self):
-        promised = {*self.current_partition.features, *self.current_environ.features}
-        if LACKS in self.launch.reason and PROMISED not in promised:
-            self.skip(
-                f'{FAMILIES[self.family].name} does not give MPI_THREAD_MULTIPLE here: built '
-                f'without it, or ruled out by settings or the fabric; where the feature {PROMISED} '
-                f'promises it, that is a failure'
-            )
+        self.skip_without_thread_multiple()
         super().verify()
 
     def check_report(self, report, placement):

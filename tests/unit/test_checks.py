@@ -9,7 +9,6 @@ import pickle
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -30,6 +29,7 @@ from reframe.core.exceptions import (
 from reframe.core.runtime import runtime
 
 from assay import paths, witness
+from assay.checks import benchmark
 from assay.checks.benchmark import assert_async_progress
 from assay.checks.build import BuildSources
 from assay.checks.check import MpiCheck
@@ -1554,7 +1554,7 @@ def test_an_mpi_without_threads_is_skipped_unless_they_are_promised(job, monkeyp
         job(golden, lacks_threads, exitcode=2)
 
     def promise(check):  # by a feature that the partition has
-        monkeypatch.setattr(sys.modules[type(check).__module__], 'PROMISED', 'shm')
+        monkeypatch.setattr(benchmark, 'PROMISED', 'shm')
 
     with pytest.raises(SanityError, match='does not give MPI_THREAD_MULTIPLE'):
         job(golden, lacks_threads, exitcode=2, change=promise)

@@ -34,6 +34,9 @@ from assay.witness.payload import payload_rate
 
 RESULT = 'result.json'
 
+#: What a program says of an MPI without it, and the feature of what has it.
+LACKS, PROMISED = 'this MPI does not give MPI_THREAD_MULTIPLE', 'thread-multiple'
+
 #: What a raw socket fills of the link between two hosts.
 LINK_FIGURE = 'socket_bandwidth_of_link'
 
@@ -134,6 +137,16 @@ class MpiBenchmark(MpiCheck):
             return report
         except (LaunchError, SanityError) as error:
             raise SanityError(f'{folder}: {error}') from None
+
+    def skip_without_thread_multiple(self) -> None:
+        """Skip a program that asked for MPI_THREAD_MULTIPLE in vain, unless that is promised."""
+        promised = {*self.current_partition.features, *self.current_environ.features}
+        if LACKS in self.launch.reason and PROMISED not in promised:
+            self.skip(
+                f'{FAMILIES[self.family].name} does not give MPI_THREAD_MULTIPLE here: built '
+                f'without it, or ruled out by settings or the fabric; where the feature {PROMISED} '
+                f'promises it, that is a failure'
+            )
 
     def select(self, **wanted: Any) -> dict[str, Any]:
         """The one entry of the report's results that has all the wanted values."""
