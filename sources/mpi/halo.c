@@ -25,7 +25,10 @@
 #include "bench.h"
 #include "clock.h"
 #include "memory.h"
+#include "progress.h"
 #include "turns.h"
+
+static bool progress_thread = false;
 
 static const struct bench_about about = {
     .program = "halo",
@@ -37,6 +40,9 @@ static const struct bench_about about = {
         "  blocking      MPI_Sendrecv with each neighbour, then the update of all points.\n"
         "  overlapped    MPI_Irecv, MPI_Isend, update of the inner points, MPI_Waitall, update\n"
         "                of the points next to the halo.\n"
+        "  threaded      overlapped, while a progress thread of each rank calls MPI_Iprobe on a\n"
+        "                core of its own, which does not compute in any of the methods; only with\n"
+        "                --progress-thread, for which each rank needs two cores.\n"
         "  compute_only  the update of all points without any exchange, always measured: the\n"
         "                limit of the same ranks in the same job.\n"
         "They take turns, a chunk of steps each, so that drifts of the machine meet all alike.\n"
@@ -48,12 +54,14 @@ static const struct bench_about about = {
         "known; all ranks check all points of each chunk.\n",
     .examples = "  mpirun -n 2 halo\n"
                 "  mpirun -n 4 halo --n 256,256,256 --method overlapped --budget 10\n"
-                "  mpirun -n 4 halo --boundary periodic --steps 20 --json halo.json\n",
+                "  mpirun -n 4 halo --boundary periodic --steps 20 --json halo.json\n"
+                "  mpirun -n 4 halo --progress-thread\n",
     .min_ranks = 1,
+    .thread_multiple = &progress_thread,
 };
 
-enum method { COMPUTE_ONLY, BLOCKING, OVERLAPPED, METHODS };
-static const char *const result_names[] = { "compute_only", "blocking", "overlapped" };
+enum method { COMPUTE_ONLY, BLOCKING, OVERLAPPED, THREADED, METHODS };
+static const char *const result_names[] = { "compute_only", "blocking", "overlapped", "threaded" };
 enum { ONLY_BLOCKING, ONLY_OVERLAPPED, BOTH };
 static const char *const method_names[] = { "blocking", "overlapped", "both", NULL };
 enum boundary { FIXED, PERIODIC };
@@ -76,6 +84,8 @@ static const struct option_spec options[] = {
       .high = 1000000, .help = "steps in a chunk" },
     { .name = "method", .kind = OPTION_CHOICE, .value = &chosen_method, .argument = "METHOD",
       .choices = method_names, .help = "what to measure" },
+    { .name = "progress-thread", .kind = OPTION_FLAG, .value = &progress_thread,
+      .help = "measure threaded as well; asks the MPI for MPI_THREAD_MULTIPLE" },
     { .name = "boundary", .kind = OPTION_CHOICE, .value = &boundary, .argument = "KIND",
       .choices = boundary_names, .help = "zero around the mesh, or its other end" },
     SAMPLE_OPTIONS(plan),
@@ -407,16 +417,16 @@ static void blocking_step(double *out, double *in)
     update_all(out, in);
 }
 
-static void overlapped_step(double *out, double *in)
+static void overlapped_step(enum method method, double *out, double *in)
 {
     MPI_Request requests[2 * NEIGHBOURS];
-    end_part(&computation[OVERLAPPED]);
+    end_part(&computation[method]);
     start_exchange(in, requests);
-    end_part(&communication[OVERLAPPED]);
+    end_part(&communication[method]);
     update_inner(out, in);
-    end_part(&computation[OVERLAPPED]);
+    end_part(&computation[method]);
     finish_exchange(requests);
-    end_part(&communication[OVERLAPPED]);
+    end_part(&communication[method]);
     update_rim(out, in);
 }
 
@@ -597,6 +607,8 @@ static double run_chunk(enum method method)
     start_field(method);
     if (method == COMPUTE_ONLY)
         choose_twin();
+    if (method == THREADED)
+        progress_resume();
     rows_updated = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     double outer = MPI_Wtime();
@@ -606,8 +618,8 @@ static double run_chunk(enum method method)
         double *in = mesh.field[step % 2], *out = mesh.field[(step + 1) % 2];
         if (method == BLOCKING)
             blocking_step(out, in);
-        else if (method == OVERLAPPED)
-            overlapped_step(out, in);
+        else if (method != COMPUTE_ONLY)
+            overlapped_step(method, out, in);
         else
             update_all(out, in);
         sample_operation();
@@ -618,6 +630,8 @@ static double run_chunk(enum method method)
     end_part(&computation[method]);
     by_mpi[method].most += MPI_Wtime() - outer;
     by_mpi[method].steps += steps;
+    if (method == THREADED)
+        progress_pause();
     double seconds = last.seconds - start.seconds;
     if (rows_updated != steps * mesh.size[X] * mesh.size[Y])
         bench_abort(EXIT_BROKEN, "%ld rows were updated in %ld %s steps", rows_updated, steps,
@@ -775,6 +789,8 @@ static void measure(void)
         methods[method_count++] = BLOCKING;
     if (chosen_method != ONLY_BLOCKING)
         methods[method_count++] = OVERLAPPED;
+    if (progress_thread)
+        methods[method_count++] = THREADED;
 
     /* Pages, connections and caches are warm after this; the shares leave it out. */
     double warm_up[METHODS];
@@ -800,6 +816,8 @@ static void measure(void)
             report_method(methods[m], &results[m], (double)steps / results[0].time.median, share);
     }
     json_end(bench.json);
+    if (progress_thread)
+        json_integer(bench.json, "progress_calls", progress_calls());
 }
 
 int main(int argc, char **argv)
@@ -810,6 +828,8 @@ int main(int argc, char **argv)
     make_mode();
     meet_neighbours();
     report_mesh();
+    if (progress_thread)
+        progress_start(mesh.comm);
     measure();
     report_checks();
 
@@ -822,5 +842,8 @@ int main(int argc, char **argv)
     free(mesh.field[1]);
     MPI_Type_free(&mesh.strided);
     MPI_Comm_free(&mesh.comm);
-    return bench_end();
+    int code = bench_end();
+    if (progress_thread)
+        progress_end();
+    return code;
 }

@@ -1,11 +1,16 @@
 """``halo``: the answer of the heat equation, its figures, and that no damaged halo passes."""
 
 import math
+import os
+import shutil
 
 import pytest
 
+from assay.witness import read_witness
+from assay.witness.placement import misplaced_progress_thread
 from families import dealt, on_one_mpi
 from measured import check_head, check_samples
+from running import UNDER_THREAD_SANITIZER
 
 DIFFUSION_NUMBER = 0.125
 WAVES = (2, 3, 1)
@@ -76,6 +81,48 @@ def test_one_method(run, method):
     assert [r['method'] for r in done.report['results']] == ['compute_only', method]
 
 
+def test_a_progress_thread(run):
+    """Three ranks share the machine's cores, so that only its place and its answers are tested."""
+    steps = ('--n', '17,23,11', '--steps', '6')
+    done = run('halo', *steps, '--progress-thread', '--budget', '0.05', ranks=3)
+    assert done.code == 0, done.err
+    results = {r['method']: r for r in done.report['results']}
+    assert list(results) == ['compute_only', 'blocking', 'overlapped', 'threaded']
+    check_samples(results['threaded'])
+    # At least one in each chunk.
+    assert done.report['progress_calls'] >= results['threaded']['clocks']['operations'] / 6
+
+
+def test_a_progress_thread_sits_on_a_core_of_its_own(witnessed, build):
+    program = build('halo') / 'halo'
+    done = witnessed(
+        program, *('--n', '8,8,8', '--steps', '2', '--budget', '0.05'), '--progress-thread'
+    )
+    assert done.code == 0, done.err
+    seen = read_witness(done.files / 'report.json')
+    assert misplaced_progress_thread(seen, 'progress') is None
+
+
+@on_one_mpi
+@pytest.mark.skipif(not shutil.which('setarch'), reason='needs setarch, for the sanitizer')
+def test_a_progress_thread_does_not_race(witnessed, build):
+    done = witnessed(
+        *('setarch', '-R', str(build('halo', 'thread') / 'halo')),
+        *('--n', '8,8,8', '--steps', '2', '--budget', '0.05', '--progress-thread'),
+        env=UNDER_THREAD_SANITIZER,
+        preload='',
+    )
+    assert done.code == 0, done.err
+
+
+def test_a_progress_thread_needs_a_second_core(witnessed, build):
+    program = build('halo') / 'halo'
+    cpu = str(min(os.sched_getaffinity(0)))
+    done = witnessed('taskset', '-c', cpu, str(program), '--progress-thread')
+    assert done.code == 2
+    assert 'a progress thread needs a core of its own' in done.err
+
+
 # Rank 1 of 2 receives a message in the exchange before each chunk, and one in each of its 10
 # steps: 0 to 10 in the first blocking chunk, 11 to 21 in the first overlapped one, then again.
 IN_MESSAGE = 8 * (8 * 16 + 8)  # a value that is not small, by its lowest byte
@@ -110,6 +157,17 @@ def test_damaged_halos_are_found(run, fault, case):
     assert library in done.err
     assert sentence in done.err
     assert not list(done.files.glob('report.json'))
+
+
+def test_damage_beside_a_progress_thread_is_found(run, fault):
+    done = run(
+        'halo',
+        *('--n', '32,16,16', '--steps', '10', '--budget', '0.05', '--progress-thread'),
+        preload=fault('drop_message'),
+        env={'DROP_MESSAGE': '27'},  # behind those of blocking and overlapped, in threaded
+    )
+    assert done.code != 0
+    assert 'field is wrong after 10 threaded steps' in done.err
 
 
 @dealt('message', [0, 1, 2, 3])

@@ -12,10 +12,8 @@ import pytest
 from assay.machine.mpi import Mpi
 from building import SANITIZED
 from counted import Expected, recorded
-from running import Run
+from running import UNDER_THREAD_SANITIZER, Run
 
-SUPPRESSIONS = Path(__file__).parents[1] / 'support' / 'threads.supp'
-REPORTED = 66  # exit code
 SENTENCE = 'WARNING: ThreadSanitizer'
 THREADS, SHARED, ROUNDS = 4, 8, 40
 
@@ -33,13 +31,11 @@ def threads(
     folder = build('assay_witness', 'thread')
     links = (f'-L{folder}', f'-Wl,-rpath,{folder}', '-Wl,--no-as-needed', '-lassay_witness')
     program = compiled('threads', '-fsanitize=thread', *links)
-    env = {
-        'TSAN_OPTIONS': f'suppressions={SUPPRESSIONS}:exitcode={REPORTED}',
-        'PMIX_MCA_gds': 'hash',  # the other one wants an address that the sanitizer has taken
-    }
 
     def threads(*arguments: str) -> Run:
-        return witnessed('setarch', '-R', str(program), *arguments, env=env, preload='')
+        return witnessed(
+            'setarch', '-R', str(program), *arguments, env=UNDER_THREAD_SANITIZER, preload=''
+        )
 
     return threads
 

@@ -43,6 +43,12 @@ YIELDING_COLLECTIVES = {
     for name in ('ALLREDUCE', 'BARRIER', 'BCAST', 'REDUCE')
 }
 
+# Of programs that were built with ThreadSanitizer, which ends them with an exit code of its own.
+UNDER_THREAD_SANITIZER = {
+    'TSAN_OPTIONS': f'suppressions={paths.ROOT / "tests" / "support" / "threads.supp"}:exitcode=66',
+    'PMIX_MCA_gds': 'hash',  # the other one wants an address that the sanitizer has taken
+}
+
 # Ranks that wait as they do where each has a core of its own.
 POLLING = {
     'OMPI_MCA_mpi_yield_when_idle': '0',
