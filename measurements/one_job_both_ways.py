@@ -56,8 +56,7 @@ def measure(way: str, mode: str, system: str, checks: list[str]) -> dict[str, An
     command = [ASSAY, 'run', '--mode', mode, '--system', system, '--keep-stage-files', *WAYS[way]]
     for check in checks:
         command += ['-n', check]
-    # The login node of a virtual cluster has a /tmp of its own.
-    with tempfile.TemporaryDirectory(dir=paths.STATE) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, 'report.json')
         began = time.time()
         done = subprocess.run(

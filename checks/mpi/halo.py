@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
+from reframe.core.exceptions import SanityError
 
 from assay.checks.benchmark import MpiBenchmark, whole_of_best
 from assay.checks.cases import scales
 from assay.layout.layouts import THREADS
-from assay.programs.application import WHOLE_OF_BEST
+from assay.programs.application import WHOLE_OF_BEST, WrongAnswerError
 from assay.programs.benchmarks import check_halo
 from assay.programs.figure import Quantity
+from assay.witness.placement import misplaced_progress_thread
 
 STEPS = 4
 
@@ -91,6 +93,96 @@ class Halo(MpiBenchmark):
             efficiency=best['compute_only'] / best['blocking'],
             overlapped_efficiency=best['compute_only'] / best['overlapped'],
         )
+
+
+#: The name of the thread in sources/mpi/progress.h, and the folder of the start without threads.
+PROGRESS, ALL_CORES = 'progress', 'all_cores'
+
+
+@rfm.simple_test
+class HaloProgress(MpiBenchmark):
+    """Whether a progress thread is worth the core that it takes from the computation.
+
+    Each rank computes on one core, and a thread of it that is pinned to a second one calls MPI
+    meanwhile. In the same job a rank on each of these cores computes the same mesh without
+    threads. The mesh of ``weak`` grows with the nodes; that of ``strong`` is the one of a node.
+    """
+
+    program = 'halo'
+    always_sends = frozenset()  # as many chunks as there is time for
+    cores_per_rank = 2
+    scaling = parameter(['weak', 'strong'], type=str, loggable=True)
+    scale = parameter(scales(), type=str)
+    is_smoke_case = False
+    is_maintenance_case = False
+
+    @run_after('init')
+    def leave_out_the_same(self):
+        if self.scaling == 'strong' and self.scale == '1_node':
+            self.valid_systems = []
+
+    @run_after('setup')
+    def set_arguments(self):
+        self.arguments = [*arguments(self.mesh), '--progress-thread']
+
+    @run_before('run')
+    def run_all_cores_first(self):
+        self.start_beside(ALL_CORES, self.all_cores, arguments(self.mesh))
+
+    @property
+    def all_cores(self):
+        return self.place(None, 1)
+
+    @property
+    def mesh(self):
+        ranks = self.all_cores.ranks
+        return mesh(ranks * self.node_count if self.scaling == 'weak' else ranks)
+
+    def check_report(self, report, placement):
+        check_halo(report, self.mesh, STEPS)
+        if placement is self.placement and report['progress_calls'] < 1:
+            raise WrongAnswerError('the progress thread called MPI never')
+
+    def verify(self):
+        self.skip_without_thread_multiple()
+        super().verify()
+
+    def verify_answers(self):
+        super().verify_answers()
+        if fault := misplaced_progress_thread(self.launch.witnessed, PROGRESS):
+            raise SanityError(fault)
+        self.of_all_cores = self.report_beside(ALL_CORES, self.all_cores, self.layout)
+
+    measures = {
+        'rate': Quantity('Mpoints/s', 'higher'),
+        'efficiency': Quantity('1', 'higher'),
+        'hidden_share': Quantity('1', 'higher'),
+        'hidden_share_without_thread': Quantity('1', 'higher'),
+        'thread_of_no_thread': Quantity('1', 'higher'),
+        'thread_of_all_cores': Quantity('1', 'higher', headline=True),
+    }
+
+    def figures(self):
+        threaded, overlapped = self.select(method='threaded'), self.select(method='overlapped')
+        alone, blocking = self.select(method='compute_only'), self.select(method='blocking')
+        without = max(
+            entry['points_per_second']
+            for entry in self.of_all_cores['results']
+            if entry['method'] != 'compute_only'
+        )
+        return self.as_figures(
+            rate=threaded['points_per_second'] / 1e6,
+            efficiency=alone['time']['best'] / threaded['time']['best'],
+            hidden_share=1 - waiting(threaded) / waiting(blocking),
+            hidden_share_without_thread=1 - waiting(overlapped) / waiting(blocking),
+            thread_of_no_thread=overlapped['time']['best'] / threaded['time']['best'],
+            thread_of_all_cores=threaded['points_per_second'] / without,
+        )
+
+
+def waiting(result):
+    """Seconds of a chunk that a rank is in calls of MPI."""
+    return result['communication_share']['avg'] * result['time']['median']
 
 
 def mesh(ranks):

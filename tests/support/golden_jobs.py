@@ -28,6 +28,7 @@ def chosen(name, fabric):
         'CollectivesOverlap': {'operation': 'allreduce'},
         'Congestion': {'scale': '2_nodes'},
         'Distances': {'layout': 'one-per-node'},
+        'HaloProgress': {'scale': '2_nodes', 'scaling': 'weak'},
         'KnownDefect': {'defect': 'any-source' if fabric == 'ucx-tcp' else 'sub-grid'},
         'NPB': {'kernel': 'mg'},
         **{tool: {'size': 'starved', 'code': 'minife'} for tool in ('MpiP', 'Must')},

@@ -36,6 +36,7 @@ RECORDED = {
     'Threads/mpich-shm': ('Isend', 'Waitall', 'Recv'),
     'Files/mpich-shm': ('File_write_at', 'File_read_at_all', 'File_sync'),
     'Halo/mpich-ucx-shm': ('Sendrecv', 'Isend', 'Irecv', 'Waitall'),
+    'HaloProgress/mpich-ucx-tcp': ('Isend', 'Waitall', 'Iprobe'),
     'Pairs/mpich-shm': (),
 }
 

@@ -1491,6 +1491,71 @@ def test_threads_fill_the_cores_of_two_ranks(tmp_path):
         assert check.processes.ranks == 16
 
 
+@pytest.mark.parametrize(
+    ('scaling', 'nodes', 'points'),
+    [('weak', 1, (512, 1024)), ('weak', 2, (1024, 1024)), ('strong', 2, (512, 1024))],
+)
+def test_progress_threads_take_every_other_core(tmp_path, scaling, nodes, points):
+    where = (EXAMPLE, 'example-slurm:compute', tmp_path, 'mpi/halo', 'HaloProgress', 'openmpi')
+    scale = '1_node' if nodes == 1 else f'{nodes}_nodes'
+    with check_on(*where, fabric='tcp', scale=scale, scaling=scaling) as (check, *places):
+        check.setup(*places)
+        assert (check.num_tasks, check.num_cpus_per_task) == (32 * nodes, 2)
+        assert check.all_cores.ranks == 64
+        assert check.mesh == (*points, 128)
+        assert 'acceptance' in check.tags and not check.tags & {'smoke', 'maintenance'}
+
+
+def put_on_core_0(report):
+    for thread in report['processes'][1]['threads']:
+        thread['cores'] = thread['cpus'] = '0'
+
+
+def free_to_move(report):
+    (moving,) = (t for t in report['processes'][1]['threads'] if t['name'] == 'progress')
+    moving['cores'] = moving['cpus'] = '0-1'
+
+
+@pytest.mark.parametrize(
+    ('edit', 'told'),
+    [
+        (edit_witness(put_on_core_0), r'thread \(\d+\) of rank 1 on n2 may use core 0, and has'),
+        (
+            edit_witness(free_to_move),
+            r'the progress thread \(\d+\) of rank 1 on n2 may use cores 0-1',
+        ),
+        (edit_report(lambda report: report.update(progress_calls=0)), 'called MPI never'),
+        (edit_report(lambda report: report.update(progress_calls=10**9)), 'of MPI_Iprobe follow'),
+        (lambda folder: shutil.rmtree(folder / 'all_cores'), 'all_cores: halo was not run'),
+    ],
+)
+def test_wrong_runs_with_progress_threads(job, edit, told):
+    with pytest.raises(SanityError, match=told):
+        job(Path('HaloProgress/mpich-ucx-tcp'), edit)
+
+
+def test_progress_threads_against_all_cores(job):
+    golden = Path('HaloProgress/mpich-ucx-tcp')
+    figures = job(golden)
+    rates = [
+        {one['method']: one['points_per_second'] for one in json.loads(text)['results']}
+        for text in (
+            (JOBS / golden / name).read_text() for name in ('result.json', 'all_cores/result.json')
+        )
+    ]
+    of_all = rates[0]['threaded'] / max(rates[1]['blocking'], rates[1]['overlapped'])
+    assert figures['thread_of_all_cores'][0] == pytest.approx(of_all)
+    of_none = rates[0]['threaded'] / rates[0]['overlapped']
+    assert figures['thread_of_no_thread'][0] == pytest.approx(of_none)
+
+
+def test_the_mesh_of_a_node_on_one_node_is_measured_once(tmp_path):
+    where = (EXAMPLE, 'example-slurm:compute', tmp_path, 'mpi/halo', 'HaloProgress', 'openmpi')
+    for scaling in ('weak', 'strong'):
+        with check_on(*where, fabric='tcp', scale='1_node', scaling=scaling) as (check, *_):
+            assert bool(check.valid_systems) == (scaling == 'weak')
+
+
 MESSAGES = 'messages that do the same'
 
 

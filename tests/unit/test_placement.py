@@ -13,6 +13,7 @@ from assay.layout.layouts import (
     unusual_binding,
 )
 from assay.text import as_list
+from assay.witness.placement import misplaced_progress_thread
 from witnessed import cpus_of, host, process, report, thread
 
 
@@ -539,6 +540,24 @@ def test_threads_that_take_nothing_from_others(cores, busy, origin):
 
 def test_a_progress_thread_on_the_core_of_another_rank():
     assert 'was busy and may use core 1 of rank 1' in strays((1,), 2, origin='mpi')
+
+
+@pytest.mark.parametrize(
+    ('threads', 'told'),
+    [
+        ([(1,)], None),
+        ([], 'rank 0 on n1 has 0 progress threads, not 1'),
+        ([(1,), (1,)], 'rank 0 on n1 has 2 progress threads, not 1'),
+        ([(0,)], 'the progress thread (77) of rank 0 on n1 may use core 0, and has to have one'),
+        ([(0, 1)], 'the progress thread (77) of rank 0 on n1 may use cores 0-1, and has to have'),
+        ([(1, 2)], 'the progress thread (77) of rank 0 on n1 may use cores 1-2, and has to have'),
+    ],
+)
+def test_a_progress_thread_has_a_core_that_its_rank_leaves(threads, told):
+    own = [thread(77, cores) | {'name': 'progress'} for cores in threads]
+    found = report([process(0, (0,), threads=[*own, thread(78, (0, 1))])], [host(domains=FOUR)])
+    said = misplaced_progress_thread(found, 'progress')
+    assert said is None if told is None else said.startswith(told)
 
 
 def test_bound_threads_on_one_core():

@@ -464,9 +464,10 @@ def _of_halo(claims: _Claims, report: Mapping[str, Any]) -> None:
         steps = _operations(result)
         if result['method'] == 'blocking':
             claims.add(claims.all, _NEIGHBOURS * steps, 'Sendrecv')
-        elif result['method'] == 'overlapped':
+        elif result['method'] in ('overlapped', 'threaded'):
             claims.add(claims.all, _NEIGHBOURS * steps, 'Irecv', 'Isend')
             claims.add(claims.all, steps, 'Waitall')
+    claims.add(claims.all, report.get('progress_calls', 0), 'Iprobe')
 
 
 def _of_pairs(claims: _Claims, report: Mapping[str, Any]) -> None:

@@ -193,6 +193,29 @@ def crowded_cores(host: PlacedHost) -> str | None:
     return _first_of(found)
 
 
+def misplaced_progress_thread(report: Report, name: str) -> str | None:
+    """A rank without the progress thread, or whose thread does not have a core to itself.
+
+    That no other rank is on the core is for the layout, which gives each rank two cores.
+
+    :param name: of the threads.
+    """
+    found = []
+    for process in report.processes:
+        who = f'rank {process.rank} on {process.host}'
+        threads = [thread for thread in process.threads if thread.name == name]
+        if len(threads) != 1:
+            found.append(f'{who} has {many(len(threads), "progress thread")}, not 1')
+        for thread in threads:
+            if len(thread.cores) != 1 or thread.cores & process.cores:
+                found.append(
+                    f'the progress thread ({thread.tid}) of {who} may use '
+                    f'{cores_in_words(thread.cores)}, and has to have one that its rank does not '
+                    f'compute on: that has {cores_in_words(process.cores)}'
+                )
+    return _first_of(found)
+
+
 def _first_of(found: list[str]) -> str | None:
     more = f' (and {len(found) - 1} more like it)' if len(found) > 1 else ''
     return found[0] + more if found else None
