@@ -81,10 +81,14 @@ def test_one_method(run, method):
     assert [r['method'] for r in done.report['results']] == ['compute_only', method]
 
 
+#: Intel MPI gives each rank a part of the machine, here of one core.
+WITH_ALL_CORES = {'I_MPI_PIN': 'off'}
+
+
 def test_a_progress_thread(run):
     """Three ranks share the machine's cores, so that only its place and its answers are tested."""
-    steps = ('--n', '17,23,11', '--steps', '6')
-    done = run('halo', *steps, '--progress-thread', '--budget', '0.05', ranks=3)
+    steps = ('--n', '17,23,11', '--steps', '6', '--progress-thread', '--budget', '0.05')
+    done = run('halo', *steps, ranks=3, env=WITH_ALL_CORES)
     assert done.code == 0, done.err
     results = {r['method']: r for r in done.report['results']}
     assert list(results) == ['compute_only', 'blocking', 'overlapped', 'threaded']
@@ -96,7 +100,9 @@ def test_a_progress_thread(run):
 def test_a_progress_thread_sits_on_a_core_of_its_own(witnessed, build):
     program = build('halo') / 'halo'
     done = witnessed(
-        program, *('--n', '8,8,8', '--steps', '2', '--budget', '0.05'), '--progress-thread'
+        program,
+        *('--n', '8,8,8', '--steps', '2', '--budget', '0.05', '--progress-thread'),
+        env=WITH_ALL_CORES,
     )
     assert done.code == 0, done.err
     seen = read_witness(done.files / 'report.json')
@@ -164,7 +170,8 @@ def test_damage_beside_a_progress_thread_is_found(run, fault):
         'halo',
         *('--n', '32,16,16', '--steps', '10', '--budget', '0.05', '--progress-thread'),
         preload=fault('drop_message'),
-        env={'DROP_MESSAGE': '27'},  # behind those of blocking and overlapped, in threaded
+        # Behind those of blocking and overlapped, in threaded.
+        env={**WITH_ALL_CORES, 'DROP_MESSAGE': '27'},
     )
     assert done.code != 0
     assert 'field is wrong after 10 threaded steps' in done.err
