@@ -1634,6 +1634,12 @@ def test_a_search_that_was_stopped_goes_on(machine, capsys):
     found = again.run()
     assert [change.name for change in found.changes] == ['OMPI_MCA_c']
     assert Journal(one.name).pairs == [*found.pairs]
+    show_culprits(found)
+    assert 'goes on' not in capsys.readouterr().out
+    show_culprits(replace(found, stopped='the time of 4 min was over'))
+    out = capsys.readouterr().out
+    assert 'not confirmed: the time of 4 min was over; the same command goes on\n' in out
+    assert 'where it ended' not in out
     done = len(machine.asked)
     assert search(machine, one).run().is_sure and len(machine.asked) == done
 

@@ -335,8 +335,10 @@ class _Maker:
                 yield self._line(variable, fact)
         elif Setting({fact.name: ''}).variables:
             # Open MPI's launcher hands on what files set.
-            if self._comes_with_mpi(fact):
-                raise AssayError('the launcher of one of the two MPIs sets it')
+            if self._may_come_with_mpi(fact):
+                raise AssayError(
+                    'launchers of some versions of the MPI set it: it may be theirs'
+                )
             if fact.name not in map(_set_by, self.facts):
                 yield self._variable(fact)
         elif fact.name.startswith(f'{OF_SETTINGS}{_LIMIT_NAME}'):
@@ -363,8 +365,8 @@ class _Maker:
             reason = (why for name, why in _NOT_TRIED.items() if fact.name.startswith(name))
             raise AssayError(next(reason, 'there is no way to switch it'))
 
-    def _comes_with_mpi(self, fact: Fact) -> bool:
-        """Whether it is a variable that launchers set, and another MPI has another launcher."""
+    def _may_come_with_mpi(self, fact: Fact) -> bool:
+        """Whether it may be its launcher's: these set it, and another MPI has another launcher."""
         if '-' not in (fact.before, fact.after) or self.facts.keys().isdisjoint({'mpi', 'ran_mpi'}):
             return False
         patterns = [FAMILIES[one].set_by_launcher for one in self.families & FAMILIES.keys()]

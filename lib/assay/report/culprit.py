@@ -65,7 +65,10 @@ def show_culprits(found: Culprits) -> None:
     if named.changes and named.is_sure:
         for told in remedies(named.changes):
             print_line(out, visible(f'to live without it: {told}'))
-    if found.stopped or found.signal or (steps and steps.stopped):
+    stopped = [one for one in (found, steps) if one and one.stopped]
+    if stopped and all(one.is_sure for one in stopped):
+        print_line(out, f'not confirmed: {stopped[-1].stopped}; the same command goes on')
+    elif stopped or found.signal:
         print_line(out, 'the same command goes on where it ended')
 
 
