@@ -26,14 +26,17 @@ from assay.comparing.culprit import (
     chance_of_failure,
     effects_of,
     question,
+    with_packages_apart,
 )
 from assay.comparing.factors import (
     Untried,
     commits_of,
     differs_from,
     factors_of,
+    one_by_one,
     state,
     steps_of,
+    strange_facts,
     unpack,
 )
 from assay.machine.mca import default_of
@@ -47,7 +50,7 @@ from assay.report.culprit import (
 )
 from assay.report.diff import show_diff
 from assay.report.html.sections import sections
-from assay.results import runner
+from assay.results import provenance, runner
 from assay.results.diff.causes import Fact
 from assay.results.diff.difference import difference
 from assay.results.figure_series import FigureKey
@@ -66,7 +69,7 @@ from assay.results.statistics.culprits import (
 )
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
-from assay.running.setting import COMMIT, Setting
+from assay.running.setting import COMMIT, SPECS, Setting
 from assay.running.site_applications import site_applications
 from assay.running.supervise import Ended
 from assay.witness.settings import binary_size
@@ -579,6 +582,101 @@ def test_what_spack_builds_is_not_built_with_other_flags_or_sources():
     facts = ('flags', '-O3', '-O1'), ('suite_commit', 'a' * 40, 'b' * 40)
     found, untried = changes(*facts, known={'by': 'spack'})
     assert (found, [one.name for one in untried]) == ([], ['flags', 'suite_commit'])
+
+
+#: What Spack chose of packages before and after, as facts tell it.
+PACKAGES = (
+    ('spec of assay', '@0.2.0 +openblas_wheel sources=ab cflags="-O3 -g" os=debian12 target=zen3',
+     '@0.2.0 +openblas_wheel sources=cd cflags="-O1 -g" os=debian12 target=zen3 recipe=1a'),
+    ('spec of cmake', '@3.25.1 ~doc target=zen3 prefix=/usr', '@3.31.6 ~doc target=zen3'),
+)  # fmt: skip
+BY_SPACK = {'by': 'spack', 'spec': 'assay@0.2.0 +openblas_wheel ^cmake@3.31.6'}
+
+
+def by_spack():
+    """A site whose environment Spack builds for."""
+    site = Site()
+    site['environments'][0]['features'] += ['spack']
+    return site
+
+
+def test_packages_that_spack_chose_otherwise_are_switched():
+    facts = *PACKAGES, ('flags', 'C: -O3', 'C: -O1'), ('target', 'zen3', 'zen4')
+    (own, tool), untried = changes(*facts, site=by_spack(), known=BY_SPACK)
+    assert untried == [] and own.is_built
+    assert own.needs == (
+        {SPECS: 'assay@=0.2.0 +openblas_wheel cflags="-O3 -g" target=zen3'},
+        {SPECS: 'assay@=0.2.0 +openblas_wheel cflags="-O1 -g" target=zen3'},
+    )
+    assert str(tool) == 'spec of cmake: @=3.25.1 -> @=3.31.6'
+    assert state([own, tool], ['spec of cmake']).exports == {
+        'ASSAY_OTHER_SPECS': f'{own.needs[0][SPECS]}; cmake@=3.31.6 ~doc target=zen3'
+    }
+    assert [*remedies([tool])] == ['have Spack choose cmake@=3.25.1 ~doc target=zen3']
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'why'),
+    [
+        ('@1', '-', 'a package that asks for it was changed'),
+        ('@1; @2', '@2', 'several of it are in one build'),
+        ('@1 recipe=a', '@1 recipe=b', 'no spec asks for a recipe'),
+        ('@1 os=a prefix=/usr', '@1 os=b prefix=/opt', 'no spec asks for a recipe'),
+    ],
+)
+def test_packages_that_no_spec_switches_are_told(before, after, why):
+    found, (one,) = changes(('spec of zlib', before, after), site=by_spack(), known=BY_SPACK)
+    assert found == [] and one.why.startswith(why)
+
+
+def test_without_spack_its_packages_are_not_switched():
+    for root, option in (('assay', 'spack'), ('minife', 'spack:minife')):
+        known = {'by': 'spack', 'spec': f'{root}@1'}
+        found, (one,) = changes(('spec of zlib', '@1', '@2'), known=known)
+        assert found == [] and one.why == f'give --with {option}'
+
+
+def test_libraries_that_spack_built_are_the_change_of_their_packages():
+    places = (f'1.2 ({paths.SPACK}/1.1.0/store/gcc-runtime-{one}/lib)' for one in ('12', '13'))
+    found, untried = changes(('library libgomp', *places), site=by_spack(), known=BY_SPACK)
+    assert (found, untried) == ([], [])
+
+
+def test_the_package_of_the_mpi_is_the_change_of_the_mpi():
+    facts = ('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9'), ('spec of openmpi', '@5.0.3', '@5.0.9')
+    found, untried = changes(*facts, site=by_spack(), known=BY_SPACK)
+    assert ([one.name for one in found], untried) == (['MPI'], [])
+
+
+@pytest.mark.parametrize(
+    ('bound', 'together'),
+    [
+        ([], ['a', 'b', 'c', 'd']),
+        (['bd'], ['a', 'b d', 'c']),
+        (['bd', 'ac'], ['a c', 'b d']),
+        (['bcd'], ['a', 'b c d']),
+    ],
+)
+def test_spacks_solver_says_which_packages_are_switched_together(bound, together):
+    """Packages of a group are all of one side, or there is no way."""
+    (own, *_), _ = changes(*PACKAGES, site=by_spack(), known=BY_SPACK)
+    parts = [
+        replace(own, name=f'spec of {one}', needs=({SPECS: f'{one}@=1'}, {SPECS: f'{one}@=2'}))
+        for one in 'abcd'
+    ]
+    (variable,), _ = changes(('UCX_TLS', '-', 'tcp'))
+
+    def why_not(chosen):
+        releases = dict(one.split('@=') for one in chosen.split('; '))
+        return '' if all(len({releases[one] for one in some}) == 1 for some in bound) else 'no way'
+
+    found, gone = one_by_one([*parts, variable], why_not)
+    names = [one.name.removeprefix('spec of ').replace(' and ', ' ') for one in found[1:]]
+    assert (found[0], names, gone) == (variable, together, [])
+    asked_for = [re.sub('@=1;?', '', one.needs[0][SPECS]) for one in found[1:]]
+    assert asked_for == together
+    found, gone = one_by_one([*parts, variable], lambda chosen: 'no way' if '@=1' in chosen else '')
+    assert found == [variable] and {one.why for one in gone} == {'no way'} and len(gone) == 4
 
 
 def test_one_flag_that_cannot_be_switched_hides_no_other():
@@ -1171,6 +1269,34 @@ def test_what_jobs_had_is_held_against_what_was_asked_for():
     assert differs_from(flag, {'flags': 'C: -O3; C++: -O3'}, True) == '-O3'
 
 
+def test_what_a_build_was_made_from_is_held_against_what_spack_was_asked_for(monkeypatch):
+    (own, tool), _ = changes(*PACKAGES, site=by_spack(), known=BY_SPACK)
+    chosen = {'assay': PACKAGES[0][2], 'cmake': PACKAGES[1][1]}
+    monkeypatch.setattr(factors.specs, 'kept_spec', {'a': chosen, 'b': {}}.__getitem__)
+    assert differs_from(own, {'hash': 'a'}, True) is None
+    assert differs_from(own, {'hash': 'a'}, False) == f'assay{PACKAGES[0][2]}'
+    assert differs_from(tool, {'hash': 'a'}, False) is None
+    assert differs_from(tool, {'hash': 'b'}, True) is None  # it tells nothing
+    del chosen['cmake']
+    assert differs_from(tool, {'hash': 'a'}, False) == 'no cmake'
+
+
+def test_a_build_that_is_one_of_the_two_is_as_before_and_after(monkeypatch):
+    (own, _), _ = changes(*PACKAGES, site=by_spack(), known=BY_SPACK)
+    chosen = {
+        'old': {'assay': '@1', 'zlib': '@1 recipe=a'},
+        'new': {'assay': '@2', 'zlib': '@1 recipe=b'},
+        'both': {'assay': '@3', 'zlib': '@1 recipe=b'},
+        'another': {'assay': '@1', 'zlib': '@2'},
+    }
+    monkeypatch.setattr(provenance, 'kept_spec', chosen.__getitem__)
+    before, after = (SimpleNamespace(facts={'hash': one}) for one in ('old', 'new'))
+    compared = SimpleNamespace(before=before, after=after)
+    strange = {one: strange_facts(compared, {'hash': one}, [own]) for one in chosen}
+    told = {'another': {'spec of zlib': ('@1 recipe=b', '@2')}}
+    assert {one: found for one, found in strange.items() if found} == told
+
+
 # In sessions --------------------------------------------------------------------------------------
 
 NAMES = [f'OMPI_MCA_{letter}' for letter in 'abcdefgh']
@@ -1188,12 +1314,15 @@ class Switched(Machine):
         self.asked = []
         #: What sessions had, by identifier; and what is bad of the file of a checkout.
         self.had, self.bad = {}, ()
+        #: What cases tell of the build.
+        self.built = {}
         self.change = self._change
 
     def _change(self, name, number, case, values):
         had = {**self.variables, **self.stuck}
         self.had[f'{number:08x}-0000-4000-8000-{number:012x}'] = had
         case['ran_variables'] = ' '.join(f'{key}={value}' for key, value in sorted(had.items()))
+        case |= self.built
         if self.guilty and all(had.get(one) == 'new' for one in self.guilty):
             values['latency'] *= 1.2
 
@@ -1215,6 +1344,8 @@ class Switched(Machine):
         if sources := exports.get('ASSAY_OTHER_SOURCES'):
             self.kernel = kernel(sources)
             self.variables['kernel'] = 'new' if self.kernel in self.bad else 'old'
+        if specs := exports.get('ASSAY_OTHER_SPECS'):
+            self.variables['cmake'] = 'new' if 'cmake@=3.31.6' in specs else 'old'
         for one in options:
             if one.startswith('SiteApplication.commit='):
                 self.commit = one.partition('=')[2]
@@ -1381,6 +1512,72 @@ def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, capsys)
     assert again.is_answered and not again.steps
     show_culprits(again)
     assert 'no version is searched: this partition has no environment' in capsys.readouterr().out
+
+
+@pytest.fixture
+def packages(machine, monkeypatch):
+    """A question of two packages, and what Spack is asked to install for sessions."""
+    site = by_spack()
+    found, _ = changes(*PACKAGES, site=site, known=BY_SPACK)
+    machine.built = {f'built_{name}': told for name, told in BY_SPACK.items()}
+    one = asked(machine)
+    machine.guilty, machine.system, machine.load = {'cmake'}, 'toy:node', lambda: site
+    monkeypatch.setattr(culprit, 'BUILD', 0.0)
+    installed = []
+
+    def install(the_site, system, environments, chosen):
+        assert (the_site, system, environments) == (site, 'toy:node', ['^openmpi$'])
+        installed.append(chosen)
+
+    monkeypatch.setattr(culprit, 'install_for_checks', install)
+    return replace(one, factors=tuple(found)), installed
+
+
+def test_the_package_is_found_that_spack_chose_otherwise(machine, packages, capsys):
+    one, installed = packages
+    found = search(machine, one).run()
+    assert [change.name for change in found.changes] == ['spec of cmake'] and found.is_answered
+    assert {len(chosen.split('; ')) for chosen in installed} == {2} and len({*installed}) == 4
+    show_culprits(found)
+    text = capsys.readouterr().out
+    assert "with it: env 'ASSAY_OTHER_SPECS=cmake@=3.31.6 ~doc target=zen3' ./assay run" in text
+    assert ' --with spack ' in text.partition('with it: ')[2]
+
+
+def test_packages_that_cannot_be_built_together_make_a_session_that_fails(
+    machine, packages, monkeypatch
+):
+    one, _ = packages
+
+    def install(site, system, environments, chosen):
+        if '-O3' in chosen and '3.31.6' in chosen:
+            raise AssayError('Spack finds no way to build assay')
+
+    monkeypatch.setattr(culprit, 'install_for_checks', install)
+    found = search(machine, one).run()
+    assert [pair.why for pair in found.pairs if pair.failed == ('spec of cmake',)] == [
+        'Spack finds no way to build assay'
+    ]
+
+
+def test_spack_is_asked_which_packages_it_can_choose_one_by_one(machine, packages, monkeypatch):
+    one, _ = packages
+    told = []
+
+    def why_not(site, system, environment, package, chosen):
+        told.append((environment, package))
+        return 'no way' if ('-O3' in chosen) != ('3.25.1' in chosen) else ''
+
+    monkeypatch.setattr(culprit, 'why_not_chosen', why_not)
+    apart = with_packages_apart(one, machine.load(), 'toy')
+    assert [*map(str, apart.factors)] == [
+        'spec of assay and cmake: assay cflags="-O3 -g"; cmake @=3.25.1 -> '
+        'assay cflags="-O1 -g"; cmake @=3.31.6'
+    ]
+    assert {*told} == {('openmpi', 'assay')}
+    monkeypatch.setattr(culprit, 'why_not_chosen', lambda *_: 'Spack is gone')
+    with pytest.raises(AssayError, match=r'no change can be switched here: .*\(Spack is gone\)'):
+        with_packages_apart(one, machine.load(), 'toy')
 
 
 def test_the_search_for_the_commit_has_the_same_budget(machine, repository):

@@ -635,6 +635,37 @@ def test_what_is_installed_is_recorded_and_found_again(stand_in, anywhere):
     assert asked.read_text().split()[5:] == ['clean', 'install', 'overwritten', 'location']
 
 
+def test_each_choice_of_packages_is_an_environment_of_its_own(stand_in, anywhere):
+    used = stand_in(INSTALLS.format(prefix=anywhere / 'prefix', asked=anywhere / 'asked'))
+    plain, *others = (
+        builds.Environment(used, 'generic', 'assay', 'mpich@=4.3.2', chosen)
+        for chosen in ('', 'cmake@=3.25.1 ~doc; assay@=0.2.0 cflags="-O1 -g"', 'cmake@=3.31.6')
+    )
+    assert len({one.folder for one in (plain, *others)}) == 3
+    order = 'assay@=0.2.0 cflags="-O1 -g"; cmake@=3.25.1 ~doc'
+    same = builds.Environment(used, 'generic', 'assay', 'mpich@=4.3.2', order)
+    assert (same.folder, same.content) == (others[0].folder, others[0].content)
+    assert 'packages' not in yaml.safe_load(plain.content)['spack']
+    assert yaml.safe_load(others[0].content)['spack']['packages'] == {
+        'cmake': {'require:': ['cmake@=3.25.1 ~doc']},
+        'assay': {'require:': ['assay@=0.2.0 cflags="-O1 -g"']},
+    }
+
+
+def test_a_choice_that_spack_cannot_make_is_told_with_the_reason(stand_in, anywhere, monkeypatch):
+    monkeypatch.setattr(builds, 'assert_prepared', lambda system: None)
+    chosen = 'cmake@=3.31.6'
+    for script, why in (
+        (INSTALLS.format(prefix=anywhere / 'prefix', asked=anywhere / 'asked'), ''),
+        ('echo "Error: no version fits" >&2; exit 1', 'Spack finds no way to build assay ^mpich'),
+    ):
+        used = stand_in(script)
+        monkeypatch.setattr(builds, 'find_spack', lambda used=used: used)
+        told = builds.why_not_chosen(Site(), 'generic:node', 'mpich', 'assay', chosen)
+        assert told.startswith(why) and bool(told) == bool(why)
+        shutil.rmtree(used.state / 'environments')
+
+
 def test_what_cannot_be_installed_is_named(stand_in):
     used = stand_in('echo "Error: no version fits" >&2; exit 1')
     with pytest.raises(AssayError, match=r'finds no way to build assay \^mpich@=4\.3\.2: no vers'):
@@ -753,9 +784,9 @@ def built(anywhere, monkeypatch):
     """What Spack is asked to install; it does so at once."""
     asked = []
 
-    def install(spack, system, package, mpi):
+    def install(spack, system, package, mpi, chosen):
         asked.append((package, mpi))
-        return Build(anywhere / package / mpi, '', {}, Provenance('spack'))
+        return Build(anywhere / package / mpi / chosen, '', {}, Provenance('spack'))
 
     monkeypatch.setattr(builds, 'find_spack', lambda: spack.Spack(anywhere, '1.1.0'))
     monkeypatch.setattr(builds, 'assert_prepared', lambda system: None)
@@ -807,6 +838,18 @@ def test_a_spack_that_is_not_there_is_told_before_a_wait_for_the_machine(anywher
 def test_only_the_environments_that_are_run_are_built_for(built):
     builds.install_for_checks(Site(), 'generic', ['^mpich$'])
     assert built == [('assay', 'mpich@=4.3.2')]
+
+
+def test_what_is_built_otherwise_for_a_comparison_is_no_other_run_s(built, monkeypatch):
+    of_openmpi = ['^openmpi$']
+    builds.install_for_checks(Site(), 'generic', of_openmpi)
+    builds.install_for_checks(Site(), 'generic', of_openmpi, 'cmake@=3.31.6')
+    assert builds.build_of('generic', 'openmpi', 'minife').prefix.name == 'openmpi@=5.0.9'
+    monkeypatch.setenv(environments.OTHER_SPECS, 'cmake@=3.31.6')
+    assert builds.build_of('generic', 'openmpi', 'minife').prefix.name == 'cmake@=3.31.6'
+    monkeypatch.setenv(environments.OTHER_SPECS, 'cmake@=3.25.1')
+    with pytest.raises(AssayError, match='Spack has built no minife for openmpi'):
+        builds.build_of('generic', 'openmpi', 'minife')
 
 
 def test_a_feature_of_no_package_is_named(built):

@@ -39,8 +39,8 @@ def culprit(
     """Find which of many changes made figures worse.
 
     BEFORE and AFTER are chosen as in `assay compare-runs`. Their differences are taken apart:
-    variables of the jobs, lines of an MPI's files, soft limits, flags, the MPI, the suite's
-    sources, an application's commit, nodes. Pairs of sessions with some
+    variables of the jobs, lines of an MPI's files, soft limits, flags, packages that Spack chose,
+    the MPI, the suite's sources, an application's commit, nodes. Pairs of sessions with some
     of the changes and with the others are measured, each chosen to tell most, until a cause has a
     probability of 95%: one change, two or three, several small ones, or none of these. Where the
     suite's sources or an application's commit did it, the commit is searched likewise, and where
@@ -56,7 +56,12 @@ def culprit(
       assay culprit last~1 last --figure bandwidth --budget 30m
       assay culprit 2026-11-01..2026-11-10 2026-11-12 -n '^Ring' --json
     """
-    from assay.comparing.culprit import PURPOSE, CulpritSearch, question
+    from assay.comparing.culprit import (
+        PURPOSE,
+        CulpritSearch,
+        question,
+        with_packages_apart,
+    )
     from assay.report.culprit import (
         culprits_json,
         kept_conclusion,
@@ -81,7 +86,7 @@ def culprit(
     suite.go_to_head()
     site = suite.load()
     asked = question(history, old, new, site, cases, figures)
-    asked = replace(asked, mode=mode)
+    asked = with_packages_apart(replace(asked, mode=mode), site, suite.system)
     options = asked.options
     given = reframe_options.read_for('a comparison', options)
     handles = make_ready(suite, site, given.environments)

@@ -29,6 +29,7 @@ from assay.comparing.factors import (
     Untried,
     differs_from,
     factors_of,
+    one_by_one,
     state,
     steps_of,
     strange_facts,
@@ -48,8 +49,9 @@ from assay.results.searches import CONCLUDED
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
 from assay.running.application_builds import seconds_of_builds
-from assay.running.setting import COMMIT, ENVIRONMENT, SOURCES, Setting
+from assay.running.setting import COMMIT, ENVIRONMENT, SOURCES, SPECS, Setting
 from assay.running.supervise import note_signals
+from assay.spack.builds import install_for_checks, why_not_chosen
 from assay.text import many, unknown_name
 
 if TYPE_CHECKING:
@@ -238,6 +240,28 @@ def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
     if found.lacks_values:
         return 'too few values before and after count: `assay compare-runs` says why. Run again.'
     return 'no figure is worse after: there is nothing to explain. `assay compare-runs` shows all.'
+
+
+def with_packages_apart(asked: Question, site: _SiteConfig, system: str) -> Question:
+    """The question with changes of packages that Spack can make one by one: its solver is asked.
+
+    :param site: the configuration of the system, loaded.
+    :raises AssayError: if Spack cannot be asked, or nothing can be switched.
+    """
+    several = [one.name for one in asked.factors if SPECS in one.needs[1]]
+    if not several:
+        return asked
+    say(f'Spack is asked which of {many(len(several), "package")} it can choose otherwise alone')
+    (figure, *_) = asked.figures
+    package = figure.after.facts['spec'].partition('@')[0]
+
+    def why_not(chosen: str) -> str:
+        return why_not_chosen(site, system, figure.figure.environment, package, chosen)
+
+    factors, gone = one_by_one(asked.factors, why_not)
+    untried = (*asked.untried, *gone)
+    assert_something_to_switch(factors, untried)
+    return replace(asked, factors=tuple(factors), untried=untried)
 
 
 def assert_something_to_switch(switched: Sequence[Factor], untried: Sequence[Untried]) -> None:
@@ -715,7 +739,8 @@ class CulpritSearch:
         :param runs: gets their identifiers.
         """
         asked = state([*self.asked.undone, *self.factors], switched)
-        unpack(asked.setting)
+        if why := self._why_not_ready(asked.setting):
+            return {}, why, True
         label = f'culprit {self.asked.name}: {len(switched)} of {len(self.factors)} changes'
         options = [*asked.options, *self.asked.place, *self.options]
         tries: list[dict[str, float]] = []
@@ -750,6 +775,20 @@ class CulpritSearch:
             DISTURBED,
             False,
         )
+
+    def _why_not_ready(self, setting: Setting) -> str:
+        """Why what a session needs cannot be built before it; empty if it is there."""
+        unpack(setting)
+        if SPECS in setting.values:
+            suite = self.runner.suite
+            name = setting.environment or self.asked.figures[0].figure.environment
+            some = [f'^{re.escape(name)}$']
+            try:
+                install_for_checks(suite.load(), suite.system, some, setting.values[SPECS])
+            except AssayError as error:
+                say(str(error))
+                return str(error)
+        return ''
 
     def _figures(self, table: pl.DataFrame) -> dict[str, Measured]:
         """The figures in question of a session, by their names in the question.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -19,7 +19,9 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from assay import AssayError, paths, say
-from assay.comparing import libraries
+from assay.comparing import libraries, specs
+from assay.comparing.specs import OF_SPECS
+from assay.config.environments import OURS, feature
 from assay.machine.mca import PREFIX, default_of
 from assay.machine.provenance import (
     flag_kind,
@@ -34,8 +36,9 @@ from assay.results.diff.causes import FOLLOWING, Fact
 from assay.results.figure_series import FigureKey
 from assay.results.provenance import OF_SETTINGS, both_tell
 from assay.running.application_builds import repository_of
-from assay.running.setting import COMMIT, ENVIRONMENT, FLAGS, NODES, SOURCES, Setting
+from assay.running.setting import COMMIT, ENVIRONMENT, FLAGS, NODES, SOURCES, SPECS, Setting
 from assay.running.site_applications import FILE, site_applications
+from assay.spack.packages import by_package
 from assay.text import as_field, from_field
 from assay.witness.settings import OF_LIBRARIES, UNITS, set_in_file
 from assay.witness.variables import OF_THE_START
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
     from assay.results.diff.compared import Compared
 
 #: How much likelier a change of a kind is to be the cause than a variable.
-_MPI, _MODULE, _LIBRARY, _FLAG, _SOURCES, _NODES = 4.0, 2.0, 2.0, 2.0, 2.0, 1.5
+_MPI, _MODULE, _LIBRARY, _FLAG, _SOURCES, _SPEC, _NODES = 4.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.5
 #: A variable or library of the transport that the figures are of, as many times; of another one;
 #: of another MPI, or of the start of ranks alone.
 _OF_THE_FABRIC, _OF_ANOTHER, _OF_NOTHING = 3.0, 0.3, 0.1
@@ -63,14 +66,15 @@ _NOT_TRIED = {
     f'{OF_SETTINGS}preloaded ': 'no variable preloads it',
     OF_SETTINGS: 'settings of the machine are not switched',
     'ran_on_': 'it is of the machine',
-    'spec of ': 'what Spack builds is not built anew',
     'compiler': 'compilers are not switched',
     'blas': 'it is not built with another one',
     'target': 'it is not built for another one',
 }
 
 
-_BUILT = {ENVIRONMENT, FLAGS, SOURCES, COMMIT}
+_BUILT = {ENVIRONMENT, FLAGS, SOURCES, COMMIT, SPECS}
+#: Facts of what Spack built that follow from the packages that it chose.
+_OF_BUILDS = ('flags', 'compiler', 'blas', 'target')
 
 
 @dataclass(frozen=True)
@@ -200,6 +204,8 @@ def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
                 unset.add(name)
             elif name == FLAGS:
                 values[name] = _joined(values.get(name, ''), value)
+            elif name == SPECS:
+                values[name] = '; '.join(filter(None, [values.get(name), value]))
             elif is_made or name not in values:  # of commits the last one that is made
                 values[name] = value
     return State(Setting(values), frozenset(unset), tuple(unload), tuple(load), tuple(lines))
@@ -219,6 +225,8 @@ def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | 
     if one.name.startswith(_LIMIT_NAME) and facts:
         found = facts.get(f'{OF_SETTINGS}{one.name}', '-')
         return None if found == wanted else found
+    if told := one.needs[is_made].get(SPECS):
+        return specs.package_built_instead(told, facts)
     if one.libraries:
         return libraries.library_loaded_instead(one.libraries, wanted, facts)
     if one.name.startswith(_MODULE_NAME) and 'ran_modules' in facts:
@@ -243,6 +251,8 @@ def strange_facts(
     """
     (before, _), (after, now) = (both_tell(side.facts, here) for side in (one.before, one.after))
     follows = {*FOLLOWING, *(name for change in switched for name in _facts_of(change))}
+    if here.get('hash') in (one.before.facts.get('hash'), one.after.facts.get('hash')):
+        follows |= {name for name in after.keys() | now.keys() if name.startswith(OF_SPECS)}
     found = {}
     for name in (after.keys() | now.keys()) - follows:
         known = [side.get(name) or '-' for side in (before, after)]
@@ -260,6 +270,8 @@ def _facts_of(one: Factor) -> set[str]:
         return {f'{OF_SETTINGS}{one.name}'}
     if one.libraries:
         return {*one.libraries}
+    if told := one.needs[1].get(SPECS):
+        return {*_OF_BUILDS, *(f'{OF_SPECS}{package}' for package in by_package(told))}
     found = {fact for name in one.needs[1] for fact in names.get(name, [name])}
     return {'ran_modules', *found} if one.name.startswith(_MODULE_NAME) else found
 
@@ -336,17 +348,19 @@ class _Maker:
         elif Setting({fact.name: ''}).variables:
             # Open MPI's launcher hands on what files set.
             if self._may_come_with_mpi(fact):
-                raise AssayError(
-                    'launchers of some versions of the MPI set it: it may be theirs'
-                )
+                raise AssayError('launchers of some versions of the MPI set it: it may be theirs')
             if fact.name not in map(_set_by, self.facts):
                 yield self._variable(fact)
         elif fact.name.startswith(f'{OF_SETTINGS}{_LIMIT_NAME}'):
             yield _limit(fact)
         elif fact.name.startswith(OF_LIBRARIES):
             yield from self._library(fact)
+        elif fact.name.startswith(OF_SPECS):
+            yield from self._spec(fact)
+        elif fact.name in _OF_BUILDS and any(name.startswith(OF_SPECS) for name in self.facts):
+            return
         elif fact.name in ('flags', 'suite_commit') and self.known.get('by') == 'spack':
-            raise AssayError(_NOT_TRIED['spec of '])
+            raise AssayError('Spack builds the sources that are checked out, as it chooses')
         elif fact.name == 'flags':
             yield from _flags(fact)
         elif fact.name == 'ran_modules':
@@ -423,7 +437,10 @@ class _Maker:
         return 1.0
 
     def _library(self, fact: Fact) -> Iterator[Factor]:
-        """The libraries of a folder; nothing if they came with the MPI, or another one has them."""
+        """The libraries of a folder; nothing if another change has them: that of the MPI, of a
+        package that Spack built, or of another library."""
+        if any(str(paths.SPACK) in one for one in self._sides(fact.name)):
+            return
         if 'ran_mpi' in self.facts and all(
             one == '-' or _mpi_folder(mpi) in one
             for one, mpi in zip(self._sides(fact.name), self._sides('ran_mpi'), strict=True)
@@ -554,6 +571,21 @@ class _Maker:
         before, after = ({COMMIT: side} for side in (fact.before, fact.after))
         sides = before, after
         return Factor(COMMIT, fact.before, fact.after, _SOURCES, sides, application=application)
+
+    def _spec(self, fact: Fact) -> Iterator[Factor]:
+        """What Spack chose of a package; nothing of the MPI, which is a change of its own."""
+        package = fact.name.removeprefix(OF_SPECS)
+        if 'mpi' in self.facts and package == self._sides('mpi')[1].partition('@')[0]:
+            return
+        root = self.known.get('spec', '').partition('@')[0]
+        for name in {one.environment for one in self.figures.values()}:
+            if feature(root) not in self.environments.get(name, {}).get('features', ()):
+                raise AssayError(f'give --with {with_package(root)}')
+        before, after = (
+            {SPECS: one} for one in specs.specs_of_change(fact.name, fact.before, fact.after)
+        )
+        told = specs.what_differs(before[SPECS], after[SPECS])
+        yield Factor(fact.name, *told, _SPEC, (before, after))
 
     def _why_not_built(self, name: str) -> str:
         if self.known['by'] == 'binary':
@@ -706,6 +738,52 @@ def _negated(flag: str) -> str:
     if match := re.match(r'-D(\w+)', flag):
         return f'-U{match[1]}'
     raise AssayError(f'no flag undoes {flag}')
+
+
+# Packages of Spack --------------------------------------------------------------------------------
+
+
+def with_package(package: str) -> str:
+    """What ``--with`` names so that Spack builds a package."""
+    return 'spack' if package == OURS else f'spack:{package}'
+
+
+def one_by_one(
+    factors: Sequence[Factor], why_not: Callable[[str], str]
+) -> tuple[list[Factor], list[Untried]]:
+    """The changes, with those of packages as one that Spack cannot make one by one.
+
+    :param why_not: why Spack finds no way to choose packages so; empty if it finds one.
+    """
+    changes = {one.name: one for one in factors if SPECS in one.needs[1]}
+
+    def reason(undone: Sequence[str]) -> str:
+        return why_not(state([*changes.values()], changes.keys() - {*undone}).setting.values[SPECS])
+
+    if not changes:
+        return [*factors], []
+    for undone in ((), (*changes,)):
+        if told := reason(undone):
+            gone = [Untried(one.name, one.before, one.after, told) for one in changes.values()]
+            return [one for one in factors if one.name not in changes], gone
+    groups = specs.switched_together([*changes], lambda undone: not reason(undone))
+    others = [one for one in factors if one.name not in changes]
+    return [*others, *(_joined_specs([changes[name] for name in names]) for names in groups)], []
+
+
+def _joined_specs(parts: Sequence[Factor]) -> Factor:
+    """The change that is all of these."""
+    if len(parts) == 1:
+        return parts[0]
+    before, after = ('; '.join(one.needs[side][SPECS] or '' for one in parts) for side in range(2))
+    names = [one.name.removeprefix(OF_SPECS) for one in parts]
+    return Factor(
+        OF_SPECS + ' and '.join(names),
+        '; '.join(f'{name} {one.before}' for name, one in zip(names, parts, strict=True)),
+        '; '.join(f'{name} {one.after}' for name, one in zip(names, parts, strict=True)),
+        sum(one.weight for one in parts),
+        ({SPECS: before}, {SPECS: after}),
+    )
 
 
 # Commits ------------------------------------------------------------------------------------------

@@ -24,6 +24,10 @@ MORE_FLAGS = 'ASSAY_MORE_FLAGS'
 #: The folder whose sources are built instead of this checkout's own: a setting of a comparison.
 OTHER_SOURCES = 'ASSAY_OTHER_SOURCES'
 
+#: What Spack is to choose of packages, as `cmake@=3.25.1; assay cflags="-O1"`: a setting of a
+#: comparison.
+OTHER_SPECS = 'ASSAY_OTHER_SPECS'
+
 #: For this processor: the machine that builds is the machine that runs. Spack tunes for the target
 #: of the spec. How far to optimise stands in sources/CMakeLists.txt, for both.
 TUNED = ['-march=native']

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from assay.comparing.culprit import Culprits, Effect, effects_of
-from assay.comparing.factors import Factor, state
+from assay.comparing.factors import Factor, state, with_package
 from assay.files import json_text
 from assay.report.console import as_change, as_interval, console, print_line, print_table
 from assay.results.diff.compared import Compared
 from assay.results.statistics.culprits import Answer
 from assay.results.statistics.series import ratio
-from assay.running.setting import COMMIT, ENVIRONMENT, FLAGS, NODES, SOURCES
+from assay.running.setting import COMMIT, ENVIRONMENT, FLAGS, NODES, SOURCES, SPECS
 from assay.text import many, visible
 from assay.witness.settings import OF_LIBRARIES, set_in_file
 
@@ -199,6 +199,9 @@ def _command(found: Culprits, switched: tuple[str, ...] | list[str]) -> str:
     for name, value in asked.exports.items():
         words += ['-u', name] if value is None else [f'{name}={value}']
     mode = ['--mode', found.question.mode] if found.question.mode else []
+    facts = found.question.figures[0].after.facts
+    if facts.get('by') == 'spack':
+        mode += ['--with', with_package(facts.get('spec', '').partition('@')[0])]
     options = [*mode, *found.question.place, *asked.options, *found.question.options]
     return shlex.join([*(['env', *words] if words else []), './assay', 'run', *options])
 
@@ -229,6 +232,8 @@ def remedies(changes: list[Factor]) -> Iterator[str]:
                     yield f'take the sources of {change.before}'
                 case _ if name == COMMIT:
                     yield f'build commit {change.before} of {change.application}'
+                case _ if name == SPECS:
+                    yield f'have Spack choose {value}'
                 case _ if name == NODES:
                     yield f'run on {value}; `assay screen` looks at the others'
                 case _ if name.startswith('module '):

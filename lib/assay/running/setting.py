@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay import AssayError, paths
-from assay.config.environments import MORE_FLAGS, OTHER_SOURCES
+from assay.config.environments import MORE_FLAGS, OTHER_SOURCES, OTHER_SPECS
 from assay.machine.slurm import SCHEDULERS
 from assay.text import unknown_name
 
@@ -31,16 +31,18 @@ _PARAMETER = re.compile(r'%(\w+)=([^\s%]+)')
 
 #: Words that are no parameters of checks.
 ENVIRONMENT, FLAGS, NODES, SOURCES, COMMIT = 'env', 'flags', 'nodes', 'sources', 'commit'
-_WORDS = {ENVIRONMENT, FLAGS, NODES, SOURCES, COMMIT}
+#: What Spack chooses, which only `assay culprit` sets: no word of a command line has a blank.
+SPECS = 'specs of packages'
+_WORDS = {ENVIRONMENT, FLAGS, NODES, SOURCES, COMMIT, SPECS}
 
 
 @dataclass(frozen=True)
 class Setting:
     """One side of a comparison; where it says nothing, the suite is as it is.
 
-    :param values: by the names ``env``, ``flags``, ``nodes``, ``sources``, ``commit``, of
-        parameters of the checks, such as ``fabric``, and of variables of the jobs, which begin with
-        a capital.
+    :param values: by the names ``env``, ``flags``, ``nodes``, ``sources``, ``commit``, ``specs of
+        packages``, of parameters of the checks, such as ``fabric``, and of variables of the jobs,
+        which begin with a capital.
     """
 
     values: Mapping[str, str]
@@ -93,7 +95,7 @@ class Setting:
     @property
     def exports(self) -> dict[str, str]:
         """Variables for ReFrame itself."""
-        names = {FLAGS: MORE_FLAGS, SOURCES: OTHER_SOURCES}
+        names = {FLAGS: MORE_FLAGS, SOURCES: OTHER_SOURCES, SPECS: OTHER_SPECS}
         return {name: self.values[word] for word, name in names.items() if word in self.values}
 
     def name_here(self, name: str) -> str:

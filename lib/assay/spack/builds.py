@@ -20,7 +20,13 @@ from assay.config.environments import OURS
 from assay.files import write_whole
 from assay.machine.provenance import Provenance, checksum
 from assay.spack.lock_file import Build, checksums, compile_flags, from_lock, keep_spec
-from assay.spack.packages import assert_listed, environment_file, groups
+from assay.spack.packages import (
+    assert_listed,
+    by_package,
+    chosen_specs,
+    environment_file,
+    groups,
+)
 from assay.spack.setup import assert_prepared
 from assay.spack.tool import Spack, SpackError, find_spack, turn
 
@@ -28,12 +34,13 @@ if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
 
-def install(spack: Spack, system: str, package: str, mpi: str) -> Build:
+def install(spack: Spack, system: str, package: str, mpi: str, chosen: str = '') -> Build:
     """Have Spack install a package on an MPI of a system, unless that is done.
 
+    :param chosen: as :class:`Environment` has it.
     :raises AssayError: if it cannot, saying why.
     """
-    wanted = Environment(spack, system, package, mpi)
+    wanted = Environment(spack, system, package, mpi, chosen)
     if build := wanted.find_installed():
         return build
     with turn(spack):
@@ -42,6 +49,12 @@ def install(spack: Spack, system: str, package: str, mpi: str) -> Build:
         say(f'Spack installs {wanted.spec} ...')
         wanted.concretize()
         return wanted.install()
+
+
+def _mark(chosen: str) -> str:
+    """What tells names of one choice of packages from those of others; empty for none."""
+    told = '; '.join(by_package(chosen).values())
+    return f'-{hashlib.sha256(told.encode()).hexdigest()[:12]}' if told else ''
 
 
 def rehearse(spack: Spack, system: str, package: str, mpi: str) -> str:
@@ -59,16 +72,19 @@ def rehearse(spack: Spack, system: str, package: str, mpi: str) -> str:
 
 
 class Environment:
-    """An environment of Spack, in its folder. Its contents are right, or are made again."""
+    """An environment of Spack, in its folder. Its contents are right, or are made again.
 
-    def __init__(self, spack: Spack, system: str, package: str, mpi: str) -> None:
+    :param chosen: what Spack is to choose of packages, each choice in a folder of its own.
+    """
+
+    def __init__(self, spack: Spack, system: str, package: str, mpi: str, chosen: str = '') -> None:
         self.spack = spack
         self.package = package
         self.spec = package if package in groups()['without_mpi'] else f'{package} ^{mpi}'
-        self.content = environment_file(system, self.spec)
+        self.content = environment_file(system, self.spec, chosen)
         self.sources = checksum() if package == OURS else ''
         name = re.sub(r'[^\w.-]+', '-', self.spec)
-        self.folder = spack.state / 'environments' / system / name
+        self.folder = spack.state / 'environments' / system / f'{name}{_mark(chosen)}'
         self.fingerprint = self._fingerprint(paths.SPACK_CONFIG / system)
 
     def _fingerprint(self, config: Path) -> str:
@@ -198,14 +214,39 @@ def assert_possible(site: _SiteConfig, system: str, matching: Iterable[str] = ('
         _spack_for(system, wanted)
 
 
-def install_for_checks(site: _SiteConfig, system: str, matching: Iterable[str] = ('.*',)) -> None:
+def install_for_checks(
+    site: _SiteConfig,
+    system: str,
+    matching: Iterable[str] = ('.*',),
+    chosen: str | None = None,
+) -> None:
     """Have installed what Spack builds for each environment, as its features say.
 
     :param site: the system's configuration, loaded.
     :param matching: expressions: the environments' names match one of them.
+    :param chosen: what Spack is to choose of packages; None for those of the environment.
     :raises AssayError: if that cannot be.
     """
-    install_on(site, system, _wanted(site, system, matching))
+    install_on(site, system, _wanted(site, system, matching), chosen)
+
+
+def why_not_chosen(
+    site: _SiteConfig, system: str, environment: str, package: str, chosen: str
+) -> str:
+    """Why Spack finds no way to build a package for an environment; empty if it finds one.
+
+    :param chosen: what it is to choose of packages.
+    :raises AssayError: if it cannot be asked.
+    """
+    name = system.partition(':')[0]
+    spack = _spack_for(system, [(environment, package)])
+    wanted = Environment(spack, name, package, mpis(site, system)[environment], chosen)
+    with turn(spack):
+        try:
+            wanted.concretize()
+        except AssayError as error:
+            return str(error)
+    return ''
 
 
 def _wanted(site: _SiteConfig, system: str, matching: Iterable[str]) -> list[tuple[str, str]]:
@@ -240,12 +281,16 @@ def _packages(features: Iterable[str]) -> Iterator[str]:
 
 
 def install_on(
-    site: _SiteConfig, system: str, wanted: Iterable[tuple[str, str]]
+    site: _SiteConfig,
+    system: str,
+    wanted: Iterable[tuple[str, str]],
+    chosen: str | None = None,
 ) -> dict[tuple[str, str], Build]:
     """Have packages installed, and tell ReFrame where.
 
     :param site: the system's configuration, loaded.
     :param wanted: pairs of an environment of ReFrame and a package, which the result is of.
+    :param chosen: as in :func:`install_for_checks`.
     :raises AssayError: if one cannot be installed.
     """
     wanted = list(wanted)
@@ -254,11 +299,12 @@ def install_on(
     name = system.partition(':')[0]
     spack = _spack_for(system, wanted)
     on = mpis(site, system)
+    chosen = chosen_specs() if chosen is None else chosen
     builds = {
-        (environ, package): install(spack, name, package, on[environ])
+        (environ, package): install(spack, name, package, on[environ], chosen)
         for environ, package in wanted
     }
-    records = {_key(*pair): build.to_json() for pair, build in builds.items()}
+    records = {_key(*pair, chosen): build.to_json() for pair, build in builds.items()}
     table = _table(name)
     # Those of other runs stay.
     if (known := _read(table)) != {**known, **records}:
@@ -277,7 +323,7 @@ def build_of(system: str, environment: str, package: str = OURS) -> Build:
     """
     remedy = f'run `assay spack install {package} --system {system}`'
     try:
-        build = Build.from_json(_read(_table(system))[_key(environment, package)])
+        build = Build.from_json(_read(_table(system))[_key(environment, package, chosen_specs())])
     except (KeyError, TypeError, ValueError):
         raise AssayError(f'Spack has built no {package} for {environment}: {remedy}') from None
     if changed := build.changed_file():
@@ -288,8 +334,8 @@ def build_of(system: str, environment: str, package: str = OURS) -> Build:
     return build
 
 
-def _key(environment: str, package: str) -> str:
-    return f'{package} for {environment}'
+def _key(environment: str, package: str, chosen: str) -> str:
+    return f'{package} for {environment}{_mark(chosen)}'
 
 
 def _table(system: str) -> Path:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import yaml
 
 from assay import AssayError, paths, say
-from assay.config.environments import OURS, WITH_SPACK
+from assay.config.environments import OTHER_SPECS, OURS, WITH_SPACK
 
 #: Those that checks run; others are built for users to run.
 RUN_BY_CHECKS = frozenset(
@@ -80,8 +81,11 @@ def of_name(name: str) -> list[str]:
     return groups().get(name, [name])
 
 
-def environment_file(system: str, spec: str) -> str:
-    """``spack.yaml`` with one spec, on a system, for an environment in any folder."""
+def environment_file(system: str, spec: str, chosen: str = '') -> str:
+    """``spack.yaml`` with one spec, on a system, for an environment in any folder.
+
+    :param chosen: what Spack is to choose of packages, as :data:`OTHER_SPECS` has it.
+    """
     tracked = _tracked()
     del tracked['definitions']
     folder = paths.SPACK_CONFIG / system
@@ -93,8 +97,23 @@ def environment_file(system: str, spec: str) -> str:
     tracked['specs'] = [spec]
     # As `dependencies`, except that a package is taken which the site has itself (an external).
     tracked['concretizer'] |= {'reuse': {'exclude': [spec.split()[0]]}}
+    # A key that ends in a colon replaces what a site requires of the package.
+    required = {name: {'require:': [one]} for name, one in by_package(chosen).items()}
+    if required:
+        tracked['packages'] = required
     text: str = yaml.safe_dump({'spack': tracked}, sort_keys=False)
     return text
+
+
+def chosen_specs() -> str:
+    """What Spack is to choose of packages in place of what it would; empty for nothing."""
+    return os.environ.get(OTHER_SPECS, '')
+
+
+def by_package(chosen: str) -> dict[str, str]:
+    """The specs that Spack is asked for, by the names of their packages, in their order."""
+    specs = sorted(one.strip() for one in chosen.split(';'))
+    return {re.split('[^a-z0-9-]', one)[0]: one for one in specs if one}
 
 
 def _tracked() -> dict[str, Any]:
