@@ -271,7 +271,7 @@ def noisily(of_runs):
 )
 def test_what_looks_worse_by_itself_alone_is_measured_again(machine, rounds, verdict, count):
     """Not worse, as it is, and a busy machine may hide a loss: more sessions show it."""
-    machine.change = noisily([1.03, 0.97, 1.0, 0.9, 0.88, 0.85, *rounds])
+    machine.change = noisily([1.035, 0.965, 1.0, 0.9, 0.88, 0.85, *rounds])
     machine.runs(3, 'before')
     after = machine.runs(3, 'after')
     first = held(machine, after, 0.0)
@@ -386,7 +386,7 @@ def test_a_round_that_is_no_good_ends_it(machine, upgrade):
 
 
 def test_a_round_that_is_no_good_ends_what_was_not_worse_at_first_too(machine):
-    machine.change = noisily([1.03, 0.97, 1.0, 0.9, 0.88, 0.85, 1.0])
+    machine.change = noisily([1.035, 0.965, 1.0, 0.9, 0.88, 0.85, 1.0])
     machine.runs(3, 'before')
     machine.ends[1] = Ended(problems=['ReFrame was killed'])
     found = held(machine, machine.runs(3, 'after'))

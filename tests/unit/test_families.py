@@ -14,6 +14,7 @@ from assay.results.statistics.families import (
     _changed,
     benjamini_hochberg,
     judge_suite,
+    pool_by_family,
 )
 from assay.results.statistics.families import (
     Tested as Group,  # pytest would take the name for tests'
@@ -60,6 +61,52 @@ class Suite:
 
 def changed(judged):
     return [one.tested.name for one in judged.families if one.p_value <= SUITE_RATE]
+
+
+def sides_of(*spreads):
+    """Figures whose three sessions before and three after have just these standard deviations."""
+    both = [series(np.exp([-one, 0, one])) for one in spreads]
+    return [(one, one) for one in both]
+
+
+def test_figures_that_are_alike_by_chance_weigh_no_more_than_others_are_alike():
+    """Two equal variances say nothing of a third where no others are alike."""
+    equal = sides_of(0.02, 0.02)
+    others = {f'{n}': sides_of(0.001, 0.1, 0.01, 0.3) for n in range(5)}
+    alone = pool_by_family({'a': equal})['a']
+    beside = pool_by_family({'a': equal, **others})['a']
+    assert alone.freedom == 8  # all of its own
+    assert 0 < beside.freedom < 1
+    assert alone.value == beside.value == pytest.approx(0.02**2 / (stats.chi2.median(4) / 4))
+
+
+def test_few_figures_have_the_mean_of_their_variances():
+    """The mean of logarithms would be far below it; one figure alone leans on nothing."""
+    pooled = pool_by_family({'a': sides_of(0.001, 0.001, 0.1), 'b': sides_of(0.1)})
+    assert pooled['a'].value == pytest.approx((0.1**2 + 2 * 0.001**2) / 3)
+    assert pooled['b'].freedom == 0
+
+
+@pytest.mark.parametrize('wide', [0.01, 1.0])
+def test_half_of_a_family_varies_by_its_prior_or_less(wide):
+    """Whatever a few that hardly vary, or vary widely, do to the mean of logarithms."""
+    pooled = pool_by_family({'a': sides_of(*[0.0001] * 4, *[0.01] * 5, wide)})
+    assert pooled['a'].value >= 0.01**2 / (stats.chi2.median(4) / 4) * 0.999
+
+
+@pytest.mark.parametrize('members', [4, 8])
+def test_families_of_figures_with_two_modes_are_silent(members):
+    """All sessions of a side meet one mode now and then, and those after may meet the other."""
+    found = []
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        suite = Suite(seed, families=30)
+        suite.family = np.repeat(np.arange(30), members)
+        suite.kind = np.arange(30 * members)
+        shape = len(suite.kind), 2 * RUNS
+        suite.logs = 0.005 * random.standard_normal(shape) + 0.1 * (random.random(shape) < 0.5)
+        found += changed(suite.judged())
+    assert not found
 
 
 @pytest.mark.parametrize('better', ['lower', 'higher'])

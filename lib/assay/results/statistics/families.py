@@ -34,6 +34,7 @@ from assay.results.statistics.spread import (
     Variance,
     learn,
     prior,
+    prior_freedom,
 )
 
 Key = TypeVar('Key', bound=Hashable)
@@ -48,6 +49,8 @@ MOST_UNITS = 300.0
 ENOUGH_WEIGHT = 0.5
 #: p-values are not told apart below.
 LEAST_P = 1e-300
+#: Of fewer figures the variances show no common one but their mean.
+FEW = 8
 #: Comparisons without which their bulk tells nothing, and those of them on either side.
 ENOUGH_BULK, ENOUGH_OF_SIDE = 16, 4
 
@@ -140,6 +143,37 @@ def pool_variance(sides: Iterable[tuple[Series, Series]]) -> Variance | None:
     :param sides: of each figure the runs before and those after.
     :returns: None if no side has two sessions, or none could be compared.
     """
+    found = _variances(sides)
+    return prior(found) if found else None
+
+
+def pool_by_family(
+    families: Mapping[Key, Iterable[tuple[Series, Series]]],
+) -> dict[Key, Variance]:
+    """The same of each family, safe where figures have modes: all sessions of a side may be in one.
+
+    The mean of logarithms, which a prior goes by, falls far below their variance then. So a prior
+    is at least such that half of the family's variances are below their own median, and of few
+    figures it is their mean. How alike the variances of a family are is learned from all families
+    together: two or three that are equally small by chance say little.
+
+    :param families: of each figure the runs before and those after.
+    """
+    known = {key: found for key, sides in families.items() if (found := _variances(sides))}
+    several = [one for one in known.values() if len(one) > 1]
+    alike = prior_freedom(several) if several else 0.0
+    pooled = {}
+    for key, variances in known.items():
+        values, freedoms = np.array([(one.value, one.freedom) for one in variances]).T
+        learned = prior(variances, alike)
+        middle = float(np.median(values * freedoms / special.chdtri(freedoms, 0.5)))
+        value = float(values.mean()) if len(values) < FEW else learned.value
+        pooled[key] = Variance(max(value, middle), learned.freedom)
+    return pooled
+
+
+def _variances(sides: Iterable[tuple[Series, Series]]) -> list[Variance]:
+    """The variance of sessions of each figure within its sides, where they show any."""
     found = []
     for both in sides:
         if not all(one.has_logarithms for one in both):
@@ -148,7 +182,7 @@ def pool_variance(sides: Iterable[tuple[Series, Series]]) -> Variance | None:
         freedom = sum(one.size - 1 for one in both)
         if freedom and squares:
             found.append(Variance(squares / freedom, freedom))
-    return prior(found) if found else None
+    return found
 
 
 def judge_suite(members: Sequence[FamilyMember], rate: float = SUITE_RATE) -> Judged:
@@ -174,7 +208,7 @@ def _alone(members: Sequence[FamilyMember]) -> list[Comparison]:
     for one in members:
         if one.can_be_part:
             sides.setdefault(one.family, []).append((one.before, one.after))
-    within = {family: pool_variance(both) for family, both in sides.items()}
+    within = pool_by_family(sides)
     compared = []
     for one in members:
         kind = replace(one.past, within=within.get(one.family))

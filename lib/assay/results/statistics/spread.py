@@ -8,7 +8,7 @@ windows of n successive sessions in the history, where nothing changed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -127,29 +127,51 @@ def moderate(own: Variance, before: Variance) -> Variance:
     return Variance(value, min(freedom, MANY))
 
 
-def prior(variances: list[Variance]) -> Variance:
+def prior(variances: Sequence[Variance], alike: float | None = None) -> Variance:
     """The common variance s0^2 of figures, and how alike they are, d0: Smyth, section 6.2.
 
     The moments of log s^2 are matched to those of a scaled F distribution. One figure alone is its
     own prior and weighs nothing, and no prior weighs more than all that it was learned from.
 
     :param variances: one for each figure, above 0.
+    :param alike: d0, where more figures than these show it.
     """
-    value = np.array([one.value for one in variances])
-    half = np.array([one.freedom for one in variances]) / 2
-    logs = np.log(value) - special.digamma(half) + np.log(half)
-    mean = logs.mean()
-    if len(logs) < 2:
-        return Variance(float(value[0]), 0.0)
-    most = min(MANY, 2 * float(half.sum()))
-    excess = logs.var(ddof=1) - special.polygamma(1, half).mean()
-    if excess <= 0:
-        return Variance(float(np.exp(mean)), most)
-    half0 = _inverse_trigamma(float(excess))
-    if half0 > MANY / 2:
-        return Variance(float(np.exp(mean)), most)
-    common = float(np.exp(mean + special.digamma(half0) - np.log(half0)))
-    return Variance(common, min(2 * half0, most))
+    if len(variances) < 2:
+        return Variance(variances[0].value, 0.0)
+    if alike is None:
+        alike = prior_freedom([variances])
+    most = min(MANY, sum(one.freedom for one in variances))
+    mean = float(_unbiased_logs(variances).mean())
+    if alike > MANY:
+        return Variance(math.exp(mean), most)
+    half = alike / 2
+    common = math.exp(mean + float(special.digamma(half)) - math.log(half))
+    return Variance(common, min(alike, most))
+
+
+def prior_freedom(groups: Iterable[Sequence[Variance]]) -> float:
+    """How alike the variances of figures of a group are, d0, as all groups together show it.
+
+    The same moments, of each group about its own mean. Infinite if they differ by no more than
+    chance lets them.
+
+    :param groups: of which at least one has two figures.
+    """
+    excess, degrees = 0.0, 0
+    for variances in groups:
+        logs, more = _unbiased_logs(variances), len(variances) - 1
+        halves = [one.freedom / 2 for one in variances]
+        by_chance = float(special.polygamma(1, halves).mean())
+        excess += float(((logs - logs.mean()) ** 2).sum()) - more * by_chance
+        degrees += more
+    return 2 * _inverse_trigamma(excess / degrees) if excess > 0 else math.inf
+
+
+def _unbiased_logs(variances: Iterable[Variance]) -> Floats:
+    """Logarithms of variances without the bias of those of few degrees of freedom."""
+    value, freedom = np.array([(one.value, one.freedom) for one in variances]).T
+    found: Floats = np.log(value) - special.digamma(freedom / 2) + np.log(freedom / 2)
+    return found
 
 
 def _inverse_trigamma(value: float) -> float:
