@@ -1295,6 +1295,35 @@ def test_what_is_0_each_time_on_a_side_needs_no_ratio(site, before, after, runs,
     assert found.exit_code == code
 
 
+@pytest.mark.parametrize(
+    ('better', 'before', 'after', 'code'),
+    [
+        ('higher', (0.0, 100.5, 99.5), (0.0, 0.0, 0.0), 3),
+        ('higher', (0.0, 100.5, 99.5), (0.0, 98.5, 101.5), 0),
+        ('higher', (0.0, 100.5, 99.5), (0.0, 0.0, 101.5), 0),  # by chance in half of such figures
+        ('lower', (0.0, 0.5, 0.0), (5.5, 6.5, 5.5), 3),
+        ('lower', (0.0, 0.5, 0.0), (0.5, 0.5, 0.5), 0),
+        ('lower', (0.0, 0.01, 0.0), (0.01, 0.02, 0.01), 0),  # it may have been rounded
+    ],
+)
+def test_what_is_0_at_times_is_not_lost_silently(site, better, before, after, code):
+    def valued(*values):
+        def change(case, by_name):
+            by_name['overlap'] = next(left)
+            case['directions'] = case['directions'] | {'overlap': better}
+            case['units'] = {'overlap': '1'}
+
+        left = iter(np.repeat(values, 6).tolist())
+        return change
+
+    site.runs(3, valued(*before), label='before')
+    site.runs(3, valued(*after), label='after')
+    found = site.difference('before', 'after')
+    assert {one.word for one in found.figures if one.figure.figure == 'overlap'} == {'cannot tell'}
+    assert found.exit_code == code
+    assert {one.figure.figure for one in found.suspects} == ({'overlap'} if code else set())
+
+
 def test_another_direction_is_another_figure(site, told):
     def turned(case, _):
         case['directions'] = case['directions'] | {'latency': 'higher'}

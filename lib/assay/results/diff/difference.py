@@ -24,7 +24,7 @@ from assay.results.diff.endings import (
     is_lost,
     unusable_values,
 )
-from assay.results.diff.families import Finding, findings, suspects
+from assay.results.diff.families import Finding, findings, has_lost_beside_zeros, suspects
 from assay.results.diff.judging import (
     Earlier,
     assert_margin,
@@ -275,7 +275,7 @@ def difference(
         *unusable_values(compared),
     ]
     in_doubt = suspects(families, compared, margin)
-    in_doubt += tuple(one for one in compared if _may_be_worse_than_zero(one))
+    in_doubt += tuple(one for one in compared if _may_be_worse_beside_zeros(one))
     facts = facts_of(compared)
     causes = [*causes_of('worse', compared, facts), *causes_of('better', compared, facts)]
     time = None
@@ -316,11 +316,14 @@ def difference(
     )
 
 
-def _may_be_worse_than_zero(one: Compared) -> bool:
-    """Whether what is to be low was 0 and is not any more, in too few runs to be sure."""
+def _may_be_worse_beside_zeros(one: Compared) -> bool:
+    """Whether a figure of which a value is 0 looks worse, in too few runs to be sure.
+
+    What is to be low was 0 and is not any more, or all of it lost much.
+    """
     better = one.after.better or one.before.better
-    is_undecided = one.word == 'cannot tell' and better == 'lower'
-    return is_undecided and rises_from_zero(one.before, one.after)
+    rises = better == 'lower' and rises_from_zero(one.before, one.after)
+    return one.word == 'cannot tell' and (rises or has_lost_beside_zeros(one))
 
 
 def _total(disturbances: Iterable[tuple[str, int]]) -> int:

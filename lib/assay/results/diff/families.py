@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -15,7 +15,7 @@ from assay.results.diff.compared import Compared, worst_first
 from assay.results.figure_series import Measured
 from assay.results.statistics.comparison import Word
 from assay.results.statistics.families import FigureFamily, benjamini_hochberg, slowness
-from assay.results.statistics.series import Floats
+from assay.results.statistics.series import Floats, Series, location
 from assay.witness.profile import STARTUP
 
 #: Checks of the nodes, which no MPI touches.
@@ -56,6 +56,8 @@ BY_SPREAD = BY_RANK = 0.01
 #: Sessions after are apart from those before by more than this share of what these differ by: then
 #: their order alone is evidence, which a change that makes a figure vary hides from a p-value.
 APART = 1 / 3
+#: A value of 0 counts as this share of the least other value of its side.
+NEARLY_NOTHING = 0.1
 #: Endings of names of figures that are the same measurement in another unit.
 _UNITS = ('_time', '_rate', OF_CONTROL, '_of_limit', '_over_limit', '_of_link', '_over_ping_pong')
 
@@ -175,19 +177,39 @@ def _word(family: FigureFamily, members: Sequence[Compared]) -> Word:
 
 
 def _loss(one: Compared) -> float:
-    """By how much a figure got worse, as a logarithm; 0 where there is no ratio."""
+    """By how much a figure got worse, as a logarithm; 0 where nothing says."""
+    if one.verdict and one.verdict.comparison.reason and (sides := _slowness(one)):
+        return float(location(sides[1]) - location(sides[0]))
     loss = slowness(one.verdict.comparison) if one.verdict else 0.0
     return loss if math.isfinite(loss) else 0.0
 
 
 def _slowness(one: Compared) -> tuple[Floats, Floats] | None:
     """How bad each session before and after was, as a logarithm, sorted; None if nothing says."""
-    sides = one.before.series, one.after.series
-    if one.verdict is None or one.verdict.comparison.reason or one.is_exact:
+    sides = [side for side in (one.before.series, one.after.series) if side]
+    if one.verdict is None or one.is_exact:
         return None
     signs = -1 if one.verdict.comparison.better == 'higher' else 1
-    before, after = (np.sort(signs * side.locations) for side in sides if side)
+    if one.verdict.comparison.reason:
+        least = max((_in_place_of_zero(side) for side in sides if side.values.any()), default=0.0)
+        if not least:
+            return None
+        sides = [replace(side, values=np.maximum(side.values, least)) for side in sides]
+    before, after = (np.sort(signs * side.locations) for side in sides)
     return before, after
+
+
+def _in_place_of_zero(side: Series) -> float:
+    """What a value of 0 is taken for: it may have been rounded to it."""
+    step = side.step * float(np.median(side.values))
+    return max(step, NEARLY_NOTHING * float(side.values[side.values > 0].min()))
+
+
+def has_lost_beside_zeros(one: Compared) -> bool:
+    """Whether a figure that has no ratio, as it is 0 at times, lost so much that it is in doubt."""
+    if one.verdict is None or any(part in one.figure.figure for part in _NEAR_NOTHING):
+        return False
+    return bool(one.verdict.comparison.reason) and _is_great(one, _by_order)
 
 
 def _is_apart(before: Floats, after: Floats) -> bool:
