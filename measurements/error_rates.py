@@ -12,12 +12,12 @@ if it can be imported (it is no dependency).
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -680,14 +680,20 @@ PARTS: dict[str, Callable[[ProcessPoolExecutor, int, int], None]] = {
 }
 
 
+def options_of_parts(about: str, parts: Iterable[str], suites: int, which: str) -> ArgumentParser:
+    """The options of a measurement in parts, of so many simulated suites."""
+    parser = ArgumentParser(description=about.partition('\n')[0])
+    parser.add_argument('--suites', type=int, default=suites, help=f'{which} (default {suites})')
+    parser.add_argument('--only', nargs='+', choices=parts, default=parts, help='these parts')
+    parser.add_argument('--workers', type=int, default=os.cpu_count())
+    return parser
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('--suites', type=int, default=1000, help='clean suites (default 1000)')
+    parser = options_of_parts(__doc__, PARTS, 1000, 'clean suites')
     parser.add_argument(
         '--figures', type=int, default=140, help='figures a cell of power (default 140)'
     )
-    parser.add_argument('--only', nargs='+', choices=PARTS, default=PARTS, help='these parts')
-    parser.add_argument('--workers', type=int, default=os.cpu_count())
     args = parser.parse_args()
     if not compute_change_points:
         print('Apache Otava is not installed, and left out.')

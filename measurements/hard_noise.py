@@ -16,9 +16,7 @@ slow as a whole, figures with two modes, a machine that drifts meanwhile, famili
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
-import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +28,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from error_rates import SHAPES, of_shape, spreads
+from error_rates import SHAPES, of_shape, options_of_parts, spreads
 from injected import UNCHANGED
 from real_changes import DATA
 from told_of_changes import empty_database, history_of, judged, runs_of
@@ -201,13 +199,10 @@ PARTS = {'tails': of_tails, 'adversary': of_adversary}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition('\n')[0])
-    parser.add_argument('--suites', type=int, default=20, help='of a row that lost (default 20)')
+    parser = options_of_parts(__doc__, PARTS, 20, 'of a row that lost')
     parser.add_argument(
         '--unchanged', type=int, default=100, help='of one of the adversary that lost nothing'
     )
-    parser.add_argument('--only', nargs='+', choices=PARTS, default=PARTS, help='these parts')
-    parser.add_argument('--workers', type=int, default=os.cpu_count())
     options = parser.parse_args()
     # Polars has threads, which a forked process would wait for in vain.
     spawn = multiprocessing.get_context('spawn')

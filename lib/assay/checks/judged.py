@@ -161,7 +161,7 @@ class IsJudged(RegressionTestPlugin):
     def validate(self) -> bool:
         self.look_for_leftovers()
         self.prove()
-        if lacks := self.launch.lacks():
+        if lacks := self.launch.lacks:
             self.skip(f'layout {self.layout}: {lacks}')
         self.is_proved = True
         if self.layout == GIVEN and (told := unusual_binding(self.launch.witnessed)):

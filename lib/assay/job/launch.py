@@ -311,17 +311,19 @@ class Launch:
         if not but_single_nodes:
             yield verify_links(report, fabric.carrier)
             yield verify_rails(report, fabric.carrier, self.ports)
-            rails = rails_of(report, fabric.carrier, self.ports)
-            yield layout_of(self.layout).verify_ports(report, self.placement, rails)
+            yield self._ports_of_layout[1]
 
+    @property
     def lacks(self) -> str | None:
         """Why its hosts do not have what the layout asks for, in a sentence; None if they do."""
-        layout = layout_of(self.layout)
-        if not layout.side:  # of some checks the job leaves no report
-            return None
+        # Of some checks the job leaves no report.
+        return self._ports_of_layout[0] if layout_of(self.layout).side else None
+
+    @single_cached_property
+    def _ports_of_layout(self) -> tuple[str | None, str | None]:
         carrier = load_catalogue().fabrics[self.fabric].carrier
         rails = rails_of(self.witnessed, carrier, self.ports)
-        return layout.lacks(self.witnessed, rails)
+        return layout_of(self.layout).verify_ports(self.witnessed, self.placement, rails)
 
     def _not_the_best(self, report: witness.Report) -> str | None:
         """What an MPI took that was left alone, if that is worse than the best fabric there is.

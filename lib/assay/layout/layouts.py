@@ -331,17 +331,14 @@ class Layout:
 
     def verify_ports(
         self, report: Report, placement: Placement, rails: Sequence[Rails]
-    ) -> str | None:
+    ) -> tuple[str | None, str | None]:
         """Hold where ranks sat against the network ports that carried their messages.
 
         :param rails: the ports of each host.
-        :returns: as :meth:`verify`.
+        :returns: why the hosts have no such layout, as only a job on them shows; if they have it,
+            as :meth:`verify`.
         """
-        return None
-
-    def lacks(self, report: Report, rails: Sequence[Rails]) -> str | None:
-        """Why the hosts have no such layout, as only a job on them shows; None if they have it."""
-        return None
+        return None, None
 
     def _faults(self, placement: Placement) -> Iterator[Find]:
         """What looks for a fault of a host, in this order."""
@@ -446,25 +443,21 @@ class BesidePorts(Layout):
     def _faults(self, placement: Placement) -> Iterator[Find]:
         return iter(())
 
-    def lacks(self, report: Report, rails: Sequence[Rails]) -> str | None:
-        assert self.side
-        hosts = hosts_of(report, ())
-        found = (Sides.of(*one).lacks(self.side) for one in zip(hosts, rails, strict=True))
-        return next(filter(None, found), None)
-
     def verify_ports(
         self, report: Report, placement: Placement, rails: Sequence[Rails]
-    ) -> str | None:
-        if self.lacks(report, rails):
-            return None
+    ) -> tuple[str | None, str | None]:
+        assert self.side
+        hosts = hosts_of(report, placement.cores)
+        for host, ports in zip(hosts, rails, strict=True):
+            if lacks := Sides.of(host, ports).lacks(self.side):
+                return lacks, None
         by_host = {one.host.name: one for one in rails}
         finds: list[Find] = [
             partial(self._too_few, placement, by_host),
             *super()._faults(placement),
             partial(self._wrong_side, by_host),
         ]
-        hosts = hosts_of(report, placement.cores)
-        return next(filter(None, (_of_hosts(find, hosts) for find in finds)), None)
+        return None, next(filter(None, (_of_hosts(find, hosts) for find in finds)), None)
 
     def _too_few(
         self, placement: Placement, rails: Mapping[str, Rails], host: PlacedHost
