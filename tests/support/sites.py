@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from assay import AssayError, paths
+from assay import paths
 from assay.config.yaml_file import read_yaml
 
 SITES = paths.ROOT / 'tests' / 'sites'
@@ -56,6 +56,6 @@ def sites(kind: str = '*') -> list[Site]:
 @cache
 def _read(file: Path) -> Site:
     try:
-        return Site(folder=file.parent, **read_yaml(file, AssayError))
+        return Site(folder=file.parent, **read_yaml(file))
     except TypeError as error:
         raise TypeError(f'{file}: {error}') from None

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import pytest
 from reframe.core.exceptions import ReframeError, SanityError, SkipTestError
 
+from assay import AssayError
 from assay.checks import site
 from assay.config.reference_files import Reference
 from assay.programs.figure import Figure
 from assay.running import site_applications as applications
-from assay.running.site_applications import ApplicationsError
 
 ENTRY = """
 applications:
@@ -169,7 +169,7 @@ def test_files_are_kept_by_their_names_alone(read):
     assert at in text
     for other in ('a/run1.csv', 'b/run.csv'):
         read(text.replace(at, f'{at}        file: {other}\n'))
-    with pytest.raises(ApplicationsError, match='are kept without their folders, as one file'):
+    with pytest.raises(AssayError, match='are kept without their folders, as one file'):
         read(text.replace(at, f'{at}        file: b/run1.csv\n'))
 
 
@@ -304,13 +304,13 @@ def test_bounds_are_a_reference_that_can_fail(read, tmp_path):
 )
 def test_a_wrong_entry_is_told_with_its_place(read, old, new, line, told):
     assert old in ENTRY
-    with pytest.raises(ApplicationsError, match=f'applications.yaml, line {line}: .*{told}'):
+    with pytest.raises(AssayError, match=f'applications.yaml, line {line}: .*{told}'):
         read(ENTRY.replace(old, new))
 
 
 def test_without_a_right_answer_nothing_could_fail(read):
     text = ENTRY.replace("find: 'Total wall time'", "forbid: 'ERROR'").replace(HELD, 'value: 1')
-    with pytest.raises(ApplicationsError, match=r'line 3: .*needs a find'):
+    with pytest.raises(AssayError, match=r'line 3: .*needs a find'):
         read(text.replace("find: '^", "forbid: '^").replace('        value: 1\n', ''))
 
 

@@ -4,8 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from assay import paths
-from assay.config import defects
+from assay import AssayError, paths
 from assay.config.defects import AffectedVersions, load_defects
 from assay.report import junit, terminal
 from assay.report.html.sections import sections
@@ -83,7 +82,7 @@ def test_a_wrong_entry_is_refused(tmp_path, entry, words):
     path.write_text(f'defects:\n  one:\n    shows: it\n    link: there\n    {entry}\n')
     load_defects.cache_clear()
     try:
-        with pytest.raises(defects.DefectsError, match=words):
+        with pytest.raises(AssayError, match=words):
             load_defects(path)
     finally:
         load_defects.cache_clear()

@@ -4,11 +4,10 @@ import os
 
 import pytest
 
-from assay import paths
+from assay import AssayError, paths
 from assay.machine import slurm
 from assay.running import prepare, reframe_options, runs, session, turn
 from assay.running.site_applications import FILE as FILE_OF_APPLICATIONS
-from assay.running.site_applications import ApplicationsError
 
 FILE = """
 site_configuration = {{
@@ -53,7 +52,7 @@ def test_a_mistake_in_applications_ends_what_loads_the_suite(elsewhere, monkeypa
     paths.SYSTEMS.joinpath(FILE_OF_APPLICATIONS).write_text('applications: {a: {mpi: lam}}\n')
     session.site_applications.cache_clear()
     suite = session.Suite(runs.this_run(), 'toy', 'smoke', ('reframe',), {})
-    with pytest.raises(ApplicationsError, match=r'line 1: applications\.a\.mpi'):
+    with pytest.raises(AssayError, match=r'line 1: applications\.a\.mpi'):
         suite.load()
 
 

@@ -111,7 +111,7 @@ def load_faults(folder: Path = CATALOGUE) -> dict[str, Fault]:
     """
     found = {}
     for path in sorted(folder.glob('*.yaml')):
-        entries = read_yaml(path, AssayError)
+        entries = read_yaml(path)
         if not isinstance(entries, dict):
             raise AssayError(f'{path}: not a mapping of names to faults')
         for name, entry in entries.items():

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from packaging.version import InvalidVersion, Version
 from pydantic import AfterValidator, Field
 
-from assay import AssayError, paths
+from assay import paths
 from assay.config.fabrics import read_entry
 from assay.mpis import FAMILIES
 from assay.mpis.family import Entry, Variables
@@ -21,10 +21,6 @@ CATALOGUE = paths.CONFIG / 'defects.yaml'
 
 #: What is known of a version: it has the defect, it has it no more, or nobody has said.
 State = Literal['known', 'fixed', 'unknown']
-
-
-class DefectsError(AssayError):
-    """The catalogue cannot be used; the message names file, entry and field."""
 
 
 def _version(text: str) -> str:
@@ -111,6 +107,6 @@ class DefectCatalogue(Entry):
 def load_defects(path: Path = CATALOGUE) -> dict[str, Defect]:
     """Read and validate the catalogue.
 
-    :raises DefectsError: if the file cannot be read, is not YAML, or an entry is wrong.
+    :raises AssayError: if the file cannot be read, is not YAML, or an entry is wrong.
     """
-    return read_entry(path, DefectCatalogue, DefectsError).defects
+    return read_entry(path, DefectCatalogue).defects

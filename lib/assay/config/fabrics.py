@@ -36,10 +36,6 @@ DEFAULT = 'default'
 MOST, QUOTED = 6, 4
 
 
-class CatalogueError(AssayError):
-    """The catalogue cannot be used; the message names file, entry and field."""
-
-
 def _known_family(name: str) -> str:
     if name not in FAMILIES:
         raise ValueError(f'neither a field nor one of the MPIs {", ".join(FAMILIES)}')
@@ -186,30 +182,30 @@ def _words(mpi: Family, recipe: Recipe, output: Iterable[Piece]) -> list[str]:
     return [*against, *others][:MOST]
 
 
-def read_entry(path: Path, kind: type[AnyEntry], fault: type[AssayError]) -> AnyEntry:
+def read_entry(path: Path, kind: type[AnyEntry]) -> AnyEntry:
     """Read and validate a file that is one entry.
 
-    :raises fault: if the file cannot be read, is not YAML, or something in it is wrong: a line for
-        each field, with that of the file.
+    :raises AssayError: if the file cannot be read, is not YAML, or something in it is wrong: a line
+        for each field, with that of the file.
     """
-    with explain_errors(path, 'read', fault):
+    with explain_errors(path, 'read'):
         text = path.read_bytes()
     try:
-        return kind.model_validate(parse_yaml(text, path, fault))
+        return kind.model_validate(parse_yaml(text, path))
     except ValidationError as error:
         told = (f'line {line_of(text, one["loc"])}: {problem(one)}' for one in error.errors())
-        raise fault('\n'.join(f'{path}, {one}' for one in told)) from None
+        raise AssayError('\n'.join(f'{path}, {one}' for one in told)) from None
 
 
 @lru_cache(maxsize=1)
 def load_catalogue(path: Path = CATALOGUE) -> FabricCatalogue:
     """Read and validate the catalogue.
 
-    :raises CatalogueError: if the file cannot be read, is not YAML, or an entry is wrong.
+    :raises AssayError: if the file cannot be read, is not YAML, or an entry is wrong.
     """
-    catalogue = read_entry(path, FabricCatalogue, CatalogueError)
+    catalogue = read_entry(path, FabricCatalogue)
     if disputed := '; '.join(_disputed(catalogue)):
-        raise CatalogueError(f'{path}: {disputed}')
+        raise AssayError(f'{path}: {disputed}')
     return catalogue
 
 

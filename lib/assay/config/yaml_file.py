@@ -43,17 +43,17 @@ def _assert_each_key_once(root: yaml.Node | None) -> None:
             left += key, value
 
 
-def read_yaml(path: Path, fault: type[AssayError]) -> Any:
+def read_yaml(path: Path) -> Any:
     """What a file says.
 
-    :raises fault: if it cannot be read, or is not YAML; the message names the file and the line.
+    :raises AssayError: if it cannot be read, or is not YAML; the message names file and line.
     """
-    with explain_errors(path, 'read', fault):
-        return parse_yaml(path.read_bytes(), path, fault)
+    with explain_errors(path, 'read'):
+        return parse_yaml(path.read_bytes(), path)
 
 
-def parse_yaml(text: str | bytes, path: Path, fault: type[AssayError]) -> Any:
-    """As :func:`read_yaml`, of the text of the file."""
+def parse_yaml(text: str | bytes, path: Path, fault: type[AssayError] = AssayError) -> Any:
+    """As :func:`read_yaml`, of the text of the file; raises ``fault``."""
     try:
         text = text if isinstance(text, str) else text.decode()
         try:

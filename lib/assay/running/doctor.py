@@ -108,7 +108,7 @@ def _configuration(found: Findings) -> None:
 def _mpis(found: Findings, defects: Sequence[str]) -> None:
     try:
         catalogue = fabrics.load_catalogue()
-    except fabrics.CatalogueError as error:
+    except AssayError as error:
         found.section('Fabrics')
         found.problem(str(error))
         return

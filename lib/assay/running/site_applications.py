@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from assay import AssayError, paths
+from assay import paths
 from assay.config.fabrics import read_entry
 from assay.layout.layouts import LAYOUTS
 from assay.mpis import FAMILIES
@@ -43,10 +43,6 @@ RULES: dict[str, Callable[[int], bool]] = {
     'cube': lambda ranks: round(ranks ** (1 / 3)) ** 3 == ranks,
     'power_of_two': lambda ranks: ranks.bit_count() == 1,
 }
-
-
-class ApplicationsError(AssayError):
-    """The file cannot be used; the message names file, line and field."""
 
 
 def _one_of(known: Iterable[str]) -> AfterValidator:
@@ -328,11 +324,11 @@ def file() -> Path:
 def site_applications() -> dict[str, SiteApplication]:
     """A site's applications by their names; none without the file.
 
-    :raises ApplicationsError: if it cannot be read, or something in it is wrong.
+    :raises AssayError: if it cannot be read, or something in it is wrong.
     """
     if not file().exists():
         return {}
-    return read_entry(file(), Applications, ApplicationsError).applications
+    return read_entry(file(), Applications).applications
 
 
 def figures_of_all(applications: Mapping[str, SiteApplication]) -> dict[str, Quantity]:
