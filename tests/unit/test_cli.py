@@ -19,6 +19,7 @@ from assay.running import prepare, runs, supervise, turn
 from assay.running.runs import RunFolder
 from assay.running.supervise import Ended
 from assay.spack import builds
+from found import MPICH
 
 
 def call(monkeypatch, *arguments):
@@ -235,21 +236,8 @@ def test_a_report_that_is_no_file_is_not_removed(monkeypatch, reframe, tmp_path)
 
 def test_a_run_asks_mpis_once(monkeypatch, tmp_path):
     """Its configuration has what they answered when it began, and is asked for no more."""
-    kept = mpi.Mpi(
-        name='mpich-path',
-        family='mpich',
-        version='4.3',
-        prefix=tmp_path,
-        cc='/bin/mpicc',
-        cxx=None,
-        bindir=tmp_path / 'bin',
-        launcher='/bin/mpirun',
-        description='MPICH "4.3"\n',
-        source='PATH',
-        modules=('gcc', 'mpich'),
-        env={'A': 'b'},
-        fault='it is broken',
-    )
+    told = {'description': 'MPICH "4.3"\n', 'fault': 'it is broken'}
+    kept = replace(MPICH, cxx=None, modules=('gcc', 'mpich'), env={'A': 'b'}, **told)
     run = RunFolder(tmp_path)
     monkeypatch.setattr(runs, 'this_run', lambda: run)
     monkeypatch.setattr(mpi, 'find_mpis', lambda: ['asked'])

@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -12,19 +11,7 @@ from assay.machine import mpi
 from assay.machine.topology import usable_cores
 from assay.running import doctor
 from assay.vcluster import cluster
-
-ONE = mpi.Mpi(
-    name='mpich',
-    family='mpich',
-    version='4.3.2',
-    prefix=Path('/opt/mpich'),
-    cc='/opt/mpich/bin/mpicc',
-    cxx=None,
-    bindir=Path('/opt/mpich/bin'),
-    launcher='/opt/mpich/bin/mpiexec',
-    description='MPICH Device: ch4:ucx',
-    source='PATH',
-)
+from found import MPICH
 
 
 def lacking(monkeypatch, *names):
@@ -52,7 +39,7 @@ def test_no_compiler_is_a_problem_with_a_remedy(monkeypatch, capsys):
 
 
 def test_fabrics_that_an_mpi_lacks_have_a_reason(monkeypatch, capsys):
-    monkeypatch.setattr(mpi, 'find_mpis', lambda: [ONE])
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [MPICH])
     doctor.examine()
     said = capsys.readouterr().out
     assert 'ok       fabric ucx-tcp' in said
@@ -61,7 +48,7 @@ def test_fabrics_that_an_mpi_lacks_have_a_reason(monkeypatch, capsys):
 
 
 def test_defects_that_an_mpi_of_this_machine_has_shown(monkeypatch, capsys):
-    monkeypatch.setattr(mpi, 'find_mpis', lambda: [ONE])
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [MPICH])
     doctor.examine(['MPICH 4.3.2 has: it', 'MPICH 4.3.20 has: that', 'Open MPI 5.0.9 has: this'])
     said = capsys.readouterr().out
     assert '  -        MPICH 4.3.2 has: it' in said
@@ -71,7 +58,7 @@ def test_defects_that_an_mpi_of_this_machine_has_shown(monkeypatch, capsys):
 
 def test_an_mpi_that_does_not_answer_is_a_problem(monkeypatch, capsys):
     fault = 'MPICH in /opt/mpich/bin does not answer: mpirun --version: no libhwloc'
-    monkeypatch.setattr(mpi, 'find_mpis', lambda: [dataclasses.replace(ONE, fault=fault)])
+    monkeypatch.setattr(mpi, 'find_mpis', lambda: [dataclasses.replace(MPICH, fault=fault)])
     assert not doctor.examine()
     assert f'PROBLEM  {fault}' in capsys.readouterr().out
 

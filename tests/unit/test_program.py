@@ -11,6 +11,7 @@ import sys
 import termios
 import time
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from assay import AssayError
 from assay.commands import witness
 from assay.machine.mpi import Mpi
 from assay.running import launches, program
+from found import MPICH
 
 
 @pytest.fixture
@@ -273,18 +275,8 @@ def test_whose_handles_a_library_has(tmp_path, content, kind):
 
 
 def _mpi_in(bindir: Path) -> Mpi:
-    return Mpi(
-        name='x',
-        family='mpich',
-        version='5.0.2',
-        prefix=bindir.parent,
-        cc=str(bindir / 'mpicc'),
-        cxx=str(bindir / 'mpicxx'),
-        bindir=bindir,
-        launcher=str(bindir / 'mpirun'),
-        description='',
-        source='named',
-    )
+    own = {'cc': str(bindir / 'mpicc'), 'launcher': str(bindir / 'mpirun')}
+    return replace(MPICH, version='5.0.2', prefix=bindir.parent, bindir=bindir, **own)
 
 
 def test_a_program_of_the_standard_abi_gets_a_witness_of_that_abi(tmp_path, monkeypatch):
