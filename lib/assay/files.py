@@ -49,7 +49,7 @@ def read_bounded(path: Path, most: int) -> bytes:
 
 
 def strict_json(data: str | bytes) -> Any:
-    """What JSON says; NaN and infinity, which Python takes for numbers, are not JSON.
+    """Parse JSON; NaN and infinity, which Python takes for numbers, are refused.
 
     :raises ValueError, RecursionError: if it is not JSON.
     """

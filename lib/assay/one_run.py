@@ -53,7 +53,7 @@ IN_VAIN = 3
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What runs are made with.
+    """The settings that runs are made with.
 
     :param site: the system's configuration.
     :param given: what was asked of ReFrame.
@@ -300,7 +300,7 @@ def in_ordered_job(
 
 
 def _first(found: Choice, job: str | None) -> dict[str, object]:
-    """What the steps read of the order of cases: nothing if there is time for all of them."""
+    """The order of cases for the steps of an allocation; empty if there is time for all cases."""
     if not found.left_out or found.assumed == found.cases:
         return {}
     of = found.cases + found.cases_left_out

@@ -85,7 +85,7 @@ def as_field(text: str) -> str:
 
 
 def from_field(text: str) -> str:
-    """What :func:`as_field` was given."""
+    """Undo :func:`as_field`."""
     return re.sub(r'\\x([01][\da-f]|7c|7f|[89][\da-f])', lambda found: chr(int(found[1], 16)), text)
 
 

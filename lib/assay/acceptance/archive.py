@@ -57,12 +57,12 @@ class Archive:
 
     @property
     def contract(self) -> Path:
-        """What the machine is accepted by."""
+        """The file of the contract."""
         return self.folder / 'contract.yaml'
 
     @property
     def journal(self) -> Path:
-        """What was done."""
+        """The file of the journal, which records each step of the acceptance."""
         return self.folder / 'journal.jsonl'
 
     @property
@@ -226,7 +226,7 @@ def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, 
 
 
 def journaled_screenings(archive: Archive, entries: Iterable[AnyEntry]) -> Files:
-    """What the files of screenings hold that the journal tells of, by their names in the archive.
+    """Checksums of the screening files that the journal records, by their names in the archive.
 
     :raises AssayError: if one is not what was told.
     """
@@ -277,7 +277,7 @@ def close(archive: Archive) -> None:
 
 
 def contents(archive: Archive) -> Files:
-    """What the files of an archive hold: all but the signatures.
+    """Checksums of all files of an archive but the signatures.
 
     :raises AssayError: if there is anything that cannot be in one.
     """
@@ -290,12 +290,12 @@ def contents(archive: Archive) -> Files:
 
 
 def _named(number: int, kept: Files) -> Files:
-    """What a run left, by names in the archive."""
+    """Rename the files that a run left to their names in the archive."""
     return {f'jobs/{number}/{name}': one for name, one in kept.items()}
 
 
 def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:
-    """What a case left that is to be kept: names in its folder, and where they are.
+    """The files of a case that are to be kept: their names in its folder, and their paths.
 
     Of one that passed ReFrame has put it together; of another it lies where the job ran. Links are
     left out: they may lead anywhere.

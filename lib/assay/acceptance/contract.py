@@ -124,7 +124,7 @@ class Commitment(Part):
 
 
 class TuningRules(Part):
-    """What the vendor may tune."""
+    """The settings that the vendor may tune."""
 
     category: Literal['base', 'peak'] = Field(description='base or peak: whether tuning is allowed')
     text: Text = Field(description='the rules in words, a text')
@@ -175,7 +175,7 @@ class Risks(Part):
 
 
 class Contract(Part):
-    """What a machine is accepted by."""
+    """The terms that a machine is accepted by."""
 
     name: Name = Field(description='what is accepted, a text')
     parties: Parties = Field(description='buyer and vendor')

@@ -26,7 +26,7 @@ GREATEST = 1e30
 
 @dataclass(frozen=True)
 class FigureOutcome:
-    """What a run showed of a figure.
+    """The value that a run gave for a figure, or why there is none.
 
     :param run: its number.
     :param value: None if there is none that counts.
@@ -183,7 +183,7 @@ class CaseRun:
 
 @dataclass(frozen=True)
 class Condition:
-    """What a contract asks for beside its commitments.
+    """A requirement of a contract beside its commitments, and whether the machine meets it.
 
     :param word: as of a decision.
     """
@@ -196,7 +196,7 @@ class Condition:
 def conditions(
     contract: Contract, ran: Sequence[CaseRun], hours: float, screened: ScreeningStatus | None
 ) -> list[Condition]:
-    """What is asked for of all cases together.
+    """Decide the requirements that concern all cases together.
 
     :param ran: all cases of all runs that were started.
     :param hours: how long runs went on, in all.
@@ -209,7 +209,7 @@ def conditions(
 
 
 def _screening(ran: Sequence[CaseRun], screened: ScreeningStatus | None) -> Condition:
-    """What nobody looked at is not sound: it is not known."""
+    """Decide on the screening; nodes that it could not judge count as unknown, not as sound."""
     before = 'the screening before the first run'
     if screened is None:
         return Condition('screening', 'undecided', f'{before} has not been made')

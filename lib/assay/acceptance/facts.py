@@ -135,7 +135,7 @@ def _with_usable_domains(processor: dict[str, Any]) -> dict[str, Any]:
 
 
 def _found_out(site: _SiteConfig, system: str, partition: str, is_local: bool) -> dict[str, Any]:
-    """What ReFrame found out about a processor that the configuration says nothing of."""
+    """The processor as ReFrame detected it, where the configuration does not describe it."""
     folder = os.path.expandvars(site.get('general/0/topology_prefix'))
     path = Path(folder, f'{system}-{partition}', 'processor.json')
     if path.is_file():
@@ -148,5 +148,5 @@ def _found_out(site: _SiteConfig, system: str, partition: str, is_local: bool) -
 
 
 def _plain_data(value: Any) -> Any:
-    """What JSON has of a value of a configuration, which is Python."""
+    """Convert a Python value of a configuration to types that JSON has."""
     return json.loads(json.dumps(value, default=str))

@@ -119,7 +119,7 @@ def _below(folder: Path, top: Path, depth: int) -> Iterator[tuple[str, Path]]:
 
 
 def checksums_in(folder: Path) -> Files:
-    """What the files of a folder hold, by their names.
+    """The checksums of the files of a folder, by their names.
 
     :raises AssayError: as :func:`files_in`.
     """

@@ -87,7 +87,7 @@ class TellsFiles(What):
 
     @property
     def where(self) -> str:
-        """What the names of its files begin with."""
+        """The prefix of the names of its files."""
         raise NotImplementedError
 
 
@@ -454,7 +454,7 @@ def _is_told_as_torn(line: bytes, following: list[bytes]) -> bool:
 
 
 def _misplaced(entry: AnyEntry, earlier: list[AnyEntry], head: str, place: int) -> Iterator[str]:
-    """What is wrong with where an entry stands: one sentence, and one of its time."""
+    """Faults of an entry's place in the journal and of its time, a sentence each."""
     last = earlier[-1] if earlier else None
     expected = last.number + 1 if last else 1
     if entry.number > expected:

@@ -148,7 +148,7 @@ def _mean(runs: int, spread: float, width: float, shift: float) -> float:
 
 
 def _beyond(masses: Floats, place: Floats, above: bool) -> Floats:
-    """Of each row what lies beyond a place; a mass is spread from half a point before its own."""
+    """The mass of each row beyond a place; each mass starts half a point before its own."""
     size = masses.shape[1]
     so_far = np.concatenate([np.zeros((len(masses), 1)), np.cumsum(masses, axis=1)], axis=1)
     where = np.clip(place + 0.5, 0, size)
@@ -184,17 +184,17 @@ class Chance:
 
     @property
     def independent(self) -> float:
-        """Of all, if they are independent."""
+        """The probability that all pass, if they are independent."""
         return math.prod(self.each)
 
     @property
     def low(self) -> float:
-        """Of all at least, however they depend on each other."""
+        """The least probability that all pass, however they depend on each other."""
         return max(0.0, 1 - sum(1 - one for one in self.each))
 
     @property
     def high(self) -> float:
-        """Of all at most."""
+        """The greatest probability that all pass."""
         return min(self.each)
 
 
@@ -332,7 +332,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a contract asks for.
+    """The cases that a contract requires, their cost, and how likely a machine is to pass.
 
     :param jobs: at least: a run of a case is one, for all commitments on that case.
     :param seconds: of all of them, one after the other; None where that is not known.

@@ -33,7 +33,7 @@ SAME = 1e-12
 
 
 class Recomputed(NamedTuple):
-    """What came of it.
+    """The result of computing the figures of a run again.
 
     :param figures: how many were computed again, and are as the report says.
     :param without: cases that ended before they had figures: there is nothing to be computed.
@@ -147,7 +147,7 @@ def _partition(partition: PartitionFacts) -> dict[str, Any]:
 
 
 def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str, Figure]:
-    """What a case's outputs say.
+    """The figures of a case, computed from its outputs.
 
     :param kept: its folder in the archive, which stays as it is.
     :raises Exception: whatever a check raises of outputs that are not right.

@@ -152,7 +152,7 @@ def prepare(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepa
 
 @contextmanager
 def refusing(code: int = WRONG) -> Iterator[None]:
-    """What is wrong here is told as ever, and ends with an exit code of its own.
+    """Print an error as always, but end with this exit code.
 
     :raises SystemExit: instead of an AssayError.
     """

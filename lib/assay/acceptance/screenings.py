@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScreeningStatus:
-    """What all screenings before the first run tell together.
+    """The combined result of all screenings before the first run.
 
     :param open: those whose findings no later one cleared.
     :param found: what they found, in words; empty for nothing.
@@ -56,7 +56,7 @@ class ScreeningStatus:
 
 
 def screening_status(contract: Contract, entries: Iterable[AnyEntry]) -> ScreeningStatus | None:
-    """What the screenings before the first run tell; None if there were none."""
+    """Combine the screenings before the first run; None if there were none."""
     before_runs = takewhile(lambda one: not isinstance(one.what, Started), entries)
     before = sorted(
         (one.what for one in journal.of(Screened, before_runs)), key=lambda one: one.begun
@@ -112,7 +112,7 @@ def missing_nodes(contract: Contract, screened_nodes: Iterable[str]) -> str:
 
 
 def _told(one: Screened, last: Screened) -> str:
-    """What is open of a screening, and how to clear it if the last screening cannot have."""
+    """The findings of an open screening, and how to clear them if the last one cannot have."""
     found = plain(one.found, 300)
     if kind(one) == kind(last):
         return found
@@ -227,7 +227,7 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
 
 
 def _name(archive: Archive, name: str) -> str:
-    """Of the file of a screening in an archive."""
+    """The name of a screening's file in an archive."""
     return f'{archive.screenings.name}/{name}'
 
 
@@ -267,7 +267,7 @@ def _judged(
 def _what(
     archive: Archive, screening: str, files: Files, known: Mapping[str, Screening]
 ) -> Screened:
-    """What the journal tells of a screening.
+    """The journal's entry for a screening.
 
     :param files: that are kept with it.
     """
@@ -286,7 +286,7 @@ def _what(
 
 
 def in_words(verdict: ScreeningVerdict) -> str:
-    """What a screening found, in words; empty for nothing."""
+    """The findings of a screening in words; empty if it found nothing."""
     return '; '.join(blame_in_words(one) for one in verdict.findings)
 
 
@@ -431,7 +431,7 @@ def _short(found: str) -> str:
 
 
 def _command(contract: Contract, partition: str) -> str:
-    """What screens the nodes of a contract."""
+    """The command that screens the nodes of a contract."""
     names = contract.nodes.names
     nodes = f' --nodes {node_set(names)}' if names and len(names) > 1 else ''
     return f'assay screen --system {partition}{nodes}'

@@ -1,4 +1,4 @@
-"""What people and programs are told: tables, report.md and decisions.json."""
+"""The output of an acceptance: tables, report.md and decisions.json."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STANDS = '<commitment|<statistic|value|asked|margin|spread|<word'
 
 
 def show_plan(plan: Plan) -> None:
-    """What runs, what it takes, how likely a machine is to pass, and whether the risks are held."""
+    """Print cases, cost, the chance of a machine to pass, and whether the risks are held."""
     out = console()
     contract = plan.contract
     print_line(out, f'{contract.name}: on {contract.system}, digest {contract.digest[:16]}')
@@ -182,7 +182,7 @@ def cells(one: CommitmentDecision) -> list[str]:
 
 
 def sentences(status: Status) -> list[str]:
-    """What else there is to be known; the verdict is the last line."""
+    """Remarks on an acceptance, a sentence each; the verdict is the last line."""
     told = [
         f'{one.commitment.id}: run {run} gave no value: {why}'
         for one in status.decisions
@@ -234,7 +234,7 @@ MOST_DECISIONS = 64 << 20
 
 
 def decisions_text(status: Status) -> bytes:
-    """What was decided of commitments and conditions, and the verdict."""
+    """The content of decisions.json: decisions on commitments and conditions, and the verdict."""
     return canonical(_record(status)) + b'\n'
 
 

@@ -56,7 +56,7 @@ def count_misfits(commitment: Commitment, name: str, environment: str) -> int:
 
 
 def outcomes(commitment: Commitment, reports: Iterable[tuple[int, Run]]) -> Iterator[FigureOutcome]:
-    """What the runs with the case of a commitment showed of its figure.
+    """The value of a commitment's figure in each run that has its case.
 
     All values are of one case: where the system's file was changed between runs, another one may
     fit, and it says nothing of the first.
@@ -99,7 +99,7 @@ def _outcome(run: int, case: Case, commitment: Commitment) -> FigureOutcome:
 
 
 def case_runs(run: int, started: Iterable[str], report: Run | None) -> list[CaseRun]:
-    """What came of the cases of a run.
+    """The outcome of each case of a run.
 
     :param started: titles of the cases that it was started with.
     :param report: None of a run that left no report.

@@ -49,7 +49,7 @@ Word = Literal['VERIFIED', 'NOT SIGNED', 'NOT RIGHT']
 
 @dataclass
 class Verification:
-    """What came of it.
+    """The result of verifying an archive.
 
     :param faults: sentences: what was changed, and where.
     :param of_signatures: likewise, of signatures.

@@ -21,7 +21,7 @@ _TEXT = 'tag:yaml.org,2002:str'
 
 @dataclass
 class YamlLines:
-    """What a file says.
+    """The content of a YAML file, with the line of each field.
 
     :param data: of mappings, lists, texts, numbers and truth values; None where it says nothing.
     :param lines: of fields, counted from 1.
@@ -39,7 +39,7 @@ class YamlLines:
         return self.lines.get(place, 1)
 
     def value(self, place: Place) -> Any:
-        """What stands there."""
+        """The value at a place."""
         found = self.data
         for step in place:
             found = found[step]

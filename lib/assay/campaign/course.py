@@ -130,7 +130,7 @@ BUILD = 'BuildSources'
 
 @dataclass(frozen=True)
 class FaultOutcome:
-    """What the suite said of a fault.
+    """The runs of the suite with a fault and after it.
 
     :param name: of the fault in the catalogue.
     :param severity: at which it was there.
@@ -148,7 +148,7 @@ class FaultOutcome:
 
     @property
     def seen(self) -> list[Failure]:
-        """What is not green of its check, or of the build that it waits for."""
+        """The failed or disturbed cases of the fault's check, and of the build it waits for."""
         found = [*self.broken.failed, *self.broken.disturbed]
         return [
             one
@@ -158,20 +158,20 @@ class FaultOutcome:
 
     @property
     def caught(self) -> list[Failure]:
-        """What of that names its cause."""
+        """Those of the cases seen whose reason names the cause."""
         cause = self.fault.cause
         return [one for one in self.seen if cause and re.search(cause, one.reason)]
 
     @property
     def words(self) -> list[str]:
-        """What was said of its check: of what names the cause, only the part that does."""
+        """The sentences on its check; if some name the cause, only their parts that do."""
         parts = [part for one in self.caught for part in one.reason.split('; ')]
         named = [part for part in parts if re.search(self.fault.cause or '', part)]
         return named or [one.reason for one in self.seen]
 
     @property
     def noted(self) -> str | None:
-        """What a run said of the cause without failing for it; None if it did not."""
+        """The note of the run that names the cause without a failure; None if there is none."""
         note, cause = self.broken.note, self.fault.cause
         return note if note and cause and re.search(cause, note) else None
 

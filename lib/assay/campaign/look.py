@@ -34,7 +34,7 @@ PATIENCE = 120
 
 @dataclass(frozen=True)
 class Look:
-    """What a run found.
+    """The failed and disturbed cases of a run.
 
     :param failed: the cases that failed, with their sentences.
     :param disturbed: those that are no evidence, with the sentences that say why.

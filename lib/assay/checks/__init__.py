@@ -1,1 +1,1 @@
-"""What checks inherit."""
+"""The classes that checks inherit from."""

@@ -62,7 +62,7 @@ class BuildMiniGhost(BuildSources):
 
 
 class ApplicationJob(MpiCheck):
-    """What every check of an application shares: which program, and how large a node is.
+    """The common part of all checks of applications: the program, and the memory of a node.
 
     A subclass gives ``application``, the fixture ``build`` of it, and the parameter ``size``. ``-S
     <class>.binary=PATH`` runs another build, such as upstream's from Spack or a vendor's.
@@ -101,7 +101,7 @@ class ApplicationJob(MpiCheck):
 
     @property
     def memory(self) -> NodeMemory:
-        """What the partition's nodes keep data in.
+        """The caches and memory of the partition's nodes.
 
         :raises ReframeError: if nobody has said it.
         """
@@ -190,7 +190,7 @@ class ApplicationCheck(ApplicationJob):
 
     @cached_property
     def asked(self) -> Problem:
-        """What the job computes."""
+        """The problem that the job computes."""
         return self.problem(self.size, self.node_count, self.num_tasks, self.placement.threads)
 
     @run_before('run')

@@ -171,11 +171,11 @@ class MpiBenchmark(MpiCheck):
 
     @property
     def limit(self) -> Limit | None:
-        """What bounds a message on this fabric, measured in the same job; None if nothing was."""
+        """The limit of a message on this fabric, measured in the same job; None without one."""
         return self.limit_in(self.report)
 
     def limit_in(self, report: dict[str, Any]) -> Limit | None:
-        """What bounds a message on this fabric, by a report."""
+        """The limit of a message on this fabric, as a report has it."""
         limits = report['limits']
         match self.limited_by:
             case 'memory':
@@ -186,7 +186,7 @@ class MpiBenchmark(MpiCheck):
 
     @property
     def socket(self) -> Limit:
-        """What a raw TCP socket between the two ranks did."""
+        """The latency and bandwidth of a raw TCP socket between the two ranks."""
         return _socket_in(self.report)
 
     @property
@@ -325,7 +325,7 @@ def over_limit(bouts: Sequence[float], limits: Sequence[float]) -> float:
 
 
 def limit_measures(prefix: str) -> dict[str, Quantity]:
-    """What :meth:`MpiBenchmark.limit_figures` gives, by names."""
+    """Declare the figures of :meth:`MpiBenchmark.limit_figures`, by their names."""
     lower = Quantity('1', 'lower', must_be_held=True)
     higher = Quantity('1', 'higher', must_be_held=True)
     return {
@@ -425,7 +425,7 @@ class NodeBenchmark(MpiBenchmark):
         return built if WIDTH_OF_VECTORS in built.flags else replace(built, flags=OWN_FLAGS)
 
     def disturbance_figures(self) -> dict[str, Figure]:
-        """What :data:`OF_DISTURBANCE` declares."""
+        """The figures that :data:`OF_DISTURBANCE` declares."""
         lost = self.report['disturbance']
         share = 1 - sum(
             lost[name] for name in ('foreign_busy_share', 'steal_share', 'throttled_share')

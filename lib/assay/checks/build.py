@@ -1,4 +1,4 @@
-"""What checks run: made from our sources, once for each environment."""
+"""Builds of our sources for checks, one for each environment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SHARE = Path(__file__).with_name('share_build.sh')
 
 
 def installed_build(check: rfm.RegressionTest, package: str) -> Build:
-    """What Spack has installed of a package for the environment of a check.
+    """The build of a package that Spack has installed for the environment of a check.
 
     :raises ReframeError: if that is not there.
     """
@@ -88,7 +88,7 @@ class BuildSources(
 
     @cached_property
     def installed(self) -> Build:
-        """What Spack has installed."""
+        """The build of our sources that Spack has installed."""
         return installed_build(self, OURS)
 
     @run_before('compile')
@@ -178,7 +178,7 @@ class BuildSources(
 
     @cached_property
     def provenance(self) -> Provenance:
-        """What it was built from."""
+        """The sources, compiler and flags of the build."""
         if self.is_by_spack:
             return self.installed.provenance
         extras = self.current_environ.extras

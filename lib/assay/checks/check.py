@@ -1,4 +1,4 @@
-"""What all checks of MPI programs share, put together from a file for each part of it.
+"""The base class of all checks of MPI programs, composed of one file for each part of it.
 
 A check names its program and its figures, and nothing about launchers, MPIs and fabrics.
 """

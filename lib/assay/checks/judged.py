@@ -276,7 +276,7 @@ class Attributed(RegressionTestPlugin):
 
     @property
     def provenance(self) -> Provenance:
-        """Of the program that the job runs; a check that does not build it says otherwise."""
+        """The provenance of the program; a check that does not build its program overrides this."""
         return self.build.provenance
 
     @run_before('run')
@@ -289,7 +289,7 @@ class Attributed(RegressionTestPlugin):
 
     @property
     def ran(self) -> witness.Report:
-        """What the witness saw of the job's program; of several of one that stands for all."""
+        """The witness's report on the job's program, or on one program that stands for all."""
         return self.launch.witnessed
 
     @run_after('sanity')

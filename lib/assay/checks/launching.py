@@ -83,7 +83,7 @@ class IsStarted(RegressionTestPlugin):
 
     @property
     def node(self) -> NodeShape:
-        """What the partition's nodes have.
+        """The cores and NUMA domains of the partition's nodes.
 
         :raises ReframeError: if nobody has said it.
         """

@@ -1,6 +1,6 @@
-"""What steered the job of a check and was set by nobody who should: variables that were left.
+"""Variables left in the environment that steered the job of a check.
 
-Beside them what files set for its ranks, and in what its hosts differ.
+Also settings from files that reached its ranks, and settings in which its hosts differ.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class TellsLeftovers(RegressionTestPlugin):
         self.leftovers_in_files, self.hosts_differ_in = [], []
 
     def look_for_leftovers(self) -> None:
-        """Of a job that has ended, however it did, which is the same with them and without."""
+        """Look for leftovers of a job that has ended in any way; they never change its result."""
         try:
             self._look_for_leftovers()
         except (OSError, ReframeError) as error:
@@ -118,13 +118,13 @@ class TellsLeftovers(RegressionTestPlugin):
 
     @property
     def _commands(self) -> list[str]:
-        """What the system's file does in the script of a job, and nobody may do anywhere else."""
+        """The commands that only the system's file may add to the script of a job."""
         of_environments = (command for one in self._environments for command in one.prepare_cmds)
         return [*self.current_partition.prepare_cmds, *of_environments]
 
     @property
     def _asked_otherwise(self) -> dict[str, str]:
-        """What the user set for the job, and would not be so without."""
+        """Variables that the user set for the job to values that Assay would not have set."""
         purpose = self._of_the_system | self.own_variables
         asked = steering(self.asked_for)
         return {name: value for name, value in asked.items() if purpose.get(name) != value}
@@ -140,7 +140,7 @@ class TellsLeftovers(RegressionTestPlugin):
         return _OF_LAYOUTS | later | self.own_variables.keys() | of_file
 
     def _set_by_modules(self) -> frozenset[str] | None:
-        """What the system's file sets by modules, whose names do not tell; None if unknown."""
+        """Variables that the modules of the system's file set; None if they are not known."""
         modules = rt.runtime().modules_system
         commands = [
             command

@@ -73,7 +73,7 @@ REST = 0.25
 
 @dataclass
 class _Spent:
-    """What the cases of this process have had so far."""
+    """The jobs and time that the cases of this process have used so far to measure again."""
 
     jobs: int = 0
     waiting: float = 0.0

@@ -199,7 +199,7 @@ class SiteApplicationCheck(
         return replace(found, by='repository', spec=as_field(self.entry.build), commit=commit)
 
     def text_written(self, one: applications.SitePattern) -> str:
-        """What the program wrote there.
+        """The text that the program wrote to the place of a pattern.
 
         :raises SanityError: if there is no file, or which one is meant is not known.
         """

@@ -15,7 +15,7 @@ from assay.quantities import fraction_of, seconds_of
 
 
 def _value(read: Callable[[str], float]) -> Callable[[str | float], float]:
-    """What reads an option's value; Typer calls it with the default as well."""
+    """Make a parser of an option's value; Typer calls it with the default as well."""
 
     def parse(given: str | float) -> float:
         if isinstance(given, float):

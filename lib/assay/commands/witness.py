@@ -168,7 +168,7 @@ def run(
 def _tell(
     report: Path, words: str, is_linked: bool, is_one_of_many: bool, picture: Path | None
 ) -> None:
-    """What the witness saw of a program that has ended; nothing changes its exit code any more.
+    """Print the witness's report on a program that has ended; the exit code stays as it is.
 
     :param words: that started it.
     :param is_linked: whether a program of it is linked with an MPI.

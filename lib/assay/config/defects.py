@@ -54,7 +54,7 @@ class AffectedVersions(Entry):
     env: Variables = {}
 
     def state(self, version: str) -> State:
-        """What is known of a version."""
+        """The state of a version: known to have the defect, known to be free of it, or unknown."""
         try:
             asked = Version(version)
         except InvalidVersion:
@@ -80,7 +80,7 @@ class Defect(Entry):
     known: dict[Annotated[str, AfterValidator(_family)], AffectedVersions] = Field(min_length=1)
 
     def report(self, family: str, version: str, shown: str | None) -> tuple[State, str]:
-        """What a run of its reproducer says of a version of an MPI that it concerns.
+        """Compare a run of the reproducer with what is known of this version of the MPI.
 
         :param shown: how it showed, in words; None if it did not.
         :returns: what was known of the version, and a sentence; empty if there is nothing to say.

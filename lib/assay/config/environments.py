@@ -41,7 +41,7 @@ MEASURES_NODES = 'measures-nodes-by-'
 
 
 def feature(package: str) -> str:
-    """Of an environment for which Spack builds the package."""
+    """The feature of an environment for which Spack builds the package."""
     return 'spack' if package == OURS else f'spack-{package}'
 
 

@@ -156,7 +156,7 @@ class FabricCatalogue(Entry):
 
 
 def never_run(mpi: Family) -> str:
-    """What is to be known of an MPI that Assay has a file for, and has never seen."""
+    """The warning on an MPI that Assay has a file for, but has never run with."""
     return (
         f'Assay has never run with {mpi.name}: how it is made to use a fabric is from its documents'
     )

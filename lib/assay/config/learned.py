@@ -89,7 +89,7 @@ class Written:
 
 @dataclass(frozen=True, eq=False)
 class LearnedFile:
-    """What is learned in a file.
+    """The references in a file that `assay baseline` wrote.
 
     :param entries: by class, in ReFrame's form.
     :param sources: what each reference was learned from.
@@ -118,7 +118,7 @@ def read_text(path: Path) -> str:
 
 
 def faultless(text: str, path: Path) -> dict[str, Any]:
-    """What the text of a file of references says of each check class.
+    """Parse the text of a file of references: its entries by check class.
 
     :raises ReferencesError: if there are faults in it.
     """

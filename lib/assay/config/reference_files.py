@@ -20,7 +20,7 @@ from assay.text import unknown_name
 
 @dataclass(frozen=True)
 class Reference:
-    """What a figure is held to.
+    """The value and bounds that a figure is held to.
 
     :param lower: how far below the value the figure may be, as a fraction of the value (as it is
         where the value is 0); None if there is no bound.
@@ -110,7 +110,7 @@ class ReferencesError(AssayError):
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What a file says of each check class; nothing if there is no such file.
+    """Read the entries of a file by check class; none if there is no such file.
 
     :raises ReferencesError: if it cannot be read, or is not a mapping.
     """
@@ -150,7 +150,7 @@ def _references(level: Any, depth: int) -> Any:
 
 
 def load(text: str | bytes, path: Path) -> dict[str, Any]:
-    """What the text of a file says, as it stands there.
+    """Parse the text of a file, without any check of its entries.
 
     :raises ReferencesError: if it is not a mapping.
     """
@@ -161,7 +161,7 @@ def load(text: str | bytes, path: Path) -> dict[str, Any]:
 
 
 def faults(entry: Any, is_generic: bool) -> Iterator[str]:
-    """What is wrong in a file's entry for a check, whatever its figures; each with its place.
+    """Faults of a file's entry for a check, each with its place; its figures are not looked at.
 
     :param is_generic: the file is that for any machine: no figure is released in it.
     """

@@ -1,4 +1,4 @@
-"""What the figures of a check are held to: the files of references, laid over each other."""
+"""The references of a check's figures: the files of references, laid over each other."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from assay.witness.profile import STARTUP
 
 
 class Layer(NamedTuple):
-    """What one file says of a check: one of references, or its own if it is not one of ours."""
+    """The entry of one file for a check: of references, or the check's own if it is not ours."""
 
     path: Path
     entry: RegressionTestDict
@@ -41,7 +41,7 @@ def file_of(name: str) -> Path:
 
 
 def layers(check: RegressionTest) -> list[Layer]:
-    """What the files say of a check, the first one first.
+    """The entries of the files for a check, in the order in which they count.
 
     They are of its system, by hand and learned; of the partition's processor; and of any machine.
     The own references of a check from outside the checkout come before those for any machine.
@@ -70,7 +70,7 @@ def layers(check: RegressionTest) -> list[Layer]:
 
 
 def _of_class(check: RegressionTest) -> Iterator[Layer]:
-    """What ReFrame's variable ``reference`` says of a check that is not one of ours.
+    """The entry that ReFrame's variable ``reference`` has in a check that is not one of ours.
 
     That of ours is not looked at: an option could set it (-S).
 
@@ -149,7 +149,7 @@ def merge(
 
 
 def _unused_by(check: RegressionTest, entry: dict[str, Any], is_own: bool) -> Iterator[str]:
-    """What of an entry is for nothing that the check has on this system, as in :func:`faults`."""
+    """Parts of an entry that match nothing of the check on this system, as in :func:`faults`."""
     processor = check.current_partition.processor
     for key in entry['$index']:
         kind, _, attribute = key.partition('.')

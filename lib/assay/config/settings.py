@@ -154,7 +154,7 @@ def load(system: str) -> _SiteConfig:
 
 
 def _misunderstood(site: _SiteConfig) -> Iterator[str]:
-    """What ReFrame accepts in the environments and partitions of the selected system, and no check.
+    """Settings of the selected system that ReFrame accepts, and no check understands.
 
     Features that look like none of ours are the site's own.
     """
@@ -201,7 +201,7 @@ def _is_rate(value: object) -> bool:
 
 
 def _of_no_scale(partition: dict[str, Any]) -> Iterator[str]:
-    """What a partition says of scales, and no check understands."""
+    """Features of a partition that look like scales, and that no check understands."""
     from assay.config.scales import PARTS, PREFIX, is_scale, nodes_of
 
     for feature in partition.get('features', []):

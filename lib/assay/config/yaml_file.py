@@ -44,7 +44,7 @@ def _assert_each_key_once(root: yaml.Node | None) -> None:
 
 
 def read_yaml(path: Path) -> Any:
-    """What a file says.
+    """Read and parse a YAML file.
 
     :raises AssayError: if it cannot be read, or is not YAML; the message names file and line.
     """

@@ -1,1 +1,1 @@
-"""What a cluster is, for its configuration: asked of Slurm, of a node, and of its MPIs."""
+"""Find out what a cluster is, for its configuration: from Slurm, from a node, and from its MPIs."""

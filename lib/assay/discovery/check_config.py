@@ -1,4 +1,4 @@
-"""What a system's file says, held against what Slurm and its MPIs say on this machine."""
+"""Check a system's file against Slurm and the MPIs on this machine."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _hold_scales(partition: Mapping[str, Any], job: _Job, count: int, found: Fin
 def _hold_answer(
     answer: tuple[str | None, bool], found: Findings, about: str, refused: str, good: str
 ) -> bool:
-    """What sbatch says of a job, in words for a refusal and for none; whether it takes it."""
+    """Note the answer of sbatch on a job, in the given words; return whether it takes the job."""
     why, is_said = answer
     if why:
         found.problem(f'{refused}: {why}')

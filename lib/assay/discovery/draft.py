@@ -101,7 +101,7 @@ class Drafted:
 
     @property
     def extras(self) -> dict[str, Any]:
-        """What a job may take of a node's memory: of Slurm's word and the nodes' the least."""
+        """The partition's extras; the memory is the least that Slurm or any node reports."""
         kind = self.where.type
         told = [kind.memory] if kind.knows_memory else []
         told += [self.where.memory] if self.where.memory else []
@@ -248,7 +248,7 @@ def _launcher(use: MpiUse) -> str:
 
 
 def _differences(where: Partition, facts: Sequence[NodeFacts]) -> Iterator[str]:
-    """What Slurm and the nodes do not agree on."""
+    """Facts in which Slurm and the nodes disagree, a sentence each."""
     for one in facts:
         cores = len(usable_processor(one)['topology']['cores'])
         if cores != where.type.cores:

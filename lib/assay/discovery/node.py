@@ -1,4 +1,4 @@
-"""What a compute node reports about itself; this runs there, once on each node of a job.
+"""Facts that a compute node reports about itself; this runs once on each node of a job.
 
     python -m assay.discovery.node ADDRESSES FOLDER
 
@@ -33,7 +33,7 @@ ANSWER, ANSWERS = struct.calcsize('16sHHI16x'), 1024
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What a node says of itself.
+    """The facts that a node reports about itself.
 
     :param boot: the kernel's id of its start: nodes with the same one share a machine.
     :param processor: as ReFrame describes one, with all CPUs that are online.
@@ -77,7 +77,7 @@ def look(address: str | None) -> NodeFacts:
 
 
 def read_facts(path: Path) -> NodeFacts:
-    """What a node wrote."""
+    """Read the facts that a node wrote."""
     return NodeFacts(**json.loads(path.read_text()))
 
 

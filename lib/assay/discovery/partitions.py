@@ -68,7 +68,7 @@ class NodeType:
 
     @property
     def rest(self) -> list[str]:
-        """What it has besides processors, in words."""
+        """Its memory and generic resources, in words."""
         memory = [f'{self.memory / 1024:.0f} GiB'] if self.knows_memory else []
         return [*memory, *filter(None, [self.gres])]
 
@@ -123,7 +123,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Seen:
-    """What Slurm tells on a login node.
+    """The partitions and facts of a cluster, as Slurm reports them on a login node.
 
     :param scheduler: ReFrame's, by what tells it that a job has ended: ``slurm`` by sacct, which
         needs Slurm's accounting, or else ``squeue``.
@@ -384,7 +384,7 @@ def _types(nodes: Mapping[str, Record]) -> dict[NodeType, list[str]]:
 
 
 def node_type(node: Record) -> NodeType:
-    """What a node is, by Slurm's configuration.
+    """The type of a node, by Slurm's configuration.
 
     :raises RefusedError: if it does not tell.
     """

@@ -1,4 +1,4 @@
-"""What a site lets a job ask for: the limits of a partition, and the words that sbatch takes.
+"""The requests that a site allows: the limits of a partition, and the options that sbatch takes.
 
 Every job of a partition is asked for by the same words: those that ``sbatch --test-only`` is tried
 with, those of the job of ``assay init``, and, by way of the system's file, those of ReFrame's.
@@ -79,7 +79,7 @@ _REMEDIES = (
 
 @dataclass(frozen=True)
 class Named:
-    """What a user names by ``--access``.
+    """The options that a user gave by ``--access``.
 
     :param options: passed to sbatch with each job.
     :param minutes: that a job may take at most, by the user; None for no limit of his.
@@ -290,7 +290,7 @@ def _of_qos(name: str) -> tuple[int | None, int | None]:
 
 
 def size_options(nodes: int, ranks: int, minutes: int) -> list[str]:
-    """What each job asks: of ReFrame's, ReFrame writes the same.
+    """The options for the size of a job, as ReFrame writes them for its own jobs.
 
     :param ranks: on each node.
     """
@@ -487,7 +487,7 @@ def refuses(words: str) -> str:
 
 
 def remedy(words: str) -> str | None:
-    """What to type where Slurm has these words."""
+    """The remedy for an error message of Slurm; None if none is known."""
     for expression, what in _REMEDIES:
         if re.search(expression, words, re.IGNORECASE):
             return what

@@ -48,7 +48,7 @@ MPIRUN = 'mpirun'
 
 @dataclass(frozen=True)
 class Probed:
-    """What a job found.
+    """The facts that a job of ``assay init`` found.
 
     :param facts: of each node that it had.
     :param ways: how each MPI's programs start, by the MPI's name: a PMI of srun, or ``mpirun``.
@@ -238,7 +238,7 @@ class _Job:
         return None
 
     def result(self, mpis: Sequence[Mpi], faults: dict[str, str]) -> Probed | str:
-        """What the job left, or why it left nothing or only a part."""
+        """Read what the job found; or return why that is missing or not complete."""
         if self.problem:
             return self.problem
         wanted = {'done', *(f'node-{rank}.json' for rank in range(self.nodes))}
@@ -267,7 +267,7 @@ class _Job:
 
     @property
     def _last_words(self) -> str:
-        """What the job itself printed last."""
+        """The last line that the job itself printed."""
         output = self.folder / 'job.out'
         if not output.exists():
             return f'it left nothing in {self.folder}, which its nodes have to have as well'
@@ -275,7 +275,7 @@ class _Job:
         return said[-1] if said else f'see {self.folder}'
 
     def _tried(self, mpi: Mpi) -> Iterator[str]:
-        """What each way of starting an MPI's program came to."""
+        """The outcome of each way to start an MPI's program, in words."""
         for out in sorted(self.folder.glob(f'{mpi.name}.*.out')):
             way = out.name.removeprefix(f'{mpi.name}.').removesuffix('.out')
             alone = any(line.startswith('assay: rank 0 of 1,') for line in _lines(out))

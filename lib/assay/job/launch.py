@@ -96,7 +96,7 @@ def line_in_folder(folder: str, command: str) -> str:
 
 
 def reports_in(folder: Path) -> Iterator[witness.Report]:
-    """What the witness saw of each launch of a job, in the job's folder if that is still there."""
+    """The witness's reports on the launches of a job, from its folder if that is still there."""
     for path in folder.rglob(WITNESS):
         with suppress(witness.WitnessError):
             yield witness.read_witness(path)
@@ -165,7 +165,7 @@ class Launch:
 
     @property
     def text(self) -> str:
-        """What the program wrote itself, without what the MPI logs.
+        """The program's own output, without the lines that the MPI logs.
 
         :raises LaunchError: if that is more than a program writes.
         """
@@ -203,7 +203,7 @@ class Launch:
             )
 
     def _told_by_strangers(self) -> str | None:
-        """What shows that the launcher speaks another PMI than the MPI; None if nothing does."""
+        """The sign that the launcher speaks another PMI than the MPI; None if there is none."""
         if refusal := first_match(_NO_PMI, self.output):
             return refusal[0]
         try:
@@ -223,7 +223,7 @@ class Launch:
 
     @property
     def seen(self) -> witness.Report | None:
-        """What the witness saw of it, also of one that did not get to its end; None if nothing."""
+        """The witness's report, also of a program that did not end; None if there is no report."""
         try:
             return self._report
         except witness.WitnessError:
@@ -231,7 +231,7 @@ class Launch:
 
     @property
     def witnessed(self) -> witness.Report:
-        """What the witness saw of it.
+        """The witness's report on a program that has ended.
 
         :raises LaunchError: if there is no report, or it is not whole.
         """
@@ -265,7 +265,7 @@ class Launch:
                 raise LaunchError(fault)
 
     def placement_faults(self) -> dict[str, str]:
-        """What is wrong with the placement on each host where something is.
+        """Faults of the placement by host, of the hosts that have one.
 
         :raises LaunchError: if there is no report, or it is not whole.
         """
@@ -326,7 +326,7 @@ class Launch:
         return layout_of(self.layout).verify_ports(self.witnessed, self.placement, rails)
 
     def _not_the_best(self, report: witness.Report) -> str | None:
-        """What an MPI took that was left alone, if that is worse than the best fabric there is.
+        """The fault that an MPI, left to choose, took a worse way than the best fabric there is.
 
         A device of another kind than the fabric's is as good.
         """
@@ -353,7 +353,7 @@ class Launch:
         )
 
     def _to_set(self, report: witness.Report) -> str:
-        """What makes an MPI take the fabric, for a sentence: variables, with those in the way."""
+        """How to make the MPI take the fabric: the variables to set, with the values in the way."""
         recipe = load_catalogue().recipe(self.fabric, self.family)
         assert recipe, f'{self.family} has no way to force {self.fabric}'
         ranks = of_ranks(report)
@@ -367,7 +367,7 @@ class Launch:
         return f'what forces it is {" ".join(f"{k}={value}" for k, value in recipe.env.items())}'
 
     def witness_figures(self) -> dict[str, Figure]:
-        """What disturbed it, how long it took to start and end, and where its time went.
+        """Figures of the witness: disturbance, time to start and end, and where the time went.
 
         The last if the witness kept a profile.
         """

@@ -46,7 +46,7 @@ class Output:
 
     @property
     def text(self) -> str:
-        """What the program wrote itself.
+        """The program's own output, without the lines that an MPI logs.
 
         :raises TooMuchError: if that is more than :data:`MOST`.
         """

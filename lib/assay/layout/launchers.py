@@ -79,7 +79,7 @@ def add_part_script(folder: Path) -> None:
 
 
 def command_of_parts(widths: Sequence[int], wide: str, narrow: str, *arguments: str) -> list[str]:
-    """What the launcher starts in place of a program.
+    """The command that the launcher starts in place of a program.
 
     :param widths: threads of each rank of a node in turn, as its placement has them.
     :param wide: the program of each node's first rank.
@@ -92,7 +92,7 @@ def command_of_parts(widths: Sequence[int], wide: str, narrow: str, *arguments: 
 def words_of_side(
     side: str, carrier: str, ports: Iterable[str], widths: Sequence[int]
 ) -> list[str]:
-    """What stands before the program of ranks that go to a side of the network ports.
+    """The words before the program that put ranks on one side of the network ports.
 
     :param side: a layout that has one.
     :param carrier: of the fabric.

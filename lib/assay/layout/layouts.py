@@ -57,7 +57,7 @@ class DoesNotFitError(ValueError):
 
 @dataclass(frozen=True)
 class NodeShape:
-    """What a layout needs to know of a node.
+    """The cores and NUMA domains of a node, as far as a layout needs them.
 
     :param cores: physical cores.
     :param numa_domains: NUMA domains.
@@ -131,7 +131,7 @@ class Binding(ABC):
 
     @abstractmethod
     def rule(self, host: PlacedHost, placement: Placement) -> str:
-        """What the layout does with a rank, to go on from ``layout packed``."""
+        """The rule of the layout for a rank, to go on from ``layout packed`` in a sentence."""
 
 
 class ToCores(Binding):
@@ -341,7 +341,7 @@ class Layout:
         return None, None
 
     def _faults(self, placement: Placement) -> Iterator[Find]:
-        """What looks for a fault of a host, in this order."""
+        """Functions that each look for one fault of a host, in the order of their calls."""
         yield partial(self._small_cpuset, placement)
         yield partial(self._cpu_limit, placement)
         yield partial(self._unbound, placement)
@@ -528,7 +528,7 @@ def unusual_binding(report: Report) -> str | None:
 
 
 def _of_hosts(find: Find, hosts: list[PlacedHost]) -> str | None:
-    """What is found on the first host where something is, and on how many more."""
+    """The fault of the first host that has one, and the number of other hosts with a fault."""
     found = [sentence for host in hosts if (sentence := find(host))]
     more = f' (and so it is on {len(found) - 1} more hosts)' if len(found) > 1 else ''
     return found[0] + more if found else None

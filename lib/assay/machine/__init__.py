@@ -1,1 +1,1 @@
-"""What is on this machine: MPIs, IMB, pip and git, and what a program was built from."""
+"""Facts of this machine: its MPIs, IMB, pip and git, and what a program was built from."""

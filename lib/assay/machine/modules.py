@@ -365,7 +365,7 @@ def is_surely_an_mpi(module: str) -> bool:
 
 
 def _said_by_tool(error: str) -> str:
-    """What the modules tool printed, in one line, from ReFrame's message."""
+    """The output of the modules tool in one line, taken from ReFrame's message."""
     _, _, said = error.rpartition('--- stdout ---')
     said = re.sub('--- stderr ---', '', said or error)
     said = re.split(r'\n\s*(?:While processing|while executing|\(file )', said)[0]

@@ -245,7 +245,7 @@ def _said(expressions: Mapping[str, Expression], words: str) -> Sayings:
 
 
 def _answers_of_wrapper(candidate: Candidate) -> str:
-    """What it says to the questions of all families."""
+    """The answers of a compiler wrapper to the questions of all families."""
     words = ''
     for option in dict.fromkeys(family.wrapper_option for family in FAMILIES.values()):
         with contextlib.suppress(MpiNoAnswerError):
@@ -292,7 +292,7 @@ def _spoken(saying: tuple[str, str | None]) -> str:
 
 
 def _describe(candidate: Candidate, family: Family) -> str:
-    """What it says of its own build; empty if it has no command for that.
+    """The MPI's description of its own build; empty if it has no command for that.
 
     :raises MpiNoAnswerError: if that command fails, or is missing in a family that needs it.
     """

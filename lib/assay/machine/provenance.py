@@ -135,7 +135,7 @@ def _effective_flags(command: str) -> dict[str, str]:
 
 
 def flag_kind(flag: str) -> str:
-    """Of flags of one kind the compiler obeys the last."""
+    """The kind of a compiler flag; of several flags of one kind the compiler obeys the last."""
     kind = '-O' if flag.startswith('-O') else flag.partition('=')[0]
     # `-fno-stack-protector` alone takes back -strong and -all.
     kind = re.sub('^(-f(?:no-)?stack-protector)-.*', r'\1', kind)

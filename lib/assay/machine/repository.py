@@ -164,7 +164,7 @@ class Repository:
         return [self.path / line / 'modules' for line in asked.stdout.splitlines()]
 
     def _cut_short(self) -> str:
-        """What to do if it lacks commits because it has the newest alone."""
+        """The remedy if the repository is a shallow clone, which lacks commits; otherwise empty."""
         if self.git('rev-parse', '--is-shallow-repository').stdout.strip() != 'true':
             return ''
         return f': {self.path} is a shallow clone, see `git fetch --unshallow`'

@@ -143,7 +143,7 @@ class Topology:
 
 
 def read_topology(root: Path = Path('/')) -> Topology:
-    """What a machine has.
+    """Read the topology of a machine.
 
     :param root: of its /sys.
     """
@@ -182,12 +182,12 @@ def read_topology(root: Path = Path('/')) -> Topology:
 
 @lru_cache(maxsize=1)
 def this_machine() -> Topology:
-    """What this machine has; asked once, as it does not change during a run."""
+    """The topology of this machine; read once, as it does not change during a run."""
     return read_topology()
 
 
 def usable_topology() -> Topology:
-    """What of this machine this process may use, by its affinity, which control groups limit."""
+    """The part of this machine that this process may use by its affinity and control groups."""
     return this_machine().restrict_to(os.sched_getaffinity(0))
 
 
@@ -197,7 +197,7 @@ def usable_cores() -> int:
 
 
 def names() -> dict[str, str]:
-    """What this machine's processor is called, as ReFrame has it."""
+    """The names of this machine's processor, as ReFrame has them."""
     import archspec.cpu
 
     host = archspec.cpu.host()
@@ -271,7 +271,7 @@ def _list(file: Path) -> Cpus:
 
 
 def _cpus(folder: Path, *names: str) -> Cpus:
-    """What the first of some files holds that is there: a mask of CPUs, or beside it a list."""
+    """The CPUs in the first of these files that exists: a mask, or beside it a list."""
     for name in names:
         with suppress(ValueError):  # not there, or empty
             return _members(int(_text(folder / name).replace(',', ''), 16))
@@ -284,7 +284,7 @@ def _cpus(folder: Path, *names: str) -> Cpus:
 
 
 def of_processor(processor: Mapping[str, Any]) -> Topology:
-    """What a description says that ReFrame made itself, or somebody wrote."""
+    """The topology in a processor's description, which ReFrame made or somebody wrote."""
     topology = processor.get('topology') or {}
     cores, sockets, domains = (
         [one for mask in topology.get(key, []) if (one := _members(int(mask, 16)))]

@@ -42,13 +42,13 @@ def search(expression: Expression, text: str) -> re.Match[str] | None:
 
 
 class Entry(BaseModel):
-    """What is declared once, in Python or in YAML, and does not change."""
+    """A declaration, in Python or in YAML, that does not change."""
 
     model_config = ConfigDict(extra='forbid', frozen=True, strict=True)
 
 
 def problems(error: ValidationError) -> str:
-    """What is wrong, each with its field."""
+    """The problems of a declaration, each with its field."""
     return '; '.join(map(problem, error.errors()))
 
 

@@ -45,7 +45,7 @@ def _offered(variables: ControlVariables, answers: str) -> list[Algorithm]:
 
 
 def _ignored(env: Mapping[str, str], variables: ControlVariables, said: str) -> dict[str, str]:
-    """Of a number that it does not have it says so, and goes on."""
+    """Variables that Intel MPI ignored: it says that it has no such algorithm, and goes on."""
     refused = {f'{_PREFIX}{name}' for name in _REFUSED.findall(said)}
     return {name: 'it says that there is no such algorithm' for name in env if name in refused}
 

@@ -45,7 +45,7 @@ def _variable(operation: str) -> str:
 
 
 def _value(variables: ControlVariables, name: str) -> str:
-    """What a site or a user gave a variable; empty if nothing did: then it is 0, or no text."""
+    """The value that a site or a user gave a variable; empty if nobody set it."""
     return str(variables.get(name, {}).get('value') or '')
 
 
@@ -141,7 +141,7 @@ def _classic_rules(rules: Sequence[Rule], ranks: int) -> str:
 
 
 def _steps(rules: Sequence[Rule], ranks: int) -> Iterator[str]:
-    """Of each size in bytes from which on something else counts: that size, and what counts."""
+    """The lines of a rules file: each size in bytes at which the choice changes, and the choice."""
     at: dict[int, str] = {0: f'0 {_DEFAULT} 0 0'}
     for rule in sorted(rules, key=lambda one: one.least):
         operation = rule.algorithm.operation

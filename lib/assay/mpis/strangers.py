@@ -25,7 +25,7 @@ class Stranger:
 
 @dataclass(frozen=True)
 class Known:
-    """What tells an MPI that has a name here, and no file.
+    """The signs of an MPI that Assay knows by name only.
 
     :param says: what it says of itself by MPI_Get_library_version, which its library holds as text,
         or by a command; the group is its version.

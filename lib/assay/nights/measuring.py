@@ -106,7 +106,7 @@ class NightMeasurement:
     def _held(
         self, outcome: NightOutcome, report: Run | None, memory: NightMemory, margin: float
     ) -> tuple[NightOutcome, str | None]:
-        """What came of a run that did not fail, held against good nights; then as `measure`."""
+        """Compare a run that did not fail with good nights; returns the same as `measure`."""
         if outcome.word == 'FAILED' or report is None:
             return outcome, None
         tonight = report.uuid

@@ -81,7 +81,7 @@ class Folder:
         return timedelta(seconds=time.time() - (self.path / 'lock').stat().st_mtime)
 
     def read(self) -> NightMemory:
-        """What is known; where it is damaged, that is said, and all begins anew."""
+        """Read the memory of earlier nights; if it is damaged, say so and start anew."""
         if not self.file.exists():
             return NightMemory()
         with explain_errors(self.file, 'read'):
@@ -169,7 +169,7 @@ def _nodes(record: Record) -> frozenset[str]:
 
 
 def _shown(what: str) -> list[Record]:
-    """What Slurm tells; nothing if it does not: then the run will find out why."""
+    """Slurm's records; none if it does not answer, and then the run will find out why."""
     try:
         return records(what)
     except AssayError:

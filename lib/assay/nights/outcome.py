@@ -1,4 +1,4 @@
-"""What came of a night, what is remembered of it, and whether that is news.
+"""The outcome of a night, the memory of it, and whether it is news.
 
 Cases that were left out for time count as neither good nor worse, and are not forgotten.
 """
@@ -49,7 +49,7 @@ _BAD: tuple[Word, ...] = ('FAILED', 'WORSE')
 
 @dataclass(frozen=True)
 class NightOutcome:
-    """What came of a night.
+    """The outcome of a night.
 
     :param word: ``WORSE``: all references were met, and something is worse than in good nights;
         ``UNDECIDED``: something looks so, also when it was measured again, and may be chance.
@@ -89,7 +89,7 @@ class KnownVerdict(BaseModel):
 
 
 class NightMemory(BaseModel):
-    """What one night knows of those before.
+    """The memory that a night has of those before.
 
     :param told: before the first night nobody has complained.
     :param good: identifiers of the runs of good nights, the newest last.
@@ -105,7 +105,7 @@ class NightMemory(BaseModel):
     def after(
         self, told: KnownVerdict, good: str | None = None, put_off: datetime | None = None
     ) -> NightMemory:
-        """What the next night knows.
+        """The memory for the next night.
 
         :param good: the identifier of this one's run, if it was good.
         """
@@ -203,7 +203,7 @@ def _change(one: Compared) -> str:
 def with_left_out(
     outcome: NightOutcome, before: KnownVerdict, choice: Choice | None, late: Collection[str] = ()
 ) -> NightOutcome:
-    """What came of a night, and what was not seen of it for lack of time.
+    """Add the cases that were left out for lack of time to the outcome of a night.
 
     A fault that people know of stays although it was left out. A case that no night runs is
     reported.
@@ -238,7 +238,7 @@ def with_left_out(
 
 
 def _never_run(choice: Choice) -> dict[str, str]:
-    """What a budget is too short for in any night, and what is said of it."""
+    """The cases for which the budget is too short in any night, with a sentence for each."""
     told: dict[str, str] = {}
     enough = advice(choice.seconds_needed(KEPT), f'all of them in {KEPT} nights')
     for one in choice.too_long:
@@ -319,7 +319,7 @@ def _list(words: tuple[str, ...] | list[str]) -> list[str]:
 
 
 def last_line(which: str, outcome: NightOutcome, told: KnownVerdict) -> str:
-    """What a night ends with."""
+    """The last line of a night."""
     as_before = f', as since {as_minute(told.since)}' if told.since and told.is_of(outcome) else ''
     return f'NIGHT {outcome.word}: {which}{as_before}'
 

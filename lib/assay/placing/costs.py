@@ -1,4 +1,4 @@
-"""What messages cost by distance: as measured on this system, and else as on many others."""
+"""The cost of messages by distance: measured on this system, or assumed as on many others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NEWEST = 20
 
 @dataclass(frozen=True)
 class Cost:
-    """What a message costs at a distance.
+    """The cost of a message at a distance.
 
     :param latency: seconds.
     :param bandwidth: bytes per second.
@@ -67,7 +67,7 @@ class Costs:
 
 
 def costs_of(hosts: Collection[str], system: str | None, cases: str, history: History) -> Costs:
-    """What is known of a job's machine: by its history, its newest screening, and Slurm.
+    """The costs on a job's machine, from its history, its newest screening, and Slurm.
 
     :param hosts: of the job.
     :param system: only what was measured on it, if given; it may be ``name:partition``.

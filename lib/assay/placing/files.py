@@ -30,7 +30,7 @@ SPLIT = 'split'
 
 @dataclass(frozen=True)
 class Launcher:
-    """What a launcher takes.
+    """The file, options and variables by which a launcher places ranks.
 
     :param content: of its file.
     :param options: that follow the launcher's name, given the file's, rank 0's MPI library, and

@@ -59,7 +59,7 @@ Word = Literal['place', 'leave it', 'cannot tell']
 
 @dataclass(frozen=True)
 class Gain:
-    """What of the wall time a plan saves: fractions.
+    """The share of the wall time that a plan saves, as fractions.
 
     :param most: the share of the time that was transfer of messages between two ranks.
     """
@@ -175,7 +175,7 @@ def _in_order(seat: Numbers, problem: PlacingProblem) -> Numbers:
 
 
 def gain_of(report: Report, problem: PlacingProblem, seat: Numbers, off: float) -> Gain:
-    """What a plan saves, with an interval.
+    """The share of the wall time that a plan saves, with an interval.
 
     Expected is that the transfer of messages shrinks as the model says of the rank that has most of
     it, for which the others wait, and with it the waiting that computation cannot be the cause of:
@@ -331,7 +331,7 @@ def _if_wrong(problem: PlacingProblem, off: float) -> list[PlacingProblem]:
 
 
 def _stretched(curve: Floats, factor: float) -> Floats:
-    """What a longer way costs more, times a factor."""
+    """Multiply the extra cost of each longer distance by a factor."""
     return np.asarray(curve[0] + (curve - curve[0]) * factor)
 
 

@@ -21,7 +21,7 @@ Run = Callable[[int], float]
 
 @dataclass(frozen=True)
 class Turns:
-    """What runs in turn say.
+    """The result of runs with two placements in turn.
 
     :param seconds: medians of the two sides are of these.
     :param decision: None if it was stopped before the first look.

@@ -1,1 +1,1 @@
-"""What the programs are asked, what they print, and the figures in it."""
+"""The problems given to programs, their output, and the figures in it."""

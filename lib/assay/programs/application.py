@@ -82,7 +82,7 @@ class WrongAnswerError(ValueError):
 
 @dataclass(frozen=True)
 class Problem:
-    """What a job is asked to compute.
+    """The problem that a job is to compute.
 
     :param arguments: of the command line.
     :param files: input files of the job's folder: content by name.
@@ -189,7 +189,7 @@ def window_figures(output: str, main: str) -> dict[str, Figure]:
 
 
 def _windows(output: str) -> dict[str, re.Match[str]]:
-    """What an application of ours printed of the windows of each kernel.
+    """The lines on windows that an application of ours printed, by kernel.
 
     :raises WrongAnswerError: if a line of them is not whole.
     """
@@ -329,7 +329,7 @@ def check_windows(
 
 
 class WorkInCaches(NamedTuple):
-    """What a call of a kernel in caches does.
+    """The work of one call of a kernel in caches.
 
     :param work: on all ranks, in the unit of the rate times seconds.
     :param operations: of floating-point numbers on one rank, in 1e9.

@@ -119,7 +119,7 @@ _SERIES = ('communication', 'computation', 'total')
 
 
 def check_overlap(report: Mapping[str, Any]) -> None:
-    """What follows from the times of each point, and times against MPI's clock.
+    """Check the values that follow from the times of each point, and the times against MPI's clock.
 
     :raises WrongAnswerError: if one of them is wrong.
     """
@@ -141,7 +141,7 @@ def check_overlap(report: Mapping[str, Any]) -> None:
 
 
 def _check_hidden(result: Mapping[str, Any]) -> None:
-    """What was hidden at a size over what could have been, over all ratios."""
+    """Check the overlap of a size: the time hidden over the time that could be, of all ratios."""
     hidden = possible = whole = 0.0
     for point in result['points']:
         message, alone, both = (_times(point[series])['median'] for series in _SERIES)

@@ -1,4 +1,4 @@
-"""What an MPI benchmark reports, held against the calls of MPI that the witness counted.
+"""Check the report of an MPI benchmark against the MPI calls that the witness counted.
 
 A program counts its operations itself, and would count one that it left out. The witness counts
 what came to MPI. Of each call there have to be as many as the reported operations take, and as many
@@ -25,7 +25,7 @@ _Ranks = range | frozenset[int]
 
 
 class Counted(Protocol):
-    """What the witness counted of a call on a rank."""
+    """The number and bytes of a rank's calls of one MPI function, as the witness counted them."""
 
     @property
     def count(self) -> int: ...

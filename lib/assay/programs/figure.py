@@ -35,7 +35,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a figure is before it is measured: all of a :class:`Figure` but its value."""
+    """A figure before it is measured: all fields of a :class:`Figure` but its value."""
 
     unit: str
     better: Direction

@@ -40,7 +40,7 @@ FEWEST_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Guideline:
-    """What an operation must not take longer than, and how long it takes.
+    """An operation that takes longer than another which does the same.
 
     :param operation: which.
     :param other: what does the same, in words.

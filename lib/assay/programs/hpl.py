@@ -131,7 +131,7 @@ _COMPLAINT = re.compile(r'^(?:>>> (?P<upstream>.+?) <<<|hpl: (?P<ours>.+))$', re
 
 @dataclass(frozen=True)
 class HplChoice:
-    """What goes into HPL.dat.
+    """The values that go into HPL.dat.
 
     :param n: order of the matrix.
     :param nb: columns of a block; it divides n.

@@ -22,7 +22,7 @@ LARGEST_WHOLE = 6000
 
 @dataclass(frozen=True)
 class Norms:
-    """What is known of a system.
+    """The known norms of a system.
 
     :param exact: what every program has to the last bit.
     :param sums: what differs by rounding.

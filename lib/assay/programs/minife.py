@@ -158,7 +158,7 @@ class MiniFE(Application):
 
 
 def _least_edge(ranks: int) -> int:
-    """Of a cube of which bisection leaves every rank two layers in each direction."""
+    """The least edge of a cube whose bisection leaves every rank two layers in each direction."""
     halvings = math.ceil(math.ceil(math.log2(ranks)) / 3)
     return 1 << (halvings + 1)
 
@@ -356,7 +356,7 @@ def _traffic(report: Mapping[str, Any], ranks: int) -> float:
 
 
 def _work_in_caches(ranks: int, threads: int) -> dict[str, WorkInCaches]:
-    """Of each kernel: every rank has a mesh. Of the assembly the additions of an element count."""
+    """The work of each kernel on a mesh of each rank; for the assembly, additions of an element."""
     mesh = (8, 8, 8 * threads)
     nodes, nonzeros = (math.prod(a * n + 1 for n in mesh) for a in (1, 3))
     operations = {'MATVEC': 2 * nonzeros, 'DOT': 2 * nodes, 'WAXPY': 4 * nodes}

@@ -381,7 +381,7 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
 
 
 def _spread(points: int, steps: int) -> list[float]:
-    """What is at each point of a line after so many steps of one unit of heat in its middle."""
+    """The heat at each point of a line, some steps after one unit was put in its middle."""
     heat = [0.0] * (points + 2)
     heat[(points + 1) // 2] = 1.0
     for _ in range(steps):
@@ -390,7 +390,7 @@ def _spread(points: int, steps: int) -> list[float]:
 
 
 def _heats(variables: int, points: int) -> list[float]:
-    """What is put into each variable: see ``sources/minighost/source.cpp``."""
+    """The heat that is put into each variable: see ``sources/minighost/source.cpp``."""
     state = list(_SEED)
     heats = []
     for _ in range(variables):
@@ -425,7 +425,7 @@ def _plain(groups: tuple[str, ...]) -> tuple[int | str, ...] | int | str:
 
 
 def _numbers(pattern: re.Pattern[str], output: str, name: str) -> list[float]:
-    """Of the first line that has them."""
+    """The numbers in the first line that matches."""
     found = pattern.search(output)
     if not found:
         raise WrongAnswerError(f'miniGhost printed no {name}')

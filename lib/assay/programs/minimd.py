@@ -175,7 +175,7 @@ def _box(cells: float) -> tuple[int, int, int]:
 
 
 def _check_verdict(output: str) -> None:
-    """Of ours; upstream has none. First, as a run that failed may lack anything else."""
+    """Check our verdict (upstream has none) first: a failed run may lack anything else."""
     failed = [m['oracle'] for m in _VERDICT.finditer(output) if m['word'] == 'FAILED']
     if failed:
         raise WrongAnswerError(f"miniMD's own check failed: {failed[0]}")
@@ -299,7 +299,7 @@ def _crystal() -> tuple[float, float]:
 
 
 def _check_fingerprints(output: str, problem: Problem) -> None:
-    """What ours prints after the run: that it is the right problem, and rightly computed.
+    """Check the fingerprints of ours: that it is the right problem, and rightly computed.
 
     The start is computed here. The sums over pairs at the end, and the atoms some steps later, come
     from the run and from a plain implementation.
@@ -496,7 +496,7 @@ def _check_summary(
 
 
 def _figures_of_ours(output: str) -> dict[str, Figure]:
-    """What upstream does not print: the fraction of the limit, and the balance of ranks."""
+    """Figures that upstream does not print: the fraction of the limit, and the balance of ranks."""
     figures = window_figures(output, 'force') | limit_figures(output)
     spread = _SPREAD.search(output)
     if 'force_of_limit' not in figures or spread is None:

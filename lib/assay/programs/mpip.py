@@ -28,7 +28,7 @@ _RECEIVES = re.compile('MPI_I?recv', re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Profile:
-    """What mpiP saw of a program.
+    """The profile of a program that mpiP wrote.
 
     :param counts: how often each call was made, of the ranks in their order.
     :param sent: the bytes that were sent by it.

@@ -28,7 +28,7 @@ Kind = Literal['error', 'warning', 'information']
 
 @dataclass(frozen=True)
 class Message:
-    """What MUST found.
+    """A finding of MUST.
 
     :param ranks: in its words, such as ``0-3``; empty for all together.
     :param place: the call, and where MUST was built to know it the line, of one of the ranks.
@@ -80,7 +80,7 @@ class _Messages(HTMLParser):
 
 
 def read_messages(folder: Path, unended: str = '') -> list[Message]:
-    """What MUST found of a program that ran in a folder.
+    """The findings of MUST on a program that ran in a folder.
 
     :param unended: what had to end it, in words; empty if it ended by itself.
     :raises WrongAnswerError: if there is no report, or MUST did not come to its end, as where it

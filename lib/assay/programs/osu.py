@@ -27,7 +27,7 @@ def path(prefix: Path, program: str) -> Path:
 
 
 def read(output: str, program: str, size: int) -> float:
-    """What a program measured with messages of a size.
+    """The value that a program measured with messages of a size.
 
     The table tells neither how many ranks there were nor that the run got to its end: the witness
     and the exit code do.

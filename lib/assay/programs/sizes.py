@@ -25,7 +25,7 @@ LARGEST_SHARE = 0.8
 
 @dataclass(frozen=True)
 class NodeMemory:
-    """What a node keeps data in.
+    """The caches and the memory of a node.
 
     :param caches: bytes of all last-level caches together.
     :param total: bytes of memory.

@@ -1,1 +1,1 @@
-"""What people read: the terminal, tables, pages, JUnit."""
+"""Output for people: the terminal, tables, pages, JUnit."""

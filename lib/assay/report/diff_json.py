@@ -1,4 +1,4 @@
-"""What differs between runs, as JSON: all that is known."""
+"""The differences between runs as JSON, with all that is known of them."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def show_history(runs: Sequence[StoredRun], most: int) -> None:
 
 
 def show_removed(runs: Sequence[StoredRun], lines: Mapping[Path, int], dry_run: bool) -> None:
-    """What was removed, or what would be, and how much of it.
+    """Print the runs and lines that were removed, or would be, and their number.
 
     :param lines: how many of each perflog.
     """

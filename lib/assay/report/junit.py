@@ -101,7 +101,7 @@ def write_of_run(
 
 
 def _notes(run: Run) -> list[str]:
-    """What people are to know of cases that passed."""
+    """Notes on cases that passed."""
     left = left_in_good_cases(run)
     return [*([left] if left else []), *(f'finding: {one}' for one, _ in findings(run))]
 

@@ -45,7 +45,7 @@ _Place = tuple[str, str]
 
 @dataclass
 class _Cell:
-    """What the cases of one place show: usually one case, and several where it was repeated."""
+    """The values and marks of the cases of one place: several cases if one was repeated."""
 
     values: list[float] = field(default_factory=list)
     marks: set[str] = field(default_factory=set)
@@ -92,7 +92,7 @@ class _Widths:
         return self.check + self.figure
 
     def columns(self, places: Sequence[_Place]) -> list[int]:
-        """Of some columns; the first of an environment leaves room for its name above them."""
+        """The widths of columns; the first of an environment leaves room for the name above."""
         counts = Counter(name for name, _ in places)
         found: list[int] = []
         for n, (name, _) in enumerate(places):
@@ -165,7 +165,7 @@ def matrix(cases: Iterable[Case], width: int, most: int = MOST_LINES) -> list[Te
 
 
 def labels(cases: Sequence[Case]) -> list[str]:
-    """What each of some cases is called among them, without its environment and fabric.
+    """The label of each case among these, without its environment and fabric.
 
     That is its check, and those of its parameters in which the check's cases differ.
     """

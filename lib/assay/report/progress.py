@@ -135,7 +135,7 @@ def _say(out: Console, text: str, word: str = '') -> None:
 
 
 def _short(case: CaseName) -> str:
-    """What tells a case from others of a run."""
+    """A short name that tells a case from others of a run."""
     parts = [case.short_name, case.environment, case.fabric, case.layout]
     return plain(' '.join(filter(None, parts)))
 

@@ -1,4 +1,4 @@
-"""What a screening shows: as text, with the commands that would drain nodes, and as JSON."""
+"""The result of a screening as text, with the commands that would drain nodes, and as JSON."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def show_screening(now: Screening, verdict: ScreeningVerdict, scheduler: str, pa
 
 
 def screening_subject(now: Screening, verdict: ScreeningVerdict, begun: str) -> str:
-    """What was measured of how many nodes, and what it was held against.
+    """One sentence: the nodes and pairs that were measured, and the earlier screenings.
 
     :param begun: when that was, in words.
     """

@@ -303,7 +303,7 @@ def show_budget(choice: Choice) -> None:
 
 
 def budget_words(choice: Choice) -> str:
-    """What the last line of a run says of it."""
+    """The words on the budget in the last line of a run."""
     of = choice.cases + choice.cases_left_out
     return (
         f' (budget {choice.budget:.0f} s); only {choice.cases} of the {of} selected cases were '

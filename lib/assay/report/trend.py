@@ -53,7 +53,7 @@ def show_trend(found: Trend, show_all: bool) -> None:
 
 
 def trend_sentences(found: Trend) -> list[str]:
-    """What was found in how much, and what could not be looked at."""
+    """Sentences: how much was found in how many figures, and which could not be looked at."""
     runs, states = found.runs, found.states()
     looked = sum(states.values()) - sum(states[one] for one in ('too few', 'has zeros', 'one time'))
     if not runs:

@@ -1,4 +1,4 @@
-"""What a tuning found: where the default loses, which rules are proved, and how to use them."""
+"""The result of a tuning: where the default loses, the rules that are proved, and their use."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _row(one: RuleCandidate, told: Decision | None, found: TuningResult) -> list
 
 
 def _failures(found: TuningResult) -> Iterator[str]:
-    """What is not offered, a sentence each."""
+    """The algorithms that are not offered, a sentence each with the reason."""
     mpi = FAMILIES[found.family].name
     for one in found.excluded:
         yield (

@@ -1,4 +1,4 @@
-"""What the witness saw of a job: placement, fabric, profile, waits and messages; and of two jobs.
+"""Tables of a witness's report: placement, fabric, profile, waits and messages; and of two.
 
 Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
 """
@@ -87,7 +87,7 @@ def _sentence(words: str) -> str:
 
 
 def surroundings(report: Report) -> list[str]:
-    """What else has to be known of a job: ranks that share cores, and others that used them."""
+    """Remarks on a job: ranks that share cores, and other processes that used them."""
     from assay.witness.disturbance import disturbances
     from assay.witness.placement import hosts_of, shared_cores
 
@@ -147,7 +147,7 @@ def show_sites(report: Report, out: Console, few: bool = False) -> None:
 
 
 def show_phases(report: Report, out: Console) -> None:
-    """What each phase took that the program began by MPI_Pcontrol; nothing if it began none."""
+    """Print the time of each phase that the program began by MPI_Pcontrol, if it began any."""
     from assay.witness.sites import summarise_phases
 
     if found := summarise_phases(report):
@@ -243,7 +243,7 @@ def placement_row(process: Process) -> list[object]:
 
 
 def show_disturbance(report: Report, out: Console) -> None:
-    """What else took time of the CPUs of the job."""
+    """Print what else took time of the CPUs of the job."""
     from assay.witness.disturbance import disturbances
 
     for words in disturbances([report]):
@@ -252,7 +252,7 @@ def show_disturbance(report: Report, out: Console) -> None:
 
 
 def show_traffic(report: Report, out: Console) -> None:
-    """What ranks sent, what sockets and devices carried, and what the network was like."""
+    """Print the bytes that ranks sent, and sockets and devices carried, and the network's state."""
     from assay.witness.traffic import account, decimal_size, ways
 
     whom = 'to each other' if len(report.hosts) == 1 else 'to other hosts'
@@ -332,7 +332,7 @@ def show_profile(report: Report, out: Console) -> None:
 
 
 def show_waits(report: Report, out: Console) -> None:
-    """What the wall time went into, what could be won, and who is slowest."""
+    """Print the shares of the wall time, the gain that is possible, and the slowest rank."""
     from assay.text import as_list
     from assay.witness.profile import figures, mean_shares, slowest, split
 
@@ -378,7 +378,7 @@ def show_waits(report: Report, out: Console) -> None:
 
 
 def show_matrix(report: Report, out: Console) -> None:
-    """Of each kind of messages the heaviest pairs, and the sizes."""
+    """Print the heaviest pairs of each kind of messages, and the message sizes."""
     from assay.text import as_list
     from assay.witness.profile import OF_ALL, Matrix, matrices
     from assay.witness.traffic import decimal_size
@@ -431,7 +431,7 @@ SHARES = {
 
 
 def show_difference(one: Report, other: Report, out: Console) -> None:
-    """What changed, then calls, figures and placement side by side."""
+    """Print the changes between two reports, then calls, figures and placement side by side."""
     from assay.witness.changes import program_changes, setting_changes
 
     program = program_changes(one, other)

@@ -1,1 +1,1 @@
-"""What a run showed: cases, figures as rows, why cases failed, and the verdict."""
+"""The results of runs: cases, figures as rows, why cases failed, and the verdict."""

@@ -1,4 +1,4 @@
-"""What the references of a system are to be, from what its runs measured."""
+"""Compute the references of a system from the figures of its runs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _DAY = '%Y-%m-%d'
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """What the references of a system are to be.
+    """The references proposed for a system.
 
     :param refused: figures that no reference can be had for, and why.
     """
@@ -57,7 +57,7 @@ class Proposal:
 
 
 def values_of(system: str, partition: str, environment: str, case: str) -> dict[str, str]:
-    """What a case has for the keys of an index, in the order in which a new index has them."""
+    """The values of a case for the keys of an index, in the order of a new index."""
     place = {'$partition': f'{system}:{partition}', '$environ': environment}
     # Those of a fixture have a dot.
     own = {name: value for name, value in parameters_of(case).items() if '.' not in name}
@@ -286,7 +286,7 @@ def _below(one: Measured, references: Path) -> Reference | None:
 
 
 def _told(one: Measured, found: Bounds) -> dict[str, str]:
-    """What stands beside a reference: what it was learned from."""
+    """The note beside a reference on what it was learned from."""
     days = sorted({datetime.fromtimestamp(time).strftime(_DAY) for time in one.times})
     (*_, source) = _sources(one)
     told = {
@@ -307,7 +307,7 @@ def _nodes(named: tuple[str, ...]) -> str:
 
 
 def _sources(one: Measured) -> list[dict[str, str]]:
-    """What was measured with, each once, the newest last."""
+    """The sources that a figure was measured with, each once, the newest last."""
     words = one.provenance.drop_nulls().reverse().unique(maintain_order=True).reverse()
     return [_source(text) for text in words] or [{}]
 
@@ -318,7 +318,7 @@ def _source(provenance: str) -> dict[str, str]:
 
 
 def source_of(known: Mapping[str, str]) -> dict[str, str]:
-    """What of a case's provenance makes its figures others, by the words beside a reference."""
+    """The part of a case's provenance that changes figures, by the keys of a reference's note."""
     found = {
         'compiler': known.get('compiler', ''),
         # The program may be of others, who did not say: then what the library said of itself.
@@ -330,7 +330,7 @@ def source_of(known: Mapping[str, str]) -> dict[str, str]:
 
 
 def changes_since_learned(run: Run, references: Path) -> list[str]:
-    """What changed since the references of a run were learned: a sentence for each cause.
+    """The changes since the references of a run were learned, a sentence for each.
 
     :param references: the folder of the files.
     """
@@ -366,7 +366,7 @@ def _known(path: Path) -> LearnedFile:
 
 
 def _sources_of(case: Case, known: LearnedFile) -> Iterator[Mapping[str, str]]:
-    """What the references of a case's figures were learned from."""
+    """The sources that the references of a case's figures were learned from."""
     values = values_of(case.system, case.partition, case.environment, case.display_name)
     for figure in case.figures:
         source = known.sources.get(known.place(case.check, values, figure.name))

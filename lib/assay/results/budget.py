@@ -35,7 +35,7 @@ _BEGINNING = datetime.min.replace(tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class BudgetEntry:
-    """What is chosen or left out as a whole.
+    """A group of cases that is chosen or left out as a whole.
 
     :param seconds: that all its cases are expected to take, one after the other.
     :param last: when the case of it that was longest not run ran last; None if one never did.
@@ -54,7 +54,7 @@ class BudgetEntry:
 
     @cached_property
     def parts(self) -> frozenset[tuple[str, str]]:
-        """What of the suite and of the machine it covers."""
+        """The parts of the suite and of the machine that it covers."""
         found = {('check', check_of(self.name))}
         if fabric := parameters_of(self.name).get('fabric'):
             found.add(('fabric', fabric))
@@ -64,13 +64,13 @@ class BudgetEntry:
 
     @cached_property
     def needs(self) -> frozenset[str]:
-        """What is built for it first."""
+        """The builds that it needs first."""
         return frozenset().union(*(case.needs for case in self.cases))
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is run for a budget, and what is not.
+    """The cases that a budget is enough for, and those that are left out.
 
     :param budget: seconds.
     :param expected: seconds that the run is expected to take; at most the budget.
@@ -311,7 +311,7 @@ def _share(case: Listed, nodes: int) -> float:
 
 
 def _age(one: CaseHistory) -> tuple[int, datetime]:
-    """What never ran, then what ran by a wrong clock alone, then what ran longest ago.
+    """The key to sort by: never ran, then ran by a wrong clock only, then ran longest ago.
 
     A day in the future would else keep a case from its turn until that day.
     """

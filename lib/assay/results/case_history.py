@@ -1,4 +1,4 @@
-"""What the stored runs of a system tell of each case: when it ran, how long it took, how it ended.
+"""The history of each case in the stored runs of a system: when it ran, how long, how it ended.
 
 The table of figures has neither times nor cases that were skipped, so the reports are read. By the
 same times :class:`TimeLeft` tells how long a run will go on.
@@ -49,7 +49,7 @@ TRUST = 0.2
 
 @dataclass
 class CaseHistory:
-    """What is known of a case.
+    """The history of a case.
 
     :param last: when the newest run began that ran it, whatever the outcome; None if there is none.
         Runs that a wrong clock dates into the future do not count.
@@ -108,7 +108,7 @@ class CaseHistory:
 
 
 def case_histories(history: History, system: str) -> dict[str, CaseHistory]:
-    """What the newest runs of a system tell, by name, partition and environment of the case.
+    """The histories of cases in the newest runs of a system, by the case's full name.
 
     What cannot be read tells nothing. Of what is built before cases the time is known as well.
 
@@ -124,7 +124,7 @@ def case_histories(history: History, system: str) -> dict[str, CaseHistory]:
 
 
 def learn_case_histories(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, CaseHistory]:
-    """What runs tell, which come oldest first."""
+    """Learn the histories of cases from runs, which come oldest first."""
     known: dict[str, CaseHistory] = {}
     for stored, run in runs:
         for tries in run.attempts:
@@ -136,7 +136,7 @@ def learn_case_histories(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, Cas
 
 
 def _seconds_of_stages(case: Case) -> float:
-    """Of its stages; NaN where one of them is no time.
+    """The seconds of a case's stages; NaN where one of them is no time.
 
     What only builds starts no job: ReFrame counts its turn to run, which the jobs of others have.
     """

@@ -151,7 +151,7 @@ class Leftovers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseName:
-    """What tells a case from others of its run.
+    """The name and parameters that tell a case from others of its run.
 
     :param display_name: of its check with all parameters, as ReFrame prints it.
     :param is_fixture: whether it only builds for others.

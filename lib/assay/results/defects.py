@@ -16,7 +16,7 @@ CHECK, MOST_RUNS = 'KnownDefect', 10
 
 
 def found_last(database: Path = paths.RESULTS_DATABASE) -> list[str]:
-    """What each case that looks for a known defect said when it ran last, if it showed.
+    """The sentences of cases whose last run showed a known defect.
 
     What is wrong with the database is for the commands to tell that show the history.
     """

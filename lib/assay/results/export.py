@@ -60,7 +60,7 @@ def as_metrics(table: pl.DataFrame) -> bytes:
 
 
 class _Collector:
-    """What the library asks for metrics."""
+    """The collector that the Prometheus library asks for metrics."""
 
     def __init__(self, figures: pl.DataFrame) -> None:
         self.figures = figures
@@ -106,7 +106,7 @@ FORMATS: dict[str, Callable[[pl.DataFrame], bytes]] = {
 
 
 def form(target: str) -> Callable[[pl.DataFrame], bytes]:
-    """What makes the content of a file, by the ending of its name; of ``-`` CSV.
+    """The function that writes the format of a file, by the ending of its name; for ``-`` CSV.
 
     :raises AssayError: if the ending is none of them.
     """

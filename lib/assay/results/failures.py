@@ -74,12 +74,12 @@ def is_bad(case: Case) -> bool:
 
 
 def _wrong(case: Case) -> str | None:
-    """What is wrong with a case that ReFrame passed."""
+    """The fault of a case that ReFrame passed; None if it has none."""
     return None if case.is_fixture else missing_measurement(case) or _all_missed(case)
 
 
 def missing_measurement(case: Case) -> str | None:
-    """What is missing from the measurement of a case that ReFrame passed."""
+    """A sentence on what the measurement of a case lacks that ReFrame passed; None if nothing."""
     if not case.figures:
         return 'passed without any figure: nothing was measured'
     if lost := [figure.name for figure in case.figures if not is_number(figure.value)]:
@@ -108,7 +108,7 @@ def cases_without_reference(run: Run) -> list[Case]:
 
 
 def findings(run: Run) -> list[tuple[str, str]]:
-    """What people are to know of good cases: each once, and the title of the first that has it."""
+    """Findings of good cases: each once, with the title of the first case that has it."""
     said: dict[str, str] = {}
     for case in run.own_cases:
         if is_good(case) and case.finding:
@@ -155,7 +155,7 @@ def left_in_good_cases(run: Run) -> str | None:
 
 
 def _left_in_files(good: list[Case]) -> str | None:
-    """What files set for cases that are good, in a sentence."""
+    """A sentence on the settings that files made for good cases; None if there are none."""
     counts = Counter(one for case in good for one in {*_harmful_in_files(case)})
     if not counts:
         return None
@@ -350,7 +350,7 @@ def files(case: Case) -> tuple[str, ...]:
 
 
 def _harmful_in_files(case: Case) -> list[str]:
-    """What files set for a case's job, but for what explains nothing."""
+    """Settings that files made for a case's job, without those that explain nothing."""
     return [one for one in case.leftovers.in_files if not _HARMLESS.fullmatch(one)]
 
 

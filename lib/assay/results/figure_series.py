@@ -59,7 +59,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True, order=True)
 class FigureKey:
-    """What is measured: one figure of one case in one place; the words of the table's columns."""
+    """The key of a figure of one case in one place; its fields are columns of the table."""
 
     system: str
     partition: str
@@ -215,7 +215,7 @@ def measured_figures(table: pl.DataFrame) -> dict[FigureKey, Measured]:
 
 @dataclass(frozen=True, eq=False)
 class Past:
-    """What histories teach of figures.
+    """Knowledge on figures that was learned from their histories.
 
     :param unchanged: of each figure the newest sessions, since the last step in them.
     :param kinds: what figures of a kind (:attr:`Measured.kind`) have in common.
@@ -234,7 +234,7 @@ def is_negligible(*measured: Measured) -> bool:
 
 
 def learn_past(histories: Iterable[Measured]) -> Past:
-    """What the histories of figures teach.
+    """Learn from the histories of figures what is usual.
 
     :param histories: in which nothing changed (:mod:`assay.results.unchanged`), or that somebody
         chose to learn from.

@@ -172,7 +172,7 @@ def _milliseconds(time: datetime) -> int:
 
 @dataclass(frozen=True)
 class StoredFigures:
-    """What was read of a database.
+    """The sessions and figures that were read from a database.
 
     :param summaries: of each session, by uuid.
     :param figures: of all of them.
@@ -229,7 +229,7 @@ def _brought_up_to_date(
 
 @cache
 def _code() -> str:
-    """Of what made a cache: the code that reads reports."""
+    """A digest of the code that reads reports, which made a cache."""
     digest = hashlib.sha256(pl.__version__.encode())
     for path in sorted(Path(__file__).parent.glob('*.py')):
         digest.update(path.read_bytes())
@@ -237,7 +237,7 @@ def _code() -> str:
 
 
 def _load_file(path: Path) -> StoredFigures | None:
-    """What is in a cache; None if it is not there, of other code, or broken."""
+    """Read a cache; None if it is missing, was made by other code, or is broken."""
     try:
         with path.open('rb') as file:
             digest, content = file.read(_DIGEST), file.read()

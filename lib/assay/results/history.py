@@ -62,7 +62,7 @@ class StoredRun:
 
 @dataclass(frozen=True)
 class History:
-    """What a database holds.
+    """The runs of a database, and their figures.
 
     :param runs: oldest first, with those that cannot be read.
     :param database: where they are stored.
@@ -73,7 +73,7 @@ class History:
     _figures: pl.DataFrame
 
     def notices(self) -> list[str]:
-        """What of the history is not as it should be, a sentence each."""
+        """Problems of the history, a sentence each."""
         found = [
             f'{path} was set aside, because it was damaged: its runs are not in the history. '
             '`sqlite3 FILE .recover` saves what can be read of it; removed, it is forgotten.'

@@ -1,4 +1,4 @@
-"""What cases were measured with: what they were built from, what they ran with, and where."""
+"""The provenance of cases: what they were built from, what they ran with, and where."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_SETTINGS = 'setting '
 
 
 def facts_by_case(run: Run, is_chosen: Callable[[str], bool]) -> dict[str, Facts]:
-    """What each case that ran was built from; those only whose name is chosen."""
+    """The provenance of each chosen case that ran, by its title."""
     return {
         case.title: case.facts
         for case in run.last_cases

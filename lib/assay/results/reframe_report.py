@@ -310,7 +310,7 @@ def _words(record: Record, name: str, default: str | None = '') -> str:
 
 
 def _as_text(value: Any) -> str:
-    """Of a figure; empty for none."""
+    """Check that a figure's value is text, and return it; empty for none."""
     if value is None:
         return ''
     if not isinstance(value, str):
@@ -321,7 +321,7 @@ def _as_text(value: Any) -> str:
 
 
 def _shown(record: Record, name: str) -> str:
-    """What a check of one's own may have as a text or a number; empty for none."""
+    """A field as text, which a site's own check may give as text or number; empty for none."""
     value = _given(record, name)
     text = '' if value is None else str(value)
     _assert_utf8(text, name)

@@ -130,7 +130,7 @@ def is_beyond(value: float | None, lower: float | None, upper: float | None) -> 
 
 
 def bounds_in_words(lower: float | None, upper: float | None) -> str:
-    """What bounds allow, in words; nothing if there are none."""
+    """The range that bounds allow, in words; empty if there are none."""
     if lower is None:
         return '' if upper is None else f'at most {number(upper)}'
     if upper is None:

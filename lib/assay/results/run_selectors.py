@@ -138,7 +138,7 @@ def old_runs(history: History, since: datetime) -> list[StoredRun]:
 
 
 def of_cases(expression: str) -> Callable[[str], bool]:
-    """What tells whether a case is chosen by ``-n``, from its name, partition and environment.
+    """Make a function that tells whether ``-n`` chooses a case, by its full name.
 
     A name that was copied is found as it stands, whatever its signs mean in an expression.
 
@@ -235,7 +235,7 @@ def _between(runs: list[StoredRun], first: date, last: date, words: str) -> list
 
 
 def _there_is(runs: Sequence[StoredRun], words: str) -> str:
-    """What could have been meant."""
+    """A hint at the runs that could have been meant."""
     labels = list(dict.fromkeys(run.summary.label for run in reversed(runs) if run.summary.label))
     days = [f'{run.begun.astimezone():%Y-%m-%d}' for run in (runs[0], runs[-1])]
     there = f'{many(len(runs), "run")} from {days[0]} to {days[1]}'

@@ -48,7 +48,7 @@ def make_ready(suite: Suite, site: _SiteConfig, environments: Iterable[str]) -> 
 
 @dataclass(frozen=True)
 class Concluded:
-    """What came of a session of ReFrame.
+    """The result of a session of ReFrame.
 
     :param run: None if it left no report that can be read.
     :param log: the lines of its log; None if there is none.
@@ -64,7 +64,7 @@ class Concluded:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with the session as a whole, and not only with some of its cases."""
+        """Problems of the session as a whole, not only of some of its cases."""
         return (*self.verdict.of_session, *self.unstored)
 
     def tell_failures(self) -> None:

@@ -1,4 +1,4 @@
-"""What searches for the change that made figures worse have found, as their journals keep it."""
+"""Conclusions of searches for the change that made figures worse, from their journals."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def conclusions_between(before: Iterable[str], after: Iterable[str]) -> list[Con
 
 
 def _conclusions() -> list[Conclusion]:
-    """Of each journal the last; what is damaged or gone tells nothing."""
+    """The last conclusion of each journal; a damaged or missing journal gives none."""
     found = []
     for path in paths.CULPRITS.glob('*.jsonl'):
         last = None

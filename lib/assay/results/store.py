@@ -74,7 +74,7 @@ class StoredSession:
 
 @dataclass(frozen=True)
 class StoredVerdict:
-    """What ``assay run`` made of a session.
+    """The verdict of ``assay run`` on a session.
 
     :param verdict: the word of its last line.
     :param problems: why it was no other, a sentence each.
@@ -127,7 +127,7 @@ def newest_with(check: str, most: int, database: Path) -> list[str]:
 
 
 def verdicts(database: Path = paths.RESULTS_DATABASE) -> dict[str, StoredVerdict | AssayError]:
-    """What ``assay run`` made of sessions, by uuid; of a damaged row, what is wrong with it.
+    """The verdicts of ``assay run`` on sessions, by uuid; for a damaged row, its fault.
 
     A plain ReFrame leaves nothing.
 
@@ -156,7 +156,7 @@ def keep_verdict(
 
 @dataclass(frozen=True)
 class TriageCause:
-    """What somebody found to be behind a failure.
+    """The cause that somebody found for a failure.
 
     :param failed: name, partition and environment of the case.
     :param kind: one of :data:`assay.results.triage.CLASSES`.
@@ -169,7 +169,7 @@ class TriageCause:
 
 
 def causes(database: Path = paths.RESULTS_DATABASE) -> dict[str, tuple[TriageCause, ...]]:
-    """What was found to be behind the failures of sessions, by uuid.
+    """The causes that were found for the failures of sessions, by uuid.
 
     :raises AssayError: as :func:`sessions`.
     """
@@ -238,7 +238,7 @@ def damaged_databases(database: Path) -> list[Path]:
 
 
 def _damage(database: Path) -> str | None:
-    """What is damaged in a database; None if it is whole.
+    """The damage of a database, in words; None if it is whole.
 
     :raises AssayError: if it cannot be told.
     """

@@ -21,7 +21,7 @@ from assay.witness.report import Report
 
 @dataclass(frozen=True)
 class Shares:
-    """Of the wall time of a job, the mean of its ranks; of several jobs the median of each."""
+    """Shares of a job's wall time, the mean of its ranks; for several jobs the medians."""
 
     computation: float
     transfer: float
@@ -65,7 +65,7 @@ def folders(history: History, runs: Sequence[StoredRun]) -> Folders:
 
 
 def time_spent(before: Folders, after: Folders, cases: Iterable[str]) -> TimeSpent | None:
-    """Of the first case of which both sides still have what the witness saw; None if none has."""
+    """Compare the first case that has the witness's report on both sides; None if none has."""
     for case in cases:
         then, now = (
             [report for folder in side.get(case, ()) if (report := _seen(folder))]
@@ -77,7 +77,7 @@ def time_spent(before: Folders, after: Folders, cases: Iterable[str]) -> TimeSpe
 
 
 def _seen(folder: Path) -> Report | None:
-    """What the witness saw; None where that is gone or damaged, or says nothing of time."""
+    """The witness's report of a job; None if it is gone, damaged, or without times."""
     try:
         report = read_witness(folder / 'witness.json')
     except WitnessError:

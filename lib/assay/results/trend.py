@@ -1,4 +1,4 @@
-"""What changed in a history, since which run, and what else changed there.
+"""Changes in a history, the run that each began with, and what else changed there.
 
 :func:`assay.results.statistics.changes.find_changes` finds steps and drifts. Here they get their
 runs, their direction, what the jobs ran with before and after, and whether a later step repaired
@@ -115,7 +115,7 @@ class ChangeGroup:
 
 @dataclass(frozen=True)
 class Trend:
-    """What a history shows.
+    """The changes that a history shows.
 
     :param runs: that were looked at, oldest first.
     :param of_the_future: how many were left out, because a clock was wrong.
@@ -147,7 +147,7 @@ class Trend:
 
 
 def trend(history: History, runs: Iterable[StoredRun], cases: str = '', figures: str = '') -> Trend:
-    """What changed in some runs.
+    """Find the changes in some runs.
 
     :param cases: a regular expression that is found in the names of the cases to look at.
     :param figures: likewise of the figures.
@@ -280,7 +280,7 @@ def _grouped(steps: list[_Step], runs: Sequence[StoredRun]) -> list[ChangeGroup]
 
 
 def _facts(one: Measured, run: StoredRun, job: int) -> Facts:
-    """What one job of a run ran with, and its nodes; of repeats the first (0) or last (-1)."""
+    """The provenance and nodes of one job of a run; of repeats the first (0) or last (-1)."""
     row = (one.runs == run.uuid).arg_true()[job]
     known: dict[str, str] = json.loads(one.provenance[row] or '{}')
     return (*known.items(), ('nodes', one.nodes[row] or ''))

@@ -1,4 +1,4 @@
-"""What is behind the failures of stored runs, as somebody who looked into them found."""
+"""Causes of the failures of stored runs, as somebody who looked into them found."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _is_other(source: Mapping[str, str], majorities: Mapping[str, str]) -> bool:
 # Thousands of values of a history have the same.
 @lru_cache(maxsize=1024)
 def _source(provenance: str) -> dict[str, str]:
-    """What of a provenance makes a figure another one; empty if it tells nothing."""
+    """The part of a provenance that changes a figure; empty if it tells nothing."""
     known: dict[str, str] = json.loads(provenance or '{}')
     return {
         name: value

@@ -167,7 +167,7 @@ def _has(names: list[str], parameter: str) -> bool:
 
 
 def _of_extra(what: str, done: list[Case], environments: set[str]) -> str:
-    """What ``--with`` names, if nothing ran of it; else an empty text."""
+    """A sentence on a name of ``--with`` that nothing ran for; empty if something ran."""
     kind, _, name = what.partition(':')
     if kind != 'spack':
         if what in environments:

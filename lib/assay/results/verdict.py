@@ -128,7 +128,7 @@ class Counts(NamedTuple):
 
 
 def counts(run: Run | None) -> Counts:
-    """What became of the cases."""
+    """The numbers of cases that passed, failed, were disturbed, or were skipped."""
     own = [case for case in run.own_cases if not case.had_no_time] if run else []
     passed = sum(map(is_good, own))
     disturbed = sum(map(is_no_evidence, own))
@@ -138,7 +138,7 @@ def counts(run: Run | None) -> Counts:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a list of sessions tells of one.
+    """The fields of a session in a list of sessions.
 
     :param label: that it was given; None for none.
     :param mode: of ``assay run``; None of a plain ReFrame.

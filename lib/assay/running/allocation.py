@@ -97,7 +97,7 @@ class SignalledError(Exception):
 
 @dataclass(frozen=True)
 class Standing:
-    """What Slurm says of an allocation.
+    """The state of an allocation, as Slurm reports it.
 
     :param is_running: whether steps can be started in it, or can be as soon as its nodes are up.
     :param is_booting: whether its nodes are not yet up.
@@ -168,7 +168,7 @@ def steps(job: str) -> dict[str, set[str]]:
 
 
 def _squeue(*options: str) -> str:
-    """What it prints; nothing of a job that it does not know."""
+    """The output of squeue; empty for a job that it does not know."""
     try:
         return query_patiently('squeue', '--noheader', *options)
     except RefusedError as error:

@@ -47,7 +47,7 @@ def repository_of(entry: SiteApplication) -> Repository:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """What a build is made with.
+    """The shell, commands and compiler of a build.
 
     :param shell: and its options.
     :param commands: that load the environment in it.

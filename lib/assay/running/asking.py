@@ -56,7 +56,7 @@ _RATES = {'poll_rate_max': 10, 'poll_rate_min': 0.1}
 
 
 def answer_of(command: str, patience: int = PATIENCE) -> subprocess.CompletedProcess[str]:
-    """What a command of a scheduler answers, whatever its exit code.
+    """The answer of a scheduler's command, whatever its exit code.
 
     :raises NoAnswerError: if it does not end in time, or cannot be started.
     """
@@ -65,7 +65,7 @@ def answer_of(command: str, patience: int = PATIENCE) -> subprocess.CompletedPro
 
 @dataclass
 class Record:
-    """What a scheduler says of a job.
+    """The record of a scheduler on a job.
 
     :param state: in Slurm's words.
     :param reason: why it waits.
@@ -85,7 +85,7 @@ class Record:
 
 @dataclass
 class _Past:
-    """What was seen of a job so far; times are of a clock that nobody sets."""
+    """The states of a job that were seen so far; times are of a monotonic clock."""
 
     state: str
     since: float
@@ -121,7 +121,7 @@ class AsksInMeasure:
         )
 
     def ask(self, jobs: list[Job]) -> dict[str, Record]:
-        """What the scheduler knows of jobs, by their numbers.
+        """The scheduler's records of jobs, by their numbers.
 
         :raises NoAnswerError: if it does not answer.
         """

@@ -1,4 +1,4 @@
-"""What this machine has for the suite, what it lacks, and the remedy for each."""
+"""Check what this machine has for the suite and what it lacks, with a remedy for each."""
 
 from __future__ import annotations
 

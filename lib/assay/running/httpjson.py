@@ -48,7 +48,7 @@ _gone = False
 
 
 def handlers() -> list[dict[str, Any]]:
-    """What ReFrame's configuration has of it: nothing as long as no URL is set.
+    """The handlers for ReFrame's configuration; none as long as no URL is set.
 
     :raises ConfigError: ReFrame's, if the URL has a host that cannot be looked up, on which it
         would end with a traceback; all else that may be wrong with a URL it says itself.

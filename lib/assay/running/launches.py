@@ -66,7 +66,7 @@ def reserve_report(report: Path) -> Iterator[Path]:
 def prepare(
     words: Sequence[str], asked: Path, folder: Path, stack: ExitStack
 ) -> tuple[list[str], str | None]:
-    """What to run in place of a line, so that the witness sees its ranks.
+    """Change a command line so that the witness sees its ranks.
 
     :param asked: where the witness is to leave its report.
     :param folder: an empty one, for what is known of the launches of a line without a launcher.
@@ -101,7 +101,7 @@ def prepare(
 
 
 def _for_launchers(report: Path, folder: Path) -> dict[str, str]:
-    """What the library of launches reads: see sources/witness/launch.c."""
+    """Variables that the library of launches reads: see sources/witness/launch.c."""
     command = folder / 'launch'
     words = [sys.executable, '-I', '-m', 'assay.running.launched', str(report), str(folder)]
     command.write_text(f'exec {shlex.join(words)} "$@"\n')
@@ -138,7 +138,7 @@ def build_launch_library() -> Path:
 
 
 def launch(words: list[str], report: Path, folder: Path) -> list[str]:
-    """What a launcher that the program started is to run; what it was given if that fails.
+    """The words that a launcher is to run which the program started; unchanged if that fails.
 
     :param report: of the first launch; that of the second has ``.launch-2`` in its name, and so on.
     :param folder: where launches are noted.

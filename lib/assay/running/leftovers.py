@@ -1,4 +1,4 @@
-"""What a run leaves behind: its jobs in Slurm and its local processes, found and stopped."""
+"""Find and stop what a run leaves behind: its jobs in Slurm, and its local processes."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def way_of(text: str) -> Way:
 
 
 def of_run(environment: Mapping[str, str] = os.environ) -> NodeChoice | None:
-    """What a command has written for its runs; None if nodes are left to the scheduler."""
+    """The choice of nodes that a command wrote for its runs; None to leave it to the scheduler."""
     path = environment.get(VARIABLE)
     return _read(path) if path else None
 

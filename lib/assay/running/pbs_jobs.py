@@ -49,7 +49,7 @@ class Pbs(AsksInMeasure, pbs.PbsJobScheduler):
         return {number: _record(facts) for number, facts in _jobs(answer.stdout)}
 
     def _complete(self, job: Any, record: Record) -> None:
-        """What of a job is known only here: whether its output has come."""
+        """Complete a record by what is known only here: whether the job's output has come."""
         if record.nodes:
             self._update_nodelist(job, record.nodes)
             record.nodes = ','.join(dict.fromkeys(job.nodelist))

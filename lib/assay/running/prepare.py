@@ -1,4 +1,4 @@
-"""What a run needs and the machine may lack: MPIs, and the packages that Spack is to build."""
+"""Prepare what a run needs and the machine may lack: MPIs, and packages that Spack builds."""
 
 from __future__ import annotations
 

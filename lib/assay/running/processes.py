@@ -67,7 +67,7 @@ _KTHREADD = 2
 
 @dataclass(frozen=True)
 class Use:
-    """What others used in a time.
+    """The CPU time that others used in an interval.
 
     :param seconds: that have passed.
     :param cpu: CPU seconds that others used.
@@ -80,7 +80,7 @@ class Use:
 
     @property
     def share(self) -> float:
-        """Of the CPUs that this process may run on."""
+        """The share that others used of the CPUs that this process may run on."""
         return self.cpu / (self.seconds * len(os.sched_getaffinity(0)))
 
 
@@ -107,7 +107,7 @@ class Others:
         }
 
     def use(self, cpus: Collection[int] | None = None) -> Use:
-        """What others used since.
+        """The CPU time that others used since the start.
 
         :param cpus: only by processes that may run on one of these; None for all.
         """

@@ -227,7 +227,7 @@ def _executable(word: str, folder: Path = Path()) -> Path | None:
 
 @dataclass(frozen=True)
 class Program:
-    """What a line starts, as far as its files tell.
+    """The program that a command line starts, as far as its files tell.
 
     :param file: the first program with an MPI; None if none was found.
     :param libraries: that it loads.
@@ -250,7 +250,7 @@ _SANITIZER = re.compile(r'lib(asan|tsan|lsan|ubsan|clang_rt\.[at]san)[-\w]*\.so[
 
 
 def look_at(line: Line) -> Program:
-    """What a line starts: of several programs the first that is linked with an MPI."""
+    """The program that a line starts; of several the first that is linked with an MPI."""
     parts = [_look_at_part(line, place) for place in line.programs]
     # A rank without the witness would let the others wait for it.
     for part in parts:
@@ -260,7 +260,7 @@ def look_at(line: Line) -> Program:
 
 
 def _look_at_part(line: Line, place: int) -> Program:
-    """What one part of a line starts, by the words from its program on."""
+    """The program that one part of a line starts, by the words from its program on."""
     its = itertools.takewhile(lambda word: word != ':', line.words[place:])
     for number, word in enumerate(its):
         # Without a launcher the others are arguments of a script or of a driver.
@@ -286,7 +286,7 @@ def _look_at_part(line: Line, place: int) -> Program:
 
 
 def _libraries(file: Path) -> tuple[list[Path], bool]:
-    """What a program loads, or of Python what its mpi4py does; and whether it is static.
+    """Libraries that a program loads (for Python, that its mpi4py loads); and whether it is static.
 
     :returns: none of what is no program.
     """
@@ -314,7 +314,7 @@ def _loaded_by(file: Path) -> tuple[list[Path], bool]:
 
 
 def output_of(*command: str, seconds: float | None = None) -> str:
-    """What a command prints; nothing of one that does not exist, or takes longer."""
+    """The output of a command; empty if it does not exist, or takes longer."""
     try:
         done = ask(command, seconds, env=given_environment() | {'LC_ALL': 'C'})
     except NoAnswerError:

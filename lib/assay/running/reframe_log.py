@@ -1,4 +1,4 @@
-"""What ReFrame says of a run beside its report: whether it came to its end, and what it warns of.
+"""ReFrame's log of a run: whether the run came to its end, and the warnings.
 
 ReFrame goes on after most of what goes wrong with its checks, its options and its files, and ends
 with exit code 0: a warning is all that is left of a check that could not be loaded.

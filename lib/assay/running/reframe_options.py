@@ -152,7 +152,7 @@ OPTIONS = [
 
 @dataclass(frozen=True)
 class Given:
-    """What a command line asks of ReFrame.
+    """The options of a command line that are for ReFrame.
 
     :param names_of_options: their long names.
     :param action: the option that asks for something else than running checks, if there is one.

@@ -133,7 +133,7 @@ def _goes_on(session: int) -> bool:
 
 
 def _open(job: Any, opened: ExitStack) -> int:
-    """What can be read once the job has ended."""
+    """Open a handle that can be read once the job has ended."""
     handle = os.pidfd_open(job.proc.pid)
     opened.callback(os.close, handle)
     return handle
@@ -251,7 +251,7 @@ class _Teller(TaskEventListener):
 
 
 def _named(case: TestCase) -> dict[str, Any]:
-    """What names a case, as in ReFrame's report."""
+    """The fields that name a case, as in ReFrame's report."""
     return {
         'display_name': case.check.display_name,
         'system': rt.runtime().system.name,

@@ -29,7 +29,7 @@ VARIABLE = 'ASSAY_RUN'
 
 
 def name_on_nodes(case: str, place: str, nodes: str) -> str:
-    """What a case is called on some nodes: cores of others are elsewhere.
+    """The name of a case on given nodes; on other nodes its cores are elsewhere.
 
     :param place: ``system:partition+environment``.
     :param nodes: such as ``n[1-4]``; empty if they are not known.
@@ -50,7 +50,7 @@ class RunFolder:
 
     @property
     def log(self) -> Path:
-        """What ReFrame said."""
+        """The file of ReFrame's log."""
         return self.folder / 'reframe.log'
 
     @property

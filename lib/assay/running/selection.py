@@ -125,7 +125,7 @@ def leaving_out(names: Iterable[str]) -> list[str]:
 
 
 def _asked(given: Given) -> Iterator[tuple[str, str]]:
-    """What is named in the options, as kind and expression."""
+    """The names in the options, as kind and expression."""
     yield from (('environment', expression) for expression in given.environments)
     for text in given.names:
         # A check's name stands before its parameters: Ring%fabric=tcp, Ring %fabric=tcp %...

@@ -37,7 +37,7 @@ def option_for_left_out(cases: int) -> str:
 
 
 def assert_ours_are_left(value: str) -> None:
-    """Of a field that ReFrame is given twice the last counts, and so a user's would.
+    """Refuse fields that a user gives and Assay sets: of two ReFrame takes the last, the user's.
 
     :param value: of ReFrame's option.
     :raises AssayError: if it sets what :func:`options` do.

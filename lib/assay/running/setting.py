@@ -56,12 +56,12 @@ class Setting:
 
     @property
     def environment(self) -> str | None:
-        """Of its cases; None for those that the selection has."""
+        """The environment of its cases; None for those that the selection has."""
         return self.values.get(ENVIRONMENT)
 
     @cached_property
     def parameters(self) -> dict[str, str]:
-        """Of its cases."""
+        """The parameters of its cases."""
         return {
             name: value
             for name, value in self.values.items()
@@ -70,7 +70,7 @@ class Setting:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Of its jobs."""
+        """The environment variables of its jobs."""
         return {name: value for name, value in self.values.items() if _VARIABLE.fullmatch(name)}
 
     @property
@@ -204,7 +204,7 @@ def assert_possible(settings: Settings, site: _SiteConfig, given: Given) -> None
 
 
 def with_nodes(given: Given, settings: Settings) -> Given:
-    """What is asked of ReFrame, and the nodes of both settings as those of one job for both."""
+    """Add the nodes of both settings to what is asked of ReFrame, for one job of both."""
     named = [one.values[NODES] for one in settings if NODES in one.values]
     return replace(given, jobs=[*given.jobs, *([f'nodelist={",".join(named)}'] if named else [])])
 

@@ -138,7 +138,7 @@ class SitePattern(Entry):
 
 
 class SiteAnswer(SitePattern):
-    """What a program has to write: words, or a number that is close enough.
+    """The answer that a program has to write: words, or a number that is close enough.
 
     :param find: an expression; with ``value`` its group is the number.
     :param forbid: an expression that matches nothing of a right answer, in the place of ``find``.
@@ -178,7 +178,7 @@ class SiteAnswer(SitePattern):
         return self.relative * abs(self.value)
 
     def fault(self, text: str) -> str | None:
-        """What is wrong with what the program wrote, as a sentence."""
+        """The fault of what the program wrote, as a sentence; None if it is right."""
         if self.forbid is not None:
             found = search(self.forbid, text)
             return found and f'{self.place} has {found[0]!r}'

@@ -153,7 +153,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
         return found
 
     def _exit_code(self, number: str) -> int | None:
-        """Of a job that has ended; None if Slurm does not know it."""
+        """The exit code of a job that has ended; None if Slurm does not know it."""
         told = answer_of(f'scontrol --oneliner show job {number}')
         code = re.search(r'\bExitCode=(\S+)', told.stdout)
         return _exit_code(code[1]) if code else None
@@ -167,7 +167,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
         return bool(job.is_cancelling)
 
     def _run(self, command: str, *nothing: str, patience: int = PATIENCE) -> str:
-        """What one of Slurm's commands prints.
+        """The output of one of Slurm's commands.
 
         :param nothing: errors that only say that there is nothing.
         :raises NoAnswerError: if it fails, or prints nothing but an error.
@@ -327,7 +327,7 @@ def _state(word: str) -> str:
 
 
 def _exit_code(code: str) -> int | None:
-    """Of ``0:9`` that of a shell whose command ended by that signal; None of no code."""
+    """The exit code as a shell has it: 137 for ``0:9``, ended by signal 9; None for no code."""
     parts = re.fullmatch(r'(\d+):(\d+)', code)
     if not parts:
         return None

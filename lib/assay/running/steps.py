@@ -138,7 +138,7 @@ class _Running:
         return self.said.read().decode(errors='replace')
 
     def number(self, name: str) -> int | None:
-        """What the script around its own said: ``step`` or ``exit``; None if it did not."""
+        """The number that the script around its own printed for ``step`` or ``exit``, if it did."""
         found = re.search(rf'^assay-{name} (\d+)$', self.words, re.MULTILINE)
         return int(found[1]) if found else None
 
@@ -346,7 +346,7 @@ class _Allocation:
         return found
 
     def _ask(self, question: Callable[[str], Answer]) -> Answer | None:
-        """What Slurm says of the job; None if it is away, which ends the run at last."""
+        """Slurm's answer on the job; None if it is away, which ends the run if it lasts."""
         try:
             answer = question(self.number)
         except AssayError as error:
@@ -564,7 +564,7 @@ class _Allocation:
         one.said.close()
 
     def _how_it_ended(self) -> str:
-        """What Slurm calls the end of the job, if it still knows it: it takes a moment for it."""
+        """Slurm's word for the end of the job, if it still knows it; that takes a moment."""
         for _ in range(TRIES):
             now = self._ask(allocation.ask_standing)
             if now is None or now.state not in job_states.ENDING:
@@ -668,7 +668,7 @@ def _note(one: _Running, dead: Iterable[str]) -> None:
 
 
 def _told(error: OSError) -> str:
-    """What went wrong, and with which file, if one is known."""
+    """The error in words, with its file if one is known."""
     return ': '.join(filter(None, [str(error.filename or ''), error.strerror or str(error)]))
 
 

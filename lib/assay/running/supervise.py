@@ -204,7 +204,7 @@ def _handled_by(handler: Callable[[int, object], None]) -> Iterator[None]:
 
 
 class _Voice:
-    """What is said of what ReFrame does.
+    """The lines that tell people what ReFrame does.
 
     One thread says it, and others read: a terminal that is stopped, or words that cannot be
     written, keep neither ReFrame from going on nor a line from the verdict.
@@ -271,7 +271,7 @@ class _Voice:
                 self._open.pop(_title(case), None)
 
     def waiting(self, run: RunFolder) -> str:
-        """What has not ended, and what Slurm says of it."""
+        """The cases that have not ended, and what Slurm says of their jobs."""
         cases = list(self._open)
         words = f'still at work on {len(cases)} cases' if len(cases) > 1 else 'still at work'
         if cases:

@@ -52,13 +52,13 @@ Numbers = NDArray[np.int64]
 
 
 def spread_of_all(now: Screening, past: Floats) -> Variance:
-    """What the middle of all varies by between screenings: shape (m,)."""
+    """The variance of the middle of all between screenings: shape (m,)."""
     return moderate(robust_variance(past), OF_ALL_SHARED if now.shares_cpus else OF_ALL)
 
 
 @dataclass(frozen=True, eq=False)
 class _Change:
-    """What has changed since earlier screenings.
+    """The changes since earlier screenings.
 
     :param known: numbers of those that were there often enough.
     :param each: of them, shape (n, T).
@@ -178,7 +178,7 @@ def _others(now: Screening, numbers: Numbers, bad: Sequence[int]) -> str:
 def _nodes_before(
     now: Screening, earlier: Sequence[Screening], figure: str, numbers: Numbers
 ) -> Floats:
-    """What the nodes gave in earlier screenings: shape (nodes, screenings), NaN if not there."""
+    """The values of the nodes in earlier screenings: shape (nodes, screenings), NaN if missing."""
     columns = [np.empty((len(numbers), 0))]
     for one in earlier[-MOST_EARLIER:]:
         column = np.full((len(numbers), 1), np.nan)
@@ -245,7 +245,7 @@ def _names_of_sound(now: Screening, found: Sequence[Culprit]) -> str:
 
 
 def _pairs_before(now: Screening, earlier: Sequence[Screening], figure: str) -> Floats:
-    """What the pairs took in earlier screenings: shape (P, screenings), NaN if not there."""
+    """The times of the pairs in earlier screenings: shape (P, screenings), NaN if missing."""
     pairs = [frozenset(now.nodes[end] for end in ends) for ends in now.links.ends]
     columns = [np.empty((len(pairs), 0))]
     for one in earlier[-MOST_EARLIER:]:

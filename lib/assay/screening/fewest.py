@@ -44,7 +44,7 @@ Truths = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class SuspectCause:
-    """What may be wrong.
+    """A possible cause of slow values.
 
     :param members: numbers of nodes: one, two of a pair, some of a group; none for everything.
     :param hits: shape (P,), the values that it makes worse.
@@ -249,11 +249,11 @@ class _Values:
         return _Values(each.mean(axis=1), each, weight, kinds, known)
 
     def score(self, chosen: Truths) -> float:
-        """Of causes, of shape (k, P): how likely they make the values, as a logarithm."""
+        """The log-likelihood of the values under causes, of shape (k, P)."""
         return float(self.scores(chosen, np.zeros((1, len(self.mean)), bool))[0])
 
     def scores(self, chosen: Truths, more: Truths) -> Floats:
-        """Of causes with one more, of shape (N, P): shape (N,)."""
+        """The scores of the chosen causes with each of N more, of shape (N, P): shape (N,)."""
         _, cells = np.unique(np.vstack([self.kinds, chosen]), axis=1, return_inverse=True)
         squares = np.zeros(len(more))
         means = np.zeros(len(more))
@@ -281,7 +281,7 @@ class _Values:
         return [one[~np.isnan(one)] for one in found]
 
     def _above(self, chosen: Truths, values: Floats) -> Floats:
-        """What values are above those of their kind that no cause touches: NaN without any."""
+        """The excess of values over those of their kind that no cause touches; NaN without any."""
         left = ~chosen.any(axis=0)
         above = np.full(len(values), np.nan)
         for kind in np.unique(self.kinds):

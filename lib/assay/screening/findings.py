@@ -1,4 +1,4 @@
-"""What a screening can find, each with what shows it."""
+"""The findings that a screening can have, each with its evidence."""
 
 from __future__ import annotations
 

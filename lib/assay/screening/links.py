@@ -39,7 +39,7 @@ Truths = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Reached:
-    """What was found of links.
+    """The findings on links.
 
     :param nodes: by name, what shows that a node is slow to all others.
     :param others: pairs, groups, and what may be one or the other.
@@ -168,7 +168,7 @@ def _stand_apart(ends: NDArray[np.int64], far: Floats, nodes: int) -> Truths:
 
 
 def _medians(ends: NDArray[np.int64], values: Floats, nodes: int) -> Floats:
-    """Of values of pairs, shape (P, T), the median over each node's: shape (nodes, T)."""
+    """The median of the values of each node's pairs, from shape (P, T) to (nodes, T)."""
     found = np.full((nodes, values.shape[1]), np.nan)
     flat = ends.T.ravel()
     order = np.argsort(flat, kind='stable')
@@ -228,7 +228,7 @@ def _is_fast(figures: list[_Figure], a: int, b: int, far: Sequence[float]) -> bo
 
 
 def _pairs(now: Screening, figures: list[_Figure], slow: set[str]) -> Iterator[ScreeningFinding]:
-    """What is slow of itself, and not because of one of its nodes."""
+    """Pairs that are slow of themselves, not because of one of their nodes."""
     ends = now.links.ends
     bad = np.array([name in slow for name in now.nodes])
     sound = np.flatnonzero(~bad[ends].any(axis=1))

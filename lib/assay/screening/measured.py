@@ -1,4 +1,4 @@
-"""What a screening measured, and the file that keeps it.
+"""The measurements of a screening, and the file that keeps them.
 
 The file is all that the verdict is made of: the same files give the same verdict.
 """
@@ -49,7 +49,7 @@ class Links:
 
 @dataclass(frozen=True, eq=False)
 class Screening:
-    """What was measured of n nodes in one job.
+    """The measurements of n nodes in one job.
 
     :param begun: local time with its zone.
     :param nodes: names, in the order of the job.
@@ -85,12 +85,12 @@ class Screening:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """What another one has to be of to be held against this one."""
+        """The system, environment and fabric; only screenings with the same can be compared."""
         return self.system, self.environment, self.fabric
 
     @cached_property
     def number(self) -> dict[str, int]:
-        """Of each node by its name."""
+        """The number of each node, by its name."""
         return {name: number for number, name in enumerate(self.nodes)}
 
     @property
@@ -114,7 +114,7 @@ def pair_times(one: Screening) -> dict[str, Floats]:
 
 
 def behind_one_switch(now: Screening) -> NDArray[np.bool_]:
-    """Of each pair whether it is, where the scheduler knows: shape (P,)."""
+    """Whether both nodes of each pair are behind one switch, if the scheduler knows: shape (P,)."""
     switch = {name: number for number, names in enumerate(now.switches.values()) for name in names}
     one, other = np.array([switch.get(name, -1) for name in now.nodes])[now.links.ends].T
     return np.asarray((one == other) & (one >= 0))
@@ -158,7 +158,7 @@ def write(path: Path, measured: Screening) -> None:
 
 
 def read(path: Path) -> Screening:
-    """What :func:`write` kept.
+    """Read the screening that :func:`write` kept.
 
     :raises AssayError: if the file is missing, damaged, too large, or none of a screening.
     """

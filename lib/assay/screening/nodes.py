@@ -60,7 +60,7 @@ Found = defaultdict[str, list[Evidence]]
 
 @dataclass(frozen=True)
 class Nodes:
-    """What was found of nodes, by name.
+    """The findings on nodes, by name.
 
     :param bad: what shows that a node is.
     :param suspect: what may show that it is, and may be chance.
@@ -108,7 +108,7 @@ class _Peers:
 
     @cached_property
     def steadiness(self) -> list[Variance]:
-        """Of each node's single sweeps, which are few, and lean on those of all nodes."""
+        """The variance of each node's sweeps, which are few, moderated by those of all nodes."""
         pooled = Variance(
             max(robust_variance(self.off.ravel()).value, FLOOR**2), float(self.off.shape[1])
         )

@@ -38,7 +38,7 @@ def find_noise(now: Screening) -> dict[str, str]:
 
 
 def _far_more(shares: Floats) -> dict[int, float]:
-    """What is usual, by the number of each node that has far more.
+    """The usual share, by the number of each node that has far more than it.
 
     That is the upper quartile of the others: a quarter of them may be noisy as well.
     """

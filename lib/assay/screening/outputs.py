@@ -49,7 +49,7 @@ def collect(
     nodelist: Sequence[str],
     switches: Mapping[str, tuple[str, ...]],
 ) -> Screening:
-    """What the job of a screening measured.
+    """Collect the measurements of a screening's job.
 
     :param folder: of its files.
     :param nodelist: the nodes of the job, as the scheduler calls them.
@@ -129,7 +129,7 @@ def _read_json(path: Path) -> Any:
 def _facts(
     results: list[dict[str, Any]], report: witness.Report
 ) -> tuple[dict[str, str | int], ...]:
-    """What each node is, as the program and the witness saw it; what nobody told is left out."""
+    """The facts of each node that the program and the witness saw; unknown ones are left out."""
     machines = {host.name: host.machine or Machine() for host in report.hosts}
     settings = by_host(report)
     keys = sorted({key for of_host in settings.values() for key in of_host})
@@ -151,7 +151,7 @@ def _setting(key: str, value: str | None) -> str | int:
 
 
 def _of_tournaments(faults: list[dict[str, str]]) -> dict[str, str]:
-    """What is wrong with ports of nodes that is so in both tournaments, as the second shows it.
+    """Faults of nodes' ports that both tournaments have, in the words of the second.
 
     :param faults: by node, in each of the job's programs: none of them if nobody looked.
     """
@@ -165,7 +165,7 @@ def _faults(
     down: dict[str, dict[str, int]],
     ports: dict[str, str],
 ) -> tuple[dict[str, str | int], ...]:
-    """What nobody need compare with other nodes.
+    """Faults of each node that need no comparison with other nodes.
 
     :param down: how often links went down, by node and device.
     :param ports: what is wrong with network ports, by node.
@@ -181,7 +181,7 @@ def _faults(
 
 
 def _noise(entry: dict[str, Any], has_own_cpus: bool) -> dict[str, str | float]:
-    """What interrupts the cores of a node.
+    """The noise on the cores of a node.
 
     :param has_own_cpus: otherwise its cores are interrupted by the other nodes.
     """
@@ -381,7 +381,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _computed(record: dict[str, Any], told: Screening) -> Screening:
-    """What the outputs say. Which nodes are behind which switch is none of it: Slurm said that."""
+    """Compute a screening from its outputs; the switches are not in them, as Slurm told those."""
     where = Where(
         *(told.system, '', bool(record['shares_cpus']), told.environment, told.fabric),
         ports=record['ports'],

@@ -40,7 +40,7 @@ WITHIN, BETWEEN = ' behind one switch', ' between switches'
 
 @dataclass(frozen=True)
 class ScreeningVerdict:
-    """What a screening shows.
+    """The verdict on a screening.
 
     :param findings: by kind, then by name.
     :param without_peers: nodes that could be held against no others.
@@ -132,7 +132,7 @@ def _is_silent(state: str) -> bool:
 
 
 def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[ScreeningFinding]:
-    """What joins the switches, where what crosses them is far worse; otherwise the machine."""
+    """Blame the links between switches if pairs across them are far worse, or else the machine."""
     left = {one.figure: one for one in worse}
     crossing = []
     for figure in LINKS:
@@ -151,7 +151,7 @@ def _of_everything(now: Screening, worse: Iterable[Evidence]) -> Iterator[Screen
 
 @dataclass(frozen=True)
 class _Accused:
-    """What is left out of the middle: what is wrong with it is reported already.
+    """Nodes and pairs whose faults are reported already, and which the middle leaves out.
 
     :param nodes: for what they give.
     :param slow: nodes for their links.

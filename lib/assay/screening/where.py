@@ -38,7 +38,7 @@ class Where:
 
     @property
     def options(self) -> list[str]:
-        """Of ReFrame, which choose the check's one case."""
+        """ReFrame's options that choose the check's one case."""
         return [
             f'--checkpath={paths.CHECKS / "mpi" / "screen.py"}',
             *('-n', f'^Screen%fabric={self.fabric}%'),

@@ -33,7 +33,7 @@ FEWEST_SIZES = 2
 
 @dataclass(frozen=True)
 class Trial:
-    """What a start measures: an algorithm of some operations each; the default if there are none.
+    """The algorithms that a start measures, one for some operations each; the default if none.
 
     :param is_rules: whether it has the rules in force instead.
     :param is_of_order: whether it measures nothing, and sees that the order of ranks is kept where
@@ -65,7 +65,7 @@ class RuleCandidate:
 
 
 def ratios(rounds: Iterable[Sequence[tuple[Trial, Outcome]]]) -> Ratios:
-    """Of all rounds; each algorithm is held against the default just before and just after it.
+    """The ratios of all rounds; each algorithm is compared with the default before and after it.
 
     :param rounds: of each the starts, in order of time.
     """
@@ -191,7 +191,7 @@ def judge(
     defaults: Sequence[Outcome],
     margin: float = MARGIN,
 ) -> list[Decision | None]:
-    """What the pairs say of each candidate so far; None before there are any.
+    """Decide on each candidate by the pairs so far; None before there are any.
 
     A candidate may be better, or is not: it is never accused of the opposite, and sizes without a
     rule may be worse.

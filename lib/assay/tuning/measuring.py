@@ -136,7 +136,7 @@ class Tuning:
         return self._found(offered, stopped)
 
     def _subject(self) -> dict[str, object]:
-        """What only the same tuning goes on with."""
+        """The facts that must be the same for a tuning to go on with a journal."""
         return {
             'partition': self.case.partition,
             'case': self.case.title,
@@ -231,7 +231,7 @@ class Tuning:
 
     @property
     def _about(self) -> tuple[int, str]:
-        """What an MPI's rules depend on beside themselves."""
+        """The number of ranks and the MPI's answers, on which its rules depend."""
         return self.job.ranks, f'{self.job.version}\n{self.job.answers}'
 
     def _foursomes(self) -> list[list[Outcome]]:
@@ -360,7 +360,7 @@ class Tuning:
 
 
 def _left(ended: Concluded) -> TuningJob:
-    """What the job left.
+    """Read the results that the job left.
 
     :raises AssayError: if the default itself was not measured, with the reasons.
     """
@@ -384,7 +384,7 @@ def options_for_one_case(case: Listed, cases: Sequence[Listed]) -> list[str]:
 
 
 def header(found: TuningResult) -> list[str]:
-    """What a file of rules is of, a line each."""
+    """The header of a file of rules, a line each."""
     hosts = many(len(found.job.hosts), 'node')
     return [
         f'Rules for {found.job.version}',

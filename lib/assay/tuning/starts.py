@@ -46,7 +46,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a start.
+    """The outcome of a start.
 
     :param why: in words, if it is not good.
     :param times: of a good one: operation, size in bytes, and seconds of its best sample.
@@ -69,7 +69,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TuningJob:
-    """What a job of tuning left.
+    """The results of a tuning job.
 
     :param version: of the MPI, as it says it.
     :param variables: its control variables, of the job's own start, the default.

@@ -1,4 +1,4 @@
-"""What the starts of a round measure, by what came of the rounds before."""
+"""Choose the trials of a round by the results of the rounds before."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 
 class Kind(NamedTuple):
-    """What stands behind the name of a fault, and what it does to a node or a switch."""
+    """The kind of a fault: the value behind its name, and its effect on a node or a switch."""
 
     value: str
     effect: str

@@ -58,7 +58,7 @@ _STOPS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
 
 
 def what_is_missing() -> list[str]:
-    """What this machine lacks for a cluster, a sentence each."""
+    """The requirements of a cluster that this machine lacks, a sentence each."""
     if platform.system() != 'Linux':
         return ['it is not Linux']
     lacking = []
@@ -220,7 +220,7 @@ class Cluster:
             time.sleep(0.05)
 
     def states(self) -> dict[str, str]:
-        """What Slurm says of each node: idle, allocated, down, ...; nothing while it starts."""
+        """Slurm's state of each node: idle, allocated, down, ...; empty while Slurm starts."""
         try:
             told = self.head.run("sinfo --noheader --Node --format='%N %T'")
         except AssayError:
@@ -229,7 +229,7 @@ class Cluster:
 
 
 def fatal_line(state: Path) -> str | None:
-    """What a daemon of Slurm said before it ended; None if none has."""
+    """The fatal error of a Slurm daemon; None if there is none."""
     for log in sorted((state / 'logs').glob('*.log')):
         for line in log.read_text(errors='replace').splitlines():
             # `slurmctld: fatal: ...` on standard error, a time before it in a log

@@ -88,7 +88,7 @@ class Link:
         return 8e-6 * rates[0] if rates else None
 
     def show(self) -> dict[str, Any]:
-        """What `ip` says of it."""
+        """The description of the link by `ip`."""
         told: list[dict[str, Any]] = json.loads(
             self.head.run(f'ip -json link show dev {self.name}')
         )

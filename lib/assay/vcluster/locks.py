@@ -1,4 +1,4 @@
-"""What runs, as the kernel knows it: the processes that hold locks.
+"""Processes that run, as the kernel knows them: by the locks that they hold.
 
 Anybody can run a process that looks like ours, and a number in a file outlives its process. So each
 process that has to be found again holds a lock on one byte of a file that only root can open: the
@@ -113,7 +113,7 @@ class Locks:
         return None
 
     def command_line(self, number: int) -> list[str] | None:
-        """Of the process that holds the lock; None if none does."""
+        """The command line of the process that holds the lock; None if none does."""
         while (pid := self.holder(number)) is not None:
             try:
                 line = Path(f'/proc/{pid}/cmdline').read_bytes().decode(errors='replace')

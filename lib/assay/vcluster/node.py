@@ -73,7 +73,7 @@ class Node:
 
     @property
     def pid(self) -> int | None:
-        """Of its process 1, as seen from outside; None if the node is down."""
+        """The id of its process 1, as seen from outside; None if the node is down."""
         return locks(self.state).holder(self.number)
 
     @property
@@ -218,12 +218,12 @@ class Node:
 
 
 def unique_name(state: Path) -> str:
-    """What the names of all begin with that a cluster has outside its folder ``state``."""
+    """The prefix of all names that a cluster has outside its folder ``state``."""
     return f'assay-{hashlib.sha1(bytes(state)).hexdigest()[:8]}'
 
 
 def locks(state: Path) -> Locks:
-    """What the processes of a cluster hold: a node's process 1 the lock of the node's number."""
+    """The locks of a cluster's processes: process 1 of a node holds that of the node's number."""
     return Locks(RUN / unique_name(state))
 
 

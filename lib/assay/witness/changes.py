@@ -1,4 +1,4 @@
-"""What differs between the reports of two jobs: of the program, or of what it ran on."""
+"""Differences between the reports of two jobs: of the program, or of what it ran on."""
 
 from __future__ import annotations
 

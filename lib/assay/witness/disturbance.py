@@ -1,4 +1,4 @@
-"""What disturbed a job: other users of its nodes' CPUs, and its network."""
+"""Disturbances of a job: other users of its nodes' CPUs, and its network."""
 
 from __future__ import annotations
 
@@ -92,13 +92,13 @@ def greatest_figures(runs: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
 
 
 def disturbances(reports: Iterable[Report]) -> list[str]:
-    """What disturbed the runs of a job, a sentence for each kind of it; none if nothing did."""
+    """The disturbances of the runs of a job, a sentence for each kind."""
     reports = list(reports)
     return [*_nodes(reports), *_network(reports)]
 
 
 def taken_by_others(reports: Iterable[Report], foreign: bool = True) -> list[str]:
-    """What others took of the nodes of a job, a sentence for each kind of it.
+    """The CPU time that others took of the nodes of a job, a sentence for each kind.
 
     A quota or a bad network is none: it belongs to the machine as it is.
 
@@ -108,7 +108,7 @@ def taken_by_others(reports: Iterable[Report], foreign: bool = True) -> list[str
 
 
 def interference(reports: Iterable[Report], foreign: bool = True) -> list[str]:
-    """What others took of a job's nodes, if nothing else can have been the cause.
+    """The CPU time that others took of a job's nodes, if nothing else can have been the cause.
 
     :param foreign: whether time that went to other processes than ranks went to others' processes.
     :returns: sentences; none where the witness saw a quota or a bad network as well.

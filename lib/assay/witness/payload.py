@@ -1,4 +1,4 @@
-"""What the ports that carried a job's messages give its payload: their rates, less all framing."""
+"""The rate of payload of the ports that carried a job's messages: without all framing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _carried(report: Report, carrier: str) -> int:
 
 
 def _of_host(host: Host, carrier: str) -> float:
-    """What its ports add up to that carried a part; 0 if the rate of one is not known."""
+    """The sum of the rates of its ports that carried a part; 0 if one rate is not known."""
     ports = [one for one in host.devices if one.kind == carrier]
     even = sum(one.sent + one.received for one in ports) / max(1, len(ports))
     cards: defaultdict[str, list[Device]] = defaultdict(list)

@@ -79,7 +79,7 @@ def waits_of(process: Process, call: str) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class TimeSplit:
-    """What the wall time of a rank was spent on, in seconds; the mean of its threads in MPI.
+    """The parts of a rank's wall time, in seconds; for threads in MPI the mean.
 
     ``transfer`` is all time in MPI that is not known to be waiting.
     """
@@ -258,7 +258,7 @@ def matrices(report: Report) -> dict[str, Matrix]:
 
 
 def _by_mpi(process: Process) -> Iterator[Partner]:
-    """What Open MPI sent to each rank beyond the program's own messages."""
+    """The messages that Open MPI sent to each rank beyond the program's own."""
     own = {one.rank: one for one in process.partners if not one.kind}
     for one in process.sent_by_mpi or []:
         messages, size = one.messages, one.bytes
@@ -310,7 +310,7 @@ def startup_figures(report: Report) -> dict[str, Figure]:
 
 
 def slowest_ranks(reports: Iterable[Report]) -> dict[str, str]:
-    """Of each figure the slowest rank of all starts of a job, and where it was, in words."""
+    """The slowest rank of all starts of a job, and its host, in words, by figure."""
     found: dict[str, tuple[float, str]] = {}
     for report in reports:
         for name, (taken, rank) in _slowest(report).items():

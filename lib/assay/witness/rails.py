@@ -226,7 +226,7 @@ def _in_use(host: Host, used: Container[str | None]) -> dict[str, Device]:
 
 
 def _chosen(ports: dict[str, Device]) -> dict[str, Device]:
-    """What is up and as fast as others on the host.
+    """The ports that are up and as fast as others on the host.
 
     Where there is InfiniBand, Ethernet ports of RDMA devices are for storage or management.
     """
@@ -237,7 +237,7 @@ def _chosen(ports: dict[str, Device]) -> dict[str, Device]:
 
 
 def _label(device: Device) -> str:
-    """What people call a port: those of Slingshot by their interface."""
+    """The usual name of a port: for Slingshot that of its interface."""
     return device.interface if device.kind == 'cxi' and device.interface else device.name
 
 

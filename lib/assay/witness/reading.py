@@ -88,7 +88,7 @@ def with_host_names(report: Report, names: Mapping[str, str]) -> Report:
 
 
 def _read_lines(path: Path, kind: type[Beside]) -> list[Beside]:
-    """What ranks appended to a file beside the report, a line each."""
+    """Read the lines that ranks appended to a file beside the report."""
     try:
         lines = path.read_text(errors='replace').splitlines(keepends=True)
     except FileNotFoundError:
@@ -109,7 +109,7 @@ def _read_lines(path: Path, kind: type[Beside]) -> list[Beside]:
 
 
 def _lines_of_sites(path: Path) -> Lines:
-    """What was found out of the sites when the job had ended; none if it was not looked for."""
+    """Read the source lines of sites that were looked up after the job; empty if they were not."""
     try:
         return TypeAdapter(Lines).validate_json(path.read_bytes())
     except (OSError, ValidationError):
@@ -137,7 +137,7 @@ def _is_of_sessions(text: bytes) -> bool:
 
 
 def _problems(error: ValidationError) -> str:
-    """What is wrong, with the names of the fields; the first few if it is much."""
+    """The faults of a report, with the names of the fields; only the first few."""
     problems = []
     for one in error.errors(include_url=False):
         if one['type'] == 'json_invalid':

@@ -133,7 +133,7 @@ class Clock(_Record):
 
 
 class Disturbance(_Record):
-    """What else took time of the CPUs that a host's ranks may run on: shares of these CPUs' time.
+    """Shares of CPU time that others took, of the CPUs that a host's ranks may run on.
 
     ``foreign_share`` went to other processes, ``steal_share`` to the hypervisor's other guests,
     ``throttled_share`` was withheld by quotas. ``waited_share`` is the share of its wall time that
@@ -171,7 +171,7 @@ class Disturbance(_Record):
 
 
 class Machine(_Record):
-    """What a host is and how it is set; empty where it could not be read.
+    """The hardware and settings of a host; empty where they could not be read.
 
     ``kernel`` is its release, ``huge_pages`` the setting of transparent ones. Switches are ``on``
     or ``off``; ``governor`` has strokes between where CPUs differ.
@@ -243,7 +243,7 @@ class Socket(_Record):
 
 
 class Differs(_Record):
-    """What a rank has unlike rank 0; what is not there is the same.
+    """The values in which a rank differs from rank 0; all others are the same.
 
     The MPI and the libraries are whole, the variables and settings those that differ: None for one
     that it has not.
@@ -263,7 +263,7 @@ class Startup(_Record):
 
 
 class Call(_Record):
-    """What a rank did in one MPI call; ``time`` is an estimate where ``timed`` < ``count``."""
+    """The calls of one MPI function by a rank; ``time`` is an estimate if ``timed`` < ``count``."""
 
     count: int
     timed: int
@@ -272,7 +272,7 @@ class Call(_Record):
 
 
 class Wait(_Record):
-    """What ``analysed`` seconds of one MPI call were spent waiting for."""
+    """The causes of waiting in the ``analysed`` seconds of one MPI call."""
 
     analysed: float
     late_sender: float
@@ -288,7 +288,7 @@ class SiteWait(Wait):
 
 
 class Site(_Record):
-    """What a rank did in an MPI call from one place, in one phase of the program (0: none).
+    """The MPI calls of a rank from one place, in one phase of the program (0: none).
 
     ``offset`` is the address in the object file, of the call's instruction or just behind it.
     ``computed`` is what the program took before the calls, since it last returned from MPI; None in
@@ -335,7 +335,7 @@ class Partner(_Record):
 
 
 class Collectives(_Record):
-    """What collectives send from a rank, as their arguments say: to each of ``ranks`` so much."""
+    """The messages that collectives send, by their arguments, from a rank to each of ``ranks``."""
 
     ranks: Annotated[str, Field(pattern=r'^\d+(-\d+)?(,\d+(-\d+)?)*$')]
     messages: int
@@ -423,13 +423,13 @@ Lines = dict[str, dict[str, tuple[str, str, int]]]
 
 
 class _Told(_Record):
-    """Of a file with more fields than these."""
+    """A record of a file that has more fields than these."""
 
     model_config = ConfigDict(extra='ignore')
 
 
 class PlannedGain(_Told):
-    """What of the wall time a plan saves: fractions."""
+    """The share of the wall time that a plan saves, as fractions."""
 
     expected: float
     low: float
@@ -469,7 +469,7 @@ class KeptPlan(_Told):
 
 
 class Report(_Record):
-    """What the witness wrote.
+    """The report that the witness wrote.
 
     ``ended`` is what ranks appended to ``<report>.ranks``, and ``finalized`` to
     ``<report>.finalized``. ``lines`` is what ``<report>.lines`` says of the sites, ``plan`` what

@@ -269,7 +269,7 @@ def _clock_difference(report: Report) -> Iterator[str]:
 
 
 def left_in_files(report: Report) -> list[str]:
-    """What files set for the ranks, or preloaded into them, and what is in force: as text.
+    """The settings that files made for the ranks, or preloaded, and that are in force, as text.
 
     A variable of the environment comes before what a file sets, but not where that overrides. One
     with the same value is the file's: Open MPI's launcher hands it on so.
@@ -365,7 +365,7 @@ _BROKEN: dict[str, tuple[str, Callable[[Mapping[str, str]], bool], str]] = {
 
 
 def machine_facts(report: Report) -> dict[str, str]:
-    """What the hosts of a job are, by the name of the field; empty where nobody could read it.
+    """The facts of a job's hosts, by field; empty where they could not be read.
 
     Hosts that differ stand behind what each has, in the order of the words:
     ``6.1.0 (n[1-2]), 6.5.0 (n3)``. The same hosts give the same text, whichever rank 0 is on.

@@ -73,7 +73,7 @@ class SiteSummary:
 
 
 def key_of(build_id: str, path: str) -> str:
-    """What an object file has its lines under."""
+    """The key of an object file's lines."""
     return build_id or path
 
 

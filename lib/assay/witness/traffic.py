@@ -1,4 +1,4 @@
-"""What carried the bytes of a job, how well its network did, and which of its links went down.
+"""How the bytes of a job travelled, the quality of its network, and links that went down.
 
 Pure functions over reports of the witness. ``docs/witness.md`` explains the method, and which links
 count.
@@ -45,7 +45,7 @@ class Traffic:
 
 
 def account(report: Report, within: bool | None = None) -> list[Traffic]:
-    """What the ranks of each host sent, by the program and by the system's counters.
+    """The bytes that the ranks of each host sent, by the program and by the system's counters.
 
     :param within: to each other, and not to other hosts; that only on a single host if None.
     """
@@ -102,7 +102,7 @@ def sockets_between_ranks(report: Report) -> Iterator[tuple[Process, Socket, Pro
 
 
 def _end(process: Process, local: str, remote: str) -> tuple[str, str, str]:
-    """What identifies one end of a connection: every host has a 127.0.0.1 of its own."""
+    """The key of one end of a connection: every host has a 127.0.0.1 of its own."""
     own = re.match(r'127\.|\[?(::1\]|::ffff:127\.)', local)
     return process.host if own else '', local, remote
 

@@ -84,7 +84,7 @@ class Chart:
 
     @property
     def headings(self) -> list[str]:
-        """Of the table: the place, and each series."""
+        """The headings of the table: the place, and each series."""
         first = self.across if self.kind == 'lines' else self.upwards
         return [first.title, *(one.name for one in self.series)]
 

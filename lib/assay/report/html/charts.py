@@ -42,7 +42,7 @@ BANDWIDTH = Axis('bandwidth [MB/s]', is_logarithmic=True)
 
 @dataclass(frozen=True)
 class Curve:
-    """What a job measured over sizes.
+    """The times and bandwidths that a job measured, by message size.
 
     :param sizes: shape (n,), in bytes, ascending.
     :param times: shape (n,), in microseconds.
@@ -320,7 +320,7 @@ def _points(case: Case) -> tuple[dict[float, float], float]:
 
 
 def _time(cases: Sequence[Case]) -> Chart:
-    """What the wall time of each job went into, as its witness saw it."""
+    """The shares of each job's wall time, as its witness saw them."""
     names, computation, transfer, waiting = list[str](), list[float](), list[float](), list[float]()
     for case in cases:
         figures = {one.name: one.value for one in case.figures}

@@ -67,7 +67,7 @@ def tiles(table: Sequence[FigureLine], found: Counts, left_out: int) -> list[Til
 
 
 def sentence(table: Sequence[FigureLine], found: Counts) -> str:
-    """What the verdict rests on, in one sentence."""
+    """One sentence on how many figures and cases the verdict rests on."""
     held = sum(line.is_held for line in table)
     measured = sum(line.row.figure != '-' for line in table)
     if not held:

@@ -1,4 +1,4 @@
-"""What the witness saw of applications' jobs: who sent to whom, and where the ranks sat."""
+"""Charts of the witness's reports on applications: who sent to whom, and where the ranks sat."""
 
 from __future__ import annotations
 
@@ -321,7 +321,7 @@ def _in_ki(size: int) -> str:
 
 
 def _time(report: Report, title: str) -> Chart:
-    """What the wall time of each rank went into, in percent; of many ranks those of a row."""
+    """The shares of each rank's wall time, in percent; many ranks share a row."""
     row_of, names, what = _rows(report, MOST_ROWS)
     splits = [split(process) for process in report.processes]
     shares = mean_shares(splits)

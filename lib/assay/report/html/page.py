@@ -146,7 +146,7 @@ def policy_digest(text: str) -> str:
 
 @dataclass(frozen=True)
 class Plotly:
-    """What draws the charts.
+    """The library that draws the charts.
 
     :param digest: of its script.
     :param packed: the script, as :func:`pack` leaves it.

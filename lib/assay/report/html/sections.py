@@ -198,7 +198,7 @@ MOST_VALUES = 12
 
 @dataclass(frozen=True)
 class MeasuredWith:
-    """What was measured with, in one respect.
+    """The values that one fact, such as the compiler, had in the cases that ran.
 
     :param values: each value, and in how many cases.
     :param more: how many values are not told.

@@ -51,7 +51,7 @@ class Cause:
 
 
 def facts_of(compared: Sequence[Compared]) -> list[Fact]:
-    """What figures were measured with that differs; not where one side told nothing."""
+    """The facts in which the two sides of figures differ, where both sides report them."""
     found: dict[tuple[str, str, str], set[int]] = {}
     for number, one in enumerate(compared):
         old, new = both_tell(one.before.facts, one.after.facts)
@@ -67,7 +67,7 @@ def facts_of(compared: Sequence[Compared]) -> list[Fact]:
 def facts_with(
     facts: Iterable[Fact], changed: Iterable[int], of_it: Iterable[int]
 ) -> tuple[Fact, ...]:
-    """What differs for all figures that changed, with the fewest figures of others first.
+    """The facts that differ for all changed figures; those with the fewest other figures first.
 
     :param of_it: the figures that it is looked at for.
     """
@@ -79,7 +79,7 @@ def facts_with(
 
 
 def causes_of(word: Word, compared: Sequence[Compared], facts: Sequence[Fact]) -> Iterable[Cause]:
-    """What got worse, or better: in groups, and then what stands alone."""
+    """The causes of figures that got worse, or better: groups first, then single figures."""
     if not any(one.word == word for one in compared):
         return
     members = [

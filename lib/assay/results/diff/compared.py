@@ -70,7 +70,7 @@ class Compared:
 
     @property
     def change(self) -> float:
-        """Of after over before the natural logarithm; 0 where there is no ratio."""
+        """The natural logarithm of after over before; 0 where there is no ratio."""
         change = self.verdict.comparison.change if self.verdict else 0.0
         return change if math.isfinite(change) else 0.0
 
@@ -84,7 +84,7 @@ class Compared:
 
     @cached_property
     def attributes(self) -> frozenset[Attribute]:
-        """What it may share with others."""
+        """The attributes that it may share with other figures."""
         one = self.after
         found = {
             *(('partition', self.figure.partition), ('environment', self.figure.environment)),
@@ -107,7 +107,7 @@ def worst_first(figures: Iterable[Compared]) -> tuple[Compared, ...]:
 
 
 def _quantity(figure: FigureKey) -> str:
-    """What bounds it, where its name or its unit tell: latency, or bandwidth; else empty."""
+    """The quantity that bounds a figure, by its name or unit: latency, bandwidth, or empty."""
     for quantity, unit in (('bandwidth', 'B/s'), ('latency', 'us')):
         if quantity in figure.figure or figure.unit.endswith(unit):
             return quantity

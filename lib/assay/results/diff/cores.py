@@ -22,7 +22,7 @@ _ELSEWHERE = 'the cores of the node were farther apart or nearer than in the job
 
 @dataclass(frozen=True)
 class _Cores:
-    """What is known of a job's cores.
+    """The known facts of a job's cores.
 
     :param latency: nanoseconds from core to core.
     :param nodes: of the job; empty if they are not known.
@@ -75,7 +75,7 @@ def tell_distances(own: RunFolder, history: History, before: Sequence[StoredRun]
 
 
 def _cores_of(table: pl.DataFrame) -> dict[Job, _Cores]:
-    """Of the jobs that count and tell of their cores."""
+    """The facts of the cores of each job that counts and reports them."""
 
     def told(name: str) -> pl.Expr:
         return pl.col('value').filter(pl.col('figure').cast(pl.String) == name).max().alias(name)

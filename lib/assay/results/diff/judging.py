@@ -200,9 +200,9 @@ def rises_from_zero(before: Measured, after: Measured) -> bool:
 
 
 def _word_of_zeros(one: Compared, earlier: Measured | None) -> Word | None:
-    """What is said of a figure that is 0 each time on a side: it has no ratio. None of others.
+    """The word for a figure that is always 0 on one side and has no ratio; None for others.
 
-    That what is to be high is 0 after is told as gone.
+    A figure that is to be high and is 0 after counts as gone.
     """
     old, new, better = one.before, one.after, _better(one)
     if better == 'exact':

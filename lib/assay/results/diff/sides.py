@@ -79,7 +79,7 @@ def tables_of(
 
 
 def names_in_both(figure: FigureKey, settings: Settings) -> tuple[FigureKey, FigureKey]:
-    """What a figure of either side is called before, and after."""
+    """The names of a figure before and after."""
     before, after = (
         replace(
             figure,
@@ -233,7 +233,7 @@ def all_disturbed(tables: Tables) -> Tables:
 
 
 def _taken_of_jobs(table: pl.DataFrame) -> pl.DataFrame:
-    """Of each job whether nobody disturbed it, and what others took."""
+    """A table of jobs: whether nobody disturbed the job, and the share that others took."""
     by_others = pl.col('figure').cast(pl.String).is_in(TAKEN)
     return (
         table.filter(pl.col('figure') != '-')

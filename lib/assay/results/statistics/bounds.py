@@ -31,7 +31,7 @@ REFUSAL_RATE = 0.001
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a future run of one figure is expected to show.
+    """The range that a future run of one figure is expected to be in.
 
     :param value: location of the history, in the unit of the figure.
     :param lower: bound that a run of an unchanged figure is below at half of its rate.

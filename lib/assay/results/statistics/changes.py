@@ -130,7 +130,7 @@ class _Edge:
 
 @dataclass(frozen=True)
 class _Scan:
-    """What the search in one series found.
+    """The result of the search in one series.
 
     :param edges: of a step one, of a spell two, of a drift none; positions count from its start.
     """
@@ -180,7 +180,7 @@ class _Look:
     alike: Floats
 
     def p_values(self, alike: Floats) -> tuple[Floats, Floats]:
-        """Of each form the probability of one as great, and how great it is; shape (3, F).
+        """The probability of a change as great, and its size, for each form; shape (3, F).
 
         :param alike: the autocorrelation that is assumed.
         """
@@ -299,7 +299,7 @@ def _contrast(sums: Floats, begins: _Places, ends: _Places) -> Floats:
 
 
 def _beside(values: Floats, sums: Floats, begins: _Places, ends: _Places) -> Floats:
-    """What is left of values without the means before a part, of it, and after it."""
+    """Subtract from values the means before a part, of it, and after it."""
     n = values.shape[1]
     edges = np.array([np.zeros_like(begins), begins, ends, np.full_like(ends, n)])
     totals = np.diff(sums[np.arange(len(values)), edges], axis=0)
@@ -360,7 +360,7 @@ def _p_of_greatest(best: Floats, n: int) -> Floats:
 def _changes(
     scan: _Scan, logs: Floats, times: NDArray[np.float64], start: int, p_value: float
 ) -> list[Change]:
-    """What a scan found, positions counted from the start of the history."""
+    """The changes that a scan found, with positions counted from the start of the history."""
     bounds = [0, *(edge.first for edge in scan.edges), len(logs)]
     places = [float(location(logs[begin:end])) for begin, end in pairwise(bounds)]
     if scan.edges:
@@ -417,7 +417,7 @@ def beginning(logs: Floats, times: NDArray[np.float64]) -> tuple[int, int, int]:
 
 
 def _from_end(terms: Floats) -> Floats:
-    """Of each place the sum of all from there on."""
+    """The sum of all terms from each place on."""
     sums: Floats = terms[::-1].cumsum()[::-1]
     return sums
 

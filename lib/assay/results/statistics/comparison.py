@@ -161,7 +161,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class FigureVerdict:
-    """What is said of one figure, and what is behind it.
+    """The verdict on one figure, and the numbers behind it.
 
     :param p_value: adjusted for all figures of the suite.
     :param interval: 95%, of after over before, for this figure alone.
@@ -420,7 +420,7 @@ def _unseen_tail(size: int) -> float:
 
 
 def _repeats(side: Series, past: Series | None, single: Variance) -> float:
-    """What another number of repeats a session does to the variance of a session's location.
+    """The factor on the variance of a session's location for another number of repeats a session.
 
     Repeats make only that part smaller that lies within sessions. That part is taken to be as small
     as it may be (90%) where there are more repeats than in the history.

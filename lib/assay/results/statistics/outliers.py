@@ -67,7 +67,7 @@ def tails(standard: Floats) -> float:
 
 
 def good_side(values: Floats) -> Floats:
-    """Of values over their robust spread, those that are better than the median, as distances.
+    """The distances from the median of better values, in units of the robust spread.
 
     No fault brings anybody there, so they show how far off sound ones are.
     """

@@ -51,7 +51,7 @@ TWO_MODES = 0.05
 
 @dataclass(frozen=True)
 class Decision:
-    """What pairs say so far.
+    """The result of the pairs so far.
 
     :param word: None while more pairs are to be measured.
     :param more_pairs: how many until the next look; 0 if decided or if the budget is spent.

@@ -81,7 +81,7 @@ class FigureKind:
     _windows: dict[int, Windows | None] = field(default_factory=dict, repr=False)
 
     def windows(self, n: int) -> Windows | None:
-        """What locations of n successive sessions do; None if the histories are too short."""
+        """How locations of n successive sessions vary; None if the histories are too short."""
         if n not in self._windows:
             self._windows[n] = _windows(self.logs, n)
         return self._windows[n]
@@ -92,7 +92,7 @@ NO_KIND = FigureKind((), None)
 
 
 def learn(histories: Iterable[Series], within: Variance | None = None) -> FigureKind:
-    """What figures of one kind have in common, from runs in which nothing changed.
+    """Learn what figures of one kind have in common, from runs in which nothing changed.
 
     :param histories: one for each figure; those with zeros or a single session teach nothing.
     :param within: as of :class:`FigureKind`.
@@ -202,7 +202,7 @@ def inflation(logs: Floats, n: int) -> Variance | None:
 
 
 def _locations(logs: Floats, n: int) -> Floats:
-    """Of windows of n successive sessions, from shape (F, N) to (F, N - n + 1).
+    """Locations of windows of n successive sessions, from shape (F, N) to (F, N - n + 1).
 
     Of long windows not all: neighbours that have 99% of their sessions in common tell the same.
     """
