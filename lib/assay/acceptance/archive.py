@@ -72,7 +72,7 @@ class Archive:
 
     @property
     def decisions(self) -> Path:
-        """In it what was decided, as data (show.py)."""
+        """The file of the decisions, as data (show.py)."""
         return self.report / 'decisions.json'
 
     @property

@@ -51,7 +51,7 @@ class Party(Part):
 
 
 class Parties(Part):
-    """Who buys from whom."""
+    """The buyer and the vendor."""
 
     buyer: Party = Field(description='name and signers of the buyer')
     vendor: Party = Field(description='name and signers of the vendor')
@@ -311,7 +311,7 @@ def _fields(place: Place) -> list[str]:
 
 
 def _disagreements(contract: Contract, found: YamlLines) -> Iterator[Mistake]:
-    """Where parts of a contract do not fit together."""
+    """Contradictions between parts of a contract."""
     nodes = contract.nodes
     if (nodes.names is None) == (nodes.number is None):
         yield ('nodes',), 'give either names or number'

@@ -1,4 +1,4 @@
-"""What a check has to know of the system that its job ran on, kept as data beside its outputs.
+"""Facts of the system that a check needs, kept as data beside the outputs of its job.
 
 The configuration is a program, and of another checkout: whoever computes figures again runs none.
 """

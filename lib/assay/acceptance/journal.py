@@ -34,7 +34,7 @@ _KEYS = {'number', 'time', 'kind', 'what', 'before'}
 
 
 class What(BaseModel):
-    """What an entry tells: these fields, no others, and no value of another kind."""
+    """The fields of an entry: no others are allowed, and no value of another kind."""
 
     model_config = ConfigDict(extra='forbid', frozen=True, strict=True)
 

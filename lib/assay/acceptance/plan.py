@@ -1,4 +1,4 @@
-"""What a contract asks for before anything is run: cases, time, and the probability of passing.
+"""A contract before anything is run: its cases, their time, and the probability of passing.
 
 That is told by how good the machine really is: the operating characteristic of the contract. The
 logarithms of a figure's values in runs of one machine are taken to be normal and independent,
@@ -86,7 +86,7 @@ def _order(enough: int, runs: int, width: float, shift: float) -> float:
         return float(bdtrc(enough - 1, runs, ndtr(shift)))
 
     def of_others(least: Floats) -> Floats:
-        """That the others are above the least one, within the width, and enough above 0."""
+        """The probability that the others are in the width above the least, enough above 0."""
         top = least + width
         below = ndtr(np.minimum(top, 0) - shift) - ndtr(np.minimum(least, 0) - shift)
         above = ndtr(np.maximum(top, 0) - shift) - ndtr(np.maximum(least, 0) - shift)

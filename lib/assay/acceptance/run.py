@@ -252,7 +252,7 @@ def _alone(archive: Archive) -> int:
 
 
 def _wait_for_what_goes_on(entries: Sequence[AnyEntry]) -> None:
-    """Where a command was killed, its ReFrame goes on: its jobs would disturb those to come."""
+    """Wait for the ReFrame of a command that was killed: its jobs would disturb those to come."""
     left = {*journal.open_runs(entries)}
     for entry in journal.of(Started, entries):
         if entry.what.run in left:

@@ -203,7 +203,7 @@ def state_of(archive: Archive, chain: Chain) -> SignedState:
 
 
 def signers(parties: Parties) -> dict[str, tuple[str, str]]:
-    """Who has to sign: party and name, by the name of the signature's file."""
+    """The signers with their parties, by the name of the signature's file."""
     return {
         f'{party}-{number}.json': (party, who)
         for party, one in (('buyer', parties.buyer), ('vendor', parties.vendor))

@@ -43,7 +43,7 @@ def fits(commitment: Commitment, name: str, environment: str) -> bool:
 
 
 def count_misfits(commitment: Commitment, name: str, environment: str) -> int:
-    """In how many fields a case of the same check differs from a commitment."""
+    """The number of fields in which a case of the same check differs from a commitment."""
     there = parameters_of(name)
     asked = {
         'fabric': commitment.fabric,

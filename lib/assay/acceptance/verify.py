@@ -66,7 +66,7 @@ class Verification:
 
     @property
     def word(self) -> Word:
-        """In one word."""
+        """The result in a word."""
         if self.faults or self.of_signatures:
             return 'NOT RIGHT'
         return 'NOT SIGNED' if self.unsigned else 'VERIFIED'

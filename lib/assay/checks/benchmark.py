@@ -417,7 +417,7 @@ class NodeBenchmark(MpiBenchmark):
 
     @property
     def provenance(self) -> Provenance:
-        """Of the program: no figure of it depends on the flags that the site builds with.
+        """The provenance of the program; no figure of it depends on the flags of the site.
 
         One does, on AArch64: that which says how wide the vectors are.
         """

@@ -102,7 +102,7 @@ class BuildSources(
             self.configure_out_of_source()
 
     def look_for_what_is_installed(self) -> None:
-        """Where the build would be done: on a compute node, if it is one."""
+        """Look where the build would be done, on a compute node if so, for what Spack installed."""
         self.sourcesdir = None
         self.build_system = 'CustomBuild'
         witness = shlex.quote(self.product(LIBRARY))
@@ -111,7 +111,7 @@ class BuildSources(
         ]
 
     def configure_out_of_source(self) -> None:
-        """In a folder that all runs share which build the same; ``build`` is a link to it."""
+        """Build in a folder that runs with the same build share; ``build`` links to it."""
         if not self.current_environ.cxx:
             raise ReframeError(
                 f'environment {self.current_environ.name} has no C++ compiler, which the '

@@ -92,7 +92,7 @@ class MpiCheck(
 
     @classmethod
     def loggable_attrs(cls) -> list[tuple[str, str | None]]:
-        """What ReFrame logs: without that name, for which it walks the stack at each figure."""
+        """The attributes that ReFrame logs, but one for which it walks the stack at each figure."""
         of_reframe: Any = type(cls)
         return [one for one in of_reframe.loggable_attrs(cls) if one[0] != 'variables']
 

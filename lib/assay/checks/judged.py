@@ -169,7 +169,7 @@ class IsJudged(RegressionTestPlugin):
         return True
 
     def witness_figures(self) -> dict[str, Figure]:
-        """Where the time went, and how much was sent, where that is always as much."""
+        """Figures of the witness; exact ones only if the program always sends as much."""
         return {
             name: figure
             for name, figure in self.launch.witness_figures().items()

@@ -124,7 +124,7 @@ class FabricCatalogue(Entry):
         return [name for name, recipe in recipes if recipe and recipe.is_shown_by(output)]
 
     def words(self, fabric: str, family: str, output: Iterable[Piece]) -> list[str]:
-        """What an MPI said of the ways of its messages; first what speaks against a fabric."""
+        """Statements of an MPI on the ways of its messages; first those against a fabric."""
         recipe = self.recipe(fabric, family)
         assert recipe, f'{family} has no way to force {fabric}'
         return _words(FAMILIES[family], recipe, output)
@@ -163,7 +163,7 @@ def never_run(mpi: Family) -> str:
 
 
 def _words(mpi: Family, recipe: Recipe, output: Iterable[Piece]) -> list[str]:
-    """What an MPI said of the ways of its messages; first what speaks against the recipe."""
+    """Statements of an MPI on the ways of its messages; first those against the recipe."""
     against: dict[str, None] = {}
     others: dict[str, None] = {}
     for number, piece in enumerate(output):
@@ -210,7 +210,7 @@ def load_catalogue(path: Path = CATALOGUE) -> FabricCatalogue:
 
 
 def _disputed(catalogue: FabricCatalogue) -> Iterator[str]:
-    """Where the catalogue and the files of the MPIs do not fit together."""
+    """Contradictions between the catalogue and the files of the MPIs."""
     if DEFAULT in catalogue.fabrics:
         yield f'fabrics.{DEFAULT}: the name is of cases in which nothing is forced: choose another'
     for key, family in FAMILIES.items():

@@ -99,7 +99,7 @@ class LearnedFile:
     sources: dict[Place, dict[str, str]] = field(default_factory=dict)
 
     def place(self, check: str, values: Mapping[str, str], figure: str) -> Place:
-        """Where the reference of a figure stands, or would."""
+        """The place of a figure's reference in the file, also if there is none yet."""
         index = self.entries[check]['$index'] if check in self.entries else values
         return check, *(values.get(key, '') for key in index), figure
 

@@ -1,1 +1,1 @@
-"""What a job left: its output, the start of its program, and how it ended."""
+"""Results of a job: its output, the start of its program, and how it ended."""

@@ -147,7 +147,7 @@ def why_cut_short(state: str, folder: Path, errors: Path, nodes: Sequence[str] =
 
 
 def _by_whom(state: str) -> str:
-    """Who cancelled a job, of ``CANCELLED by 0``."""
+    """The words on who cancelled a job, from ``CANCELLED by 0``."""
     user = state.partition(' by ')[2]
     if not user.isdigit():
         return ''

@@ -1,4 +1,4 @@
-"""What a job wrote, gone through in pieces, and the words of it that say best why it failed.
+"""The output of a job, read in pieces, and the words of it that say best why it failed.
 
 MPIs that say which way messages go write a line for each pair of ranks: a gigabyte for two
 thousand. The program's own output is short.

@@ -511,7 +511,7 @@ class OnThreads(Layout):
 
 
 class AsGiven(Layout):
-    """Where the launcher puts ranks by itself: held to what the system's file declares of it."""
+    """The launcher's own layout, held to what the system's file declares of it."""
 
     def _faults(self, placement: Placement) -> Iterator[Find]:
         yield partial(self._small_cpuset, placement)

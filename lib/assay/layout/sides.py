@@ -46,7 +46,7 @@ class Sides:
         return cls(host, rails, near)
 
     def cores(self, side: Side) -> frozenset[int]:
-        """Those that ranks may be bound to."""
+        """The cores of a side, which ranks may be bound to."""
         near = frozenset[int]().union(*self.near.values())
         return near if side == 'near' else self.host.cores - near
 
@@ -64,7 +64,7 @@ class Sides:
         return None
 
     def too_few(self, side: Side, needed: int) -> str | None:
-        """That ranks do not fit there, in a sentence."""
+        """A sentence if the side has too few cores; None if ranks fit."""
         cores = self.cores(side)
         if len(cores) >= needed:
             return None

@@ -43,7 +43,7 @@ class Mpi:
     launcher: str
     """Absolute path of ``mpirun`` or ``mpiexec``; empty if srun alone starts its programs."""
     description: str
-    """What the MPI says of its own build: ompi_info, mpichversion, Intel MPI's version line."""
+    """The MPI's description of its own build: ompi_info, mpichversion, Intel MPI's version line."""
     source: Source
     modules: tuple[str, ...] = ()
     """To be loaded in this order; its own is the last."""

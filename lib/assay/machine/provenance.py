@@ -1,4 +1,4 @@
-"""What a program was built from: the same facts for each way to build it. And Git."""
+"""The sources, compiler and flags of a program: the same facts for each way to build. And Git."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Provenance:
     """Spack's full hash; otherwise a checksum of all other facts and the sources or program."""
     compiler: str = ''
     flags: str = ''
-    """Those that count, of the commands that compiled it."""
+    """The flags that count, from the commands that compiled it."""
     mpi: str = ''
     blas: str = ''
     target: str = ''
     """The processor that it was built for."""
     commit: str = ''
-    """Of the repository that it was built of."""
+    """The commit of the repository that it was built from."""
 
 
 def _fingerprinted(facts: Provenance, sources: str) -> Provenance:

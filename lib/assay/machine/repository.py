@@ -35,7 +35,7 @@ class Repository:
 
     @property
     def folder(self) -> Path:
-        """Where Git keeps it. It is named to Git, which refuses another owner's if it finds it."""
+        """The folder of Git. Git is told it: one of another owner that it finds is refused."""
         own = self.path / '.git'
         return own if own.exists() else self.path
 

@@ -1,4 +1,4 @@
-"""What Slurm tells of its partitions, nodes and reservations."""
+"""Queries to Slurm on its partitions, nodes and reservations."""
 
 from __future__ import annotations
 

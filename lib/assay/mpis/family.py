@@ -1,4 +1,4 @@
-"""What the suite has to know of an MPI."""
+"""The facts of an MPI that the suite needs."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def _rules(rules: Sequence[Rule], ranks: int, answers: str) -> Rules:
 
 
 def _json_rules(rules: Sequence[Rule], ranks: int) -> str:
-    """Where no rule is for a communicator or a message, the MPI chooses. A comment has no place."""
+    """Rules as JSON, which has no comments. The MPI chooses where no rule applies."""
     collectives: dict[str, Any] = {}
     for rule in sorted(rules, key=lambda one: one.least):
         operation = rule.algorithm.operation

@@ -53,7 +53,7 @@ AGAINST, AGAIN = 5, 2
 
 
 class NightMeasurement:
-    """What measures a night.
+    """The measurement of a night.
 
     :param options: of ReFrame.
     :param handle: of the night's lock, which its jobs hold as well.

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class Folder:
-    """What is remembered from night to night of a system and a mode, in ``perflogs/nights``.
+    """The folder of a system and a mode in ``perflogs/nights``, with the memory of earlier nights.
 
     :raises AssayError: if their names are none of files.
     """

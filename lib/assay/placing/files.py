@@ -88,8 +88,9 @@ def role_of_each(plan: SeatPlan) -> list[int]:
 
 
 def _rankfile_option(name: str, library: str, overlap: bool) -> list[str]:
-    """Of mpirun: Open MPI 5 has another word for it than those before, and shares no core unless it
-    is told to.
+    """The option of mpirun for a rankfile, which differs from Open MPI 5 on.
+
+    Open MPI 5 shares no core unless it is told to.
     """
     if re.match(r'Open MPI v[1-4]\.', library):
         return ['--rankfile', name]

@@ -69,7 +69,7 @@ def _middle(level: Numbers, sizes: Numbers) -> int:
 
 
 def _extra(problem: PlacingProblem, level: int, ranks: Numbers) -> Any:
-    """What it costs more, of each two of some ranks, to be in two groups of a level."""
+    """The extra cost, for each two of these ranks, of being in two groups of a level."""
     latency = problem.latency[level + 1] - problem.latency[level]
     per_byte = problem.per_byte[level + 1] - problem.per_byte[level]
     messages, size = (one[ranks][:, ranks] for one in (problem.messages, problem.bytes))
@@ -231,7 +231,7 @@ class _Search:
         return [self.kinds[seat] for seat in np.flatnonzero(leaf == group)]
 
     def _shapes(self, levels: int) -> list[list[Shape]]:
-        """What each group of each level looks like, from the smallest up."""
+        """The shape of each group of each level, from the smallest level up."""
         found: list[list[Shape]] = [[tuple(sorted(free.items())) for free in self.free]]
         for level in range(1, levels):
             below = self.above[level - 1]
@@ -273,7 +273,7 @@ class _Search:
             self._put(rank, leaf, -1)
 
     def _leaves(self, rank: int, cost: Floats) -> list[int]:
-        """Where a rank may sit, the cheapest first."""
+        """The leaves that a rank may sit in, the cheapest first."""
         if rank in self.own:
             return [self.own[rank]]
         kind = self.kinds[rank]

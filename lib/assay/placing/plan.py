@@ -294,7 +294,7 @@ def _saved(problem: PlacingProblem, seat: Numbers, at_once: float) -> tuple[floa
 
 
 def _slowed(problem: PlacingProblem, seat: Numbers) -> float:
-    """What messages that go farther as planned take more, as a share of what all take now."""
+    """The extra time of messages that go farther as planned, as a share of the time of all now."""
     now, then = map(problem.of_pairs, (np.arange(len(seat)), seat))
     return float(np.maximum(0.0, then - now).sum() / now.sum())
 
@@ -338,9 +338,8 @@ def _stretched(curve: Floats, factor: float) -> Floats:
 def _saved_in_collectives(
     report: Report, problem: PlacingProblem, seat: Numbers, share: float
 ) -> tuple[float, float]:
-    """What collectives save of the wall time, if they send as binomial trees do: to ranks whose
-    number differs in a bit, a bit after the other. Negative if they lose; they are promised to save
-    nothing.
+    """The share of the wall time that collectives save, if they send as binomial trees do: to ranks
+    whose number differs in one bit, bit after bit. Negative if they lose. No saving is promised.
 
     :param share: of the wall time, that was their transfer.
     :returns: of all pairs together, and where each bit takes as long as its longest pair.

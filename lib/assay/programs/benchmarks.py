@@ -624,7 +624,7 @@ def check_distances(report: Mapping[str, Any]) -> None:
 
 
 def _line_after(steps: int, lines: int) -> int:
-    """Where a walk of ``distances`` from line 0 is after so many steps."""
+    """The line that a walk of ``distances`` from line 0 reaches after so many steps."""
     factor, term, line = 6364136223846793005, 1442695040888963407, 0
     for digit in reversed(f'{steps:b}'):
         if digit == '1':

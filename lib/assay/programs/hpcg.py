@@ -123,7 +123,7 @@ class Hpcg(Application):
 
 
 class _Report:
-    """What HPCG reports: lines of a name, which tells its section too, and a value."""
+    """The report of HPCG: lines of a name, which includes the section, and a value."""
 
     def __init__(self, folder: Path) -> None:
         """Read the one report of a folder.

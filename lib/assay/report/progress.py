@@ -1,6 +1,4 @@
-"""What a run says while it goes on, a line for each build, and for each case as it ends; and at its
-end.
-"""
+"""Lines of a run while it goes on, one for each build and for each case that ends; and its end."""
 
 from __future__ import annotations
 

@@ -80,13 +80,13 @@ def noise_lines(verdict: ScreeningVerdict) -> list[str]:
 
 
 def headline(one: ScreeningFinding) -> str:
-    """Who is to blame, and how often that is by chance, in words."""
+    """The finding in words: what is to blame, and how often that is by chance."""
     often = '' if one.chance is None else f' (by chance {_often(one.chance)})'
     return blame_in_words(one) + often
 
 
 def blame_in_words(one: ScreeningFinding) -> str:
-    """Who is to blame, in words."""
+    """The nodes or links to blame, in words."""
     who = node_set(one.members)
     text = {
         'node': f'{who} is bad',

@@ -284,7 +284,7 @@ def _rows(database: Path, table: str, columns: str) -> list[tuple[Any, ...]]:
 
 
 def _connect(database: Path) -> sqlite3.Connection:
-    """Where the file may be written, so that SQLite takes back what a killed process half wrote."""
+    """Connect to a database; if it is writable, SQLite undoes what a killed process half wrote."""
     writable = os.access(database, os.W_OK) and os.access(database.parent, os.W_OK)
     mode = 'rw' if writable else 'ro'
     return sqlite3.connect(f'file:{quote(str(database))}?mode={mode}', timeout=PATIENCE, uri=True)

@@ -1,4 +1,4 @@
-"""What counts as "nothing changed": which runs, and which of their figures, teach a spread.
+"""The rule for "nothing changed": which runs, and which of their figures, teach a spread.
 
 Whatever learns from the past uses this one rule. A run counts if
 

@@ -185,9 +185,7 @@ def _numbered(report: Path, word: str, number: int) -> Path:
 
 
 def launches(folder: Path) -> list[tuple[Path, str, bool]]:
-    """Of each launch, in their order: its report, its words, and whether a program of it is linked
-    with an MPI.
-    """
+    """The launches in order: the report, the words, and whether a program is linked with an MPI."""
     files = sorted(folder.glob('[0-9]*'), key=lambda file: int(file.name))
     # Of one that goes on in the background it may still be empty.
     found = [json.loads(text) for file in files if (text := file.read_text())]

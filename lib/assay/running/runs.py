@@ -91,7 +91,7 @@ class RunFolder:
 
     @property
     def host(self) -> str:
-        """Where it was begun."""
+        """The host that it was begun on."""
         return self.folder.name.partition('-')[2].rpartition('-')[0]
 
     @property

@@ -1,5 +1,5 @@
-"""What is compared: two settings of the suite, how a session of each is started, what it calls
-its cases, and whether there is anything to compare.
+"""Two settings of the suite to compare: how a session of each is started, the names of its cases,
+and whether there is anything to compare.
 """
 
 from __future__ import annotations

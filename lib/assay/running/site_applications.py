@@ -117,7 +117,7 @@ class SitePattern(Entry):
 
     @property
     def place(self) -> str:
-        """Where it is looked for, to go on from ``lammps:``."""
+        """The file or output that is searched, to go on from ``lammps:`` in a sentence."""
         return self.file or 'its output'
 
     def number(self, find: str, text: str) -> float | None:

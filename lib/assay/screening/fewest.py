@@ -274,8 +274,8 @@ class _Values:
         return np.asarray(chosen[at] & (chosen.sum(axis=0) == 1))
 
     def effects(self, chosen: Truths) -> list[Floats]:
-        """Of each cause, how much worse its own values are than those of their kind that nothing
-        makes worse: shape (values,); empty where nothing tells."""
+        """By how much each cause makes its own values worse than untouched values of their kind:
+        shape (values,); empty if there are no such values."""
         above = self._above(chosen, self.mean)
         found = (above[self.own_values(chosen, at)] for at in range(len(chosen)))
         return [one[~np.isnan(one)] for one in found]

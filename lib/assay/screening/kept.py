@@ -19,12 +19,12 @@ _EVER = datetime.min.replace(tzinfo=timezone.utc), datetime.max.replace(tzinfo=t
 
 
 def folder_of(system: str) -> Path:
-    """Where those of ``system:partition`` are."""
+    """The folder of the screenings of ``system:partition``."""
     return paths.SCREENINGS.joinpath(*system.split(':'))
 
 
 def path_of(measured: Screening) -> Path:
-    """Where a screening is kept."""
+    """The file of a screening."""
     begun = measured.begun.astimezone(timezone.utc)
     return folder_of(measured.system) / f'{begun:{_NAME}}.json'
 

@@ -142,7 +142,7 @@ def _facts(
 
 
 def _setting(key: str, value: str | None) -> str | int:
-    """In words, except for a part of the memory: hosts have different amounts of memory."""
+    """The value of a setting in words; a number for a part of the memory, which differs by host."""
     return (
         int(value)
         if key == OF_MEMORY and value and value.isdecimal()

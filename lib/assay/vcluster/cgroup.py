@@ -56,7 +56,7 @@ class ControlGroup:
 
     @property
     def folders(self) -> list[Path]:
-        """Where a process has to be written to be in the group."""
+        """The folders that a process has to be written to, to be in the group."""
         return list(dict.fromkeys([self.cpuset, self.cpu, self.account]))
 
     @property

@@ -319,8 +319,8 @@ def _look_up(tool: str, path: str, offsets: list[str]) -> dict[str, tuple[str, s
 
 
 def _functions(path: str) -> tuple[list[int], list[int]]:
-    """Where the functions begin that a file's tables of symbols know, in order; and of each where
-    the last of it and those before ends.
+    """The starts of the functions in a file's symbol tables, in order; and for each the last end of
+    it and those before.
     """
     found = []
     for option in ('-S', '-DS'):

@@ -66,7 +66,7 @@ class Chart:
 
     @property
     def places(self) -> Places:
-        """Where anything stands."""
+        """All places that have a value."""
         found = {place: None for one in self.series for place in one.at}
         if self.kind == 'lines':
             return sorted(place for place in found if not isinstance(place, str))

@@ -34,7 +34,7 @@ from assay.running.setting import Settings
 
 @dataclass(frozen=True, eq=False)
 class Earlier:
-    """What the runs before those that are compared show of a system of which nothing changed.
+    """Runs before those that are compared, which show an unchanged system.
 
     :param runs: how many of them teach.
     :param figures: those of both sides, and others of their kinds, also where their cases failed:

@@ -313,7 +313,7 @@ def _joined(known: Series | None, own: Series) -> Series:
 
 
 def _places(whole: Series, known: int) -> NDArray[np.int64]:
-    """Where in both the sessions of the second stand; of the first there are so many."""
+    """The places of the second side's sessions in both; the first side has ``known`` sessions."""
     numbers, first = np.unique(whole.sessions, return_index=True)
     in_order = numbers[np.argsort(first)]
     return np.flatnonzero(in_order >= known)
