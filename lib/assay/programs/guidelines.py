@@ -40,7 +40,7 @@ FEWEST_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Guideline:
-    """An operation that takes longer than another which does the same.
+    """An operation that should not take longer than what does the same, and how long it takes.
 
     :param operation: which.
     :param other: what does the same, in words.

@@ -52,7 +52,7 @@ Numbers = NDArray[np.int64]
 
 
 def spread_of_all(now: Screening, past: Floats) -> Variance:
-    """The variance of the middle of all between screenings: shape (m,)."""
+    """The variance of the middle of all between screenings, from that of ``past``: shape (m,)."""
     return moderate(robust_variance(past), OF_ALL_SHARED if now.shares_cpus else OF_ALL)
 
 
