@@ -35,7 +35,7 @@ class Repository:
 
     @property
     def folder(self) -> Path:
-        """The folder of Git. Git is told it: one of another owner that it finds is refused."""
+        """The folder of Git, to be named to it: Git refuses one of another owner that it finds."""
         own = self.path / '.git'
         return own if own.exists() else self.path
 
