@@ -1304,6 +1304,7 @@ def test_what_is_0_each_time_on_a_side_needs_no_ratio(site, before, after, runs,
         ('lower', (0.0, 0.5, 0.0), (5.5, 6.5, 5.5), 3),
         ('lower', (0.0, 0.5, 0.0), (0.5, 0.5, 0.5), 0),
         ('lower', (0.0, 0.01, 0.0), (0.01, 0.02, 0.01), 0),  # it may have been rounded
+        ('higher', (0.0, 0.0, *range(97, 103)), (0.0, 0.0, 5.0, 5.1, 4.9, 5.0, 5.0, 5.2), 3),
     ],
 )
 def test_what_is_0_at_times_is_not_lost_silently(site, better, before, after, code):
@@ -1316,8 +1317,8 @@ def test_what_is_0_at_times_is_not_lost_silently(site, better, before, after, co
         left = iter(np.repeat(values, 6).tolist())
         return change
 
-    site.runs(3, valued(*before), label='before')
-    site.runs(3, valued(*after), label='after')
+    site.runs(len(before), valued(*before), label='before')
+    site.runs(len(after), valued(*after), label='after')
     found = site.difference('before', 'after')
     assert {one.word for one in found.figures if one.figure.figure == 'overlap'} == {'cannot tell'}
     assert found.exit_code == code

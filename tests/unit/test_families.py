@@ -87,6 +87,14 @@ def test_few_figures_have_the_mean_of_their_variances():
     assert pooled['b'].freedom == 0
 
 
+def test_a_figure_that_never_varies_says_nothing_of_others():
+    """Logarithms of three equal values may differ by rounding, and their variance be 1e-31."""
+    never = [(series([7.3] * 3), series([7.3] * 3))]
+    families = {'a': sides_of(0.01, 0.02, 0.03), 'b': sides_of(0.01, 0.015)}
+    beside = pool_by_family({**families, 'c': [*sides_of(0.01, 0.02), *never]})
+    assert beside == pool_by_family({**families, 'c': sides_of(0.01, 0.02)})
+
+
 @pytest.mark.parametrize('wide', [0.01, 1.0])
 def test_half_of_a_family_varies_by_its_prior_or_less(wide):
     """Whatever a few that hardly vary, or vary widely, do to the mean of logarithms."""

@@ -236,7 +236,7 @@ def _nothing(found: Difference, worse: Sequence[Compared]) -> str:
     without += [one.figure for one in found.suspects]
     if without:
         names = first_few([str(one) for one in without])
-        return f'{names}: no value above 0 on a side, so no change of which a part is to be found.'
+        return f'{names}: 0 on a side, or at times, so no change of which a part is to be found.'
     if found.lacks_values:
         return 'too few values before and after count: `assay compare-runs` says why. Run again.'
     return 'no figure is worse after: there is nothing to explain. `assay compare-runs` shows all.'

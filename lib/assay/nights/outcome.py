@@ -194,6 +194,9 @@ def suspicious_cases(found: Difference) -> set[str]:
 def _change(one: Compared) -> str:
     if one.misses:
         return 'misses a reference that it met before'
+    if one.is_without_ratio:
+        middles = f'{one.before.middle_text} in good nights, {one.after.middle_text} now'
+        return f'{middles}, and 0 at times'
     times = ratio(one.change)
     if is_tenfold(times):
         return f'{as_multiple(times)} as in good nights'

@@ -31,10 +31,9 @@ from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
 from assay.results.diff.endings import Failed
 from assay.results.diff.families import Finding
-from assay.results.figure_series import FigureKey, Measured
+from assay.results.figure_series import FigureKey
 from assay.results.grouping import Attribute
 from assay.results.history import StoredRun
-from assay.results.rows import number
 from assay.results.searches import conclusions_between
 from assay.results.statistics.comparison import Word
 from assay.results.statistics.multiplicity import SUITE_RATE
@@ -181,10 +180,16 @@ def conclusion_against(held: AgainstResult, word: str) -> str:
     return told
 
 
+_NOT_DECIDED = 'no more runs decide on a figure that is 0 at times: its jobs may tell why it is'
+
+
 def _what_rounds_decide(held: AgainstResult) -> str:
     """What would decide on what was measured again and still looks worse; empty if nothing does."""
-    if not held.difference.suspects:
+    suspects = held.difference.suspects
+    if not suspects:
         return ''
+    if all(one.is_without_ratio for one in suspects):
+        return _NOT_DECIDED
     if not held.rounds:
         return f'{held.stopped}: give it more by --budget' if held.stopped else ''
     seconds = held.seconds / held.rounds
@@ -211,6 +216,8 @@ def _what_decides(found: Difference) -> str:
                 'before, or run again when others use the nodes as much as then'
             )
         return 'most figures have no values before and after that can be compared: run again'
+    if all(one.is_without_ratio for one in found.suspects):
+        return _NOT_DECIDED
     labels = {run.summary.label for run in found.before}
     label = labels.pop() if len(labels) == 1 else None
     again = f'`assay run --against {shlex.quote(label) if label else "BEFORE"}` measures it again'
@@ -294,6 +301,8 @@ def _suspects(found: Difference) -> Iterator[str]:
 
 def _figure(one: Compared) -> str:
     """Such as ``latency of Ring %fabric=tcp @...: +12.0%``."""
+    if one.is_without_ratio:
+        return f'{one.figure}: {one.before.middle_text} -> {one.after.middle_text}, 0 at times'
     return f'{one.figure}{f": {as_change(ratio(one.change))}" if one.change else ""}'
 
 
@@ -566,7 +575,7 @@ def _names(figure: FigureKey, is_narrow: bool) -> tuple[str, ...]:
 
 
 def _cells(one: Compared) -> tuple[object, ...]:
-    values = (_value(one.before), _value(one.after))
+    values = (one.before.middle_text, one.after.middle_text)
     verdict = one.verdict
     if verdict is None or math.isnan(verdict.comparison.change):
         return (*values, '-', '-', '-', _sizes(one))
@@ -583,13 +592,6 @@ def _more_runs(one: Compared) -> object:
 def _sizes(one: Compared) -> str:
     sizes = [side.series.size if side.series else 0 for side in (one.before, one.after)]
     return f'{sizes[0]}+{sizes[1]}'
-
-
-def _value(one: Measured) -> str:
-    if one.middle is None:
-        return '-'
-    unit = '' if one.figure.unit == '1' else f' {one.figure.unit}'
-    return f'{number(one.middle)}{unit}'
 
 
 def _shared(attributes: Iterable[Attribute], between: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from assay.config.scales import is_at_most, is_scale
+from assay.results.rows import number
 from assay.results.statistics.series import GREATEST, Series, location, series
 from assay.results.statistics.spread import FigureKind, learn
 from assay.witness.disturbance import DISTURBANCES
@@ -144,6 +145,13 @@ class Measured:
         if not self.series.has_logarithms:
             return float(np.median(self.series.values))
         return float(np.exp(location(self.series.locations)))
+
+    @property
+    def middle_text(self) -> str:
+        """The middle with its unit, - for none."""
+        if self.middle is None:
+            return '-'
+        return f'{number(self.middle)}{"" if self.figure.unit == "1" else f" {self.figure.unit}"}'
 
     @cached_property
     def facts(self) -> dict[str, str]:

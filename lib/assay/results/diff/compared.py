@@ -75,6 +75,11 @@ class Compared:
         return change if math.isfinite(change) else 0.0
 
     @property
+    def is_without_ratio(self) -> bool:
+        """Whether a value is 0, so that only the order of its sessions says anything."""
+        return self.verdict is not None and bool(self.verdict.comparison.reason)
+
+    @property
     def is_exact(self) -> bool:
         return self.verdict is not None and self.verdict.comparison.better == 'exact'
 

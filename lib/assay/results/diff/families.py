@@ -178,7 +178,7 @@ def _word(family: FigureFamily, members: Sequence[Compared]) -> Word:
 
 def _loss(one: Compared) -> float:
     """By how much a figure got worse, as a logarithm; 0 where nothing says."""
-    if one.verdict and one.verdict.comparison.reason and (sides := _slowness(one)):
+    if one.is_without_ratio and (sides := _slowness(one)):
         return float(location(sides[1]) - location(sides[0]))
     loss = slowness(one.verdict.comparison) if one.verdict else 0.0
     return loss if math.isfinite(loss) else 0.0
@@ -190,7 +190,7 @@ def _slowness(one: Compared) -> tuple[Floats, Floats] | None:
     if one.verdict is None or one.is_exact:
         return None
     signs = -1 if one.verdict.comparison.better == 'higher' else 1
-    if one.verdict.comparison.reason:
+    if one.is_without_ratio:
         least = max((_in_place_of_zero(side) for side in sides if side.values.any()), default=0.0)
         if not least:
             return None
@@ -207,9 +207,8 @@ def _in_place_of_zero(side: Series) -> float:
 
 def has_lost_beside_zeros(one: Compared) -> bool:
     """Whether a figure that has no ratio, as it is 0 at times, lost so much that it is in doubt."""
-    if one.verdict is None or any(part in one.figure.figure for part in _NEAR_NOTHING):
-        return False
-    return bool(one.verdict.comparison.reason) and _is_great(one, _by_order)
+    is_near_nothing = any(part in one.figure.figure for part in _NEAR_NOTHING)
+    return one.is_without_ratio and not is_near_nothing and _is_great(one, _by_order)
 
 
 def _is_apart(before: Floats, after: Floats) -> bool:
@@ -239,7 +238,8 @@ def _by_order(one: Compared) -> float:
         len(after) > 2 and _is_apart(before, after[1:])
     ):
         found = (fewer + more if fewer > 2 else 1 + fewer) / orders
-    if one.verdict.comparison.floor and 1 / orders <= BY_RANK:
+    is_alone = one.verdict.comparison.floor or one.is_without_ratio
+    if is_alone and 1 / orders <= BY_RANK:
         from scipy.stats import mannwhitneyu
 
         by_rank = float(mannwhitneyu(before, after, alternative='less').pvalue)

@@ -49,6 +49,8 @@ MOST_UNITS = 300.0
 ENOUGH_WEIGHT = 0.5
 #: p-values are not told apart below.
 LEAST_P = 1e-300
+#: Variances of logarithms, and less, that equal values have by rounding.
+ROUNDING = 1e-20
 #: Of fewer figures the variances show no common one but their mean.
 FEW = 8
 #: Comparisons without which their bulk tells nothing, and those of them on either side.
@@ -180,7 +182,7 @@ def _variances(sides: Iterable[tuple[Series, Series]]) -> list[Variance]:
             continue
         squares = sum(float(((one.locations - one.locations.mean()) ** 2).sum()) for one in both)
         freedom = sum(one.size - 1 for one in both)
-        if freedom and squares:
+        if freedom and squares / freedom > ROUNDING:
             found.append(Variance(squares / freedom, freedom))
     return found
 
