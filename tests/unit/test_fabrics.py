@@ -289,11 +289,11 @@ def test_a_wrong_entry_is_named(tmp_path, edit, words):
 
 
 def test_unreadable_catalogue(tmp_path):
-    with pytest.raises(match='No such file'):
+    with pytest.raises(AssayError, match='cannot be read: No such file'):
         load_catalogue(tmp_path / 'absent.yaml')
     broken = tmp_path / 'broken.yaml'
     broken.write_text('fabrics: [unclosed')
-    with pytest.raises(match='not valid YAML'):
+    with pytest.raises(AssayError, match='not valid YAML'):
         load_catalogue(broken)
 
 
@@ -302,7 +302,7 @@ def test_a_key_that_stands_twice_is_an_error_with_its_line(tmp_path):
     text = path.read_text()
     path.write_text(f'{text}fabrics: {{}}\n')
     line = text.count('\n') + 1
-    with pytest.raises(match=rf"line {line}: the key 'fabrics' stands twice"):
+    with pytest.raises(AssayError, match=rf"line {line}: the key 'fabrics' stands twice"):
         load_catalogue(path)
 
 
@@ -310,7 +310,7 @@ def test_a_key_that_stands_twice_is_an_error_with_its_line(tmp_path):
 def test_a_wrong_entry_beside_a_tab_is_named(tmp_path):
     path = tmp_path / 'fabrics.yaml'
     path.write_text('fabrics:\n  shm:\tnothing\n')
-    with pytest.raises(match='line 2: fabrics'):
+    with pytest.raises(AssayError, match='line 2: fabrics'):
         load_catalogue(path)
 
 
