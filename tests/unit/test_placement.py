@@ -560,6 +560,39 @@ def test_a_progress_thread_has_a_core_that_its_rank_leaves(threads, told):
     assert said is None if told is None else said.startswith(told)
 
 
+@pytest.mark.parametrize(
+    ('cores', 'own', 'told'),
+    [
+        (((0,), (2,)), (1, 3), None),
+        (((0, 1, 2), (0, 1, 2)), (3, 3), 'may use core 3, as may the progress thread of rank 1'),
+        (((0,), (1,)), (3, 3), 'may use core 3, as may the progress thread of rank 1'),
+        (((0,), (1,)), (1, 0), 'may use core 1, as may rank 1'),
+        (((0,), (1, 2)), (2, 3), 'may use core 2, as may rank 1'),
+    ],
+)
+def test_a_progress_thread_has_a_core_that_all_ranks_of_its_host_leave(cores, own, told):
+    def ranks(*hosts):
+        return report(
+            [
+                process(rank, cores[rank], name, threads=[progress_thread(70 + rank, own[rank])])
+                for rank, name in enumerate(hosts)
+            ],
+            [host(name, FOUR) for name in dict.fromkeys(hosts)],
+        )
+
+    found = misplaced_progress_thread(ranks('n1', 'n1'), 'progress')
+    if told is None:
+        assert found is None
+    else:
+        assert found.startswith(f'the progress thread (70) of rank 0 on n1 {told}')
+    # On other hosts nobody is in the way.
+    assert misplaced_progress_thread(ranks('n1', 'n2'), 'progress') is None
+
+
+def progress_thread(tid, core):
+    return thread(tid, (core,)) | {'name': 'progress'}
+
+
 def test_bound_threads_on_one_core():
     threads = [thread(11, (1,), 1.0), thread(12, (2,), 1.0), thread(13, (2,), 1.0)]
     found = report([process(0, (0, 1, 2, 3), threads=threads)], [host(domains=[[0, 1, 2, 3]])])

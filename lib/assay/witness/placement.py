@@ -196,24 +196,39 @@ def crowded_cores(host: PlacedHost) -> str | None:
 def misplaced_progress_thread(report: Report, name: str) -> str | None:
     """A rank without the progress thread, or whose thread does not have a core to itself.
 
-    That no other rank is on the core is for the layout, which gives each rank two cores.
+    No other rank of its host computes on that core, or has its thread there.
 
     :param name: of the threads.
     """
     found = []
+    by_host = report.by_host()
     for process in report.processes:
         who = f'rank {process.rank} on {process.host}'
+        others = [other for other in by_host[process.host] if other is not process]
         threads = [thread for thread in process.threads if thread.name == name]
         if len(threads) != 1:
             found.append(f'{who} has {many(len(threads), "progress thread")}, not 1')
         for thread in threads:
+            cores = cores_in_words(thread.cores)
+            place = f'the progress thread ({thread.tid}) of {who} may use {cores}'
             if len(thread.cores) != 1 or thread.cores & process.cores:
                 found.append(
-                    f'the progress thread ({thread.tid}) of {who} may use '
-                    f'{cores_in_words(thread.cores)}, and has to have one that its rank does not '
-                    f'compute on: that has {cores_in_words(process.cores)}'
+                    f'{place}, and has to have one that its rank does not compute on: that has '
+                    f'{cores_in_words(process.cores)}'
                 )
+            elif user := _user_of(thread.cores, others, name):
+                found.append(f'{place}, as may {user}')
     return _first_of(found)
+
+
+def _user_of(cores: frozenset[int], ranks: list[Process], name: str) -> str | None:
+    """The first rank that may use one of the cores, or whose thread of a name may."""
+    for rank in ranks:
+        if rank.cores & cores:
+            return f'rank {rank.rank}'
+        if any(thread.cores & cores for thread in rank.threads if thread.name == name):
+            return f'the progress thread of rank {rank.rank}'
+    return None
 
 
 def _first_of(found: list[str]) -> str | None:
