@@ -1613,13 +1613,22 @@ def lacks_threads(folder):
     (folder / 'result.json').unlink()
 
 
-def test_an_mpi_without_threads_is_skipped_unless_they_are_promised(job, monkeypatch):
-    golden = Path('Threads/mpich-shm')
+@pytest.mark.parametrize(
+    'name',
+    [
+        'Threads/mpich-shm',
+        'HaloProgress/mpich-ucx-tcp',
+        'Partitioned/mpich-shm',
+        'Overlap/mpich-shm',
+    ],
+)
+def test_an_mpi_without_threads_is_skipped_unless_they_are_promised(job, monkeypatch, name):
+    golden = Path(name)
     with pytest.raises(SkipTestError, match='MPICH does not give MPI_THREAD_MULTIPLE here'):
         job(golden, lacks_threads, exitcode=2)
 
-    def promise(check):  # by a feature that the partition has
-        monkeypatch.setattr(benchmark, 'PROMISED', 'shm')
+    def promise(check):  # by a feature that the environment has
+        monkeypatch.setattr(benchmark, 'PROMISED', 'mpich')
 
     with pytest.raises(SanityError, match='does not give MPI_THREAD_MULTIPLE'):
         job(golden, lacks_threads, exitcode=2, change=promise)
