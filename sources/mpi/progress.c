@@ -30,12 +30,14 @@ static int core_of(int cpu)
     return (int)lowest;
 }
 
-/* With all hardware threads of a core. Returns whether any are left for the rank. */
+/* Give the thread the last core, with all its hardware threads, and the rank the rest. Returns whether the
+ * rank has any. */
 static bool divide_cpus(struct set *of_rank, struct set *of_thread)
 {
     struct set all = { { 0 } };
     int last = -1;
-    sched_getaffinity(0, sizeof all, (cpu_set_t *)all.words);
+    if (sched_getaffinity(0, sizeof all, (cpu_set_t *)all.words) != 0)
+        bench_abort(EXIT_BROKEN, "cannot read which cores a rank may use");
     for (int cpu = set_next(&all, 0); cpu >= 0; cpu = set_next(&all, cpu + 1))
         last = cpu;
     for (int cpu = set_next(&all, 0); cpu >= 0; cpu = set_next(&all, cpu + 1))

@@ -16,7 +16,8 @@
 /* The name of the thread, by which checks/mpi/halo.py finds it in the witness's report. */
 #define PROGRESS_NAME "progress"
 
-/* Collective over MPI_COMM_WORLD. Refuses where a rank may use one core only. */
+/* Collective over MPI_COMM_WORLD. Refuses where a rank may use one core only. Pins the calling thread to
+ * the other cores for good; threads that it starts later inherit this. */
 void progress_start(MPI_Comm comm);
 
 void progress_resume(void);
