@@ -178,9 +178,7 @@ def test_hosts_with_other_clocks_begin_a_call_at_the_same_moment(mpi, between):
         results = done.report['results']
         assert max(one['time']['best'] for one in results) < 100
         calls = {(one['op'], one['size']) for one in results}
-        begun_in_time |= {
-            (one['op'], one['size']) for one in results if one['late_share'] < 1
-        }
+        begun_in_time |= {(one['op'], one['size']) for one in results if one['late_share'] < 1}
         if begun_in_time == calls:
             return
     pytest.fail(f'in ten runs only calls of {begun_in_time} ever began in time')

@@ -290,7 +290,7 @@ def contents(archive: Archive) -> Files:
 
 
 def _named(number: int, kept: Files) -> Files:
-    """Rename the files that a run left to their names in the archive."""
+    """The files that a run left, by their names in the archive."""
     return {f'jobs/{number}/{name}': one for name, one in kept.items()}
 
 

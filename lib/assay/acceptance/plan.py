@@ -86,7 +86,10 @@ def _order(enough: int, runs: int, width: float, shift: float) -> float:
         return float(bdtrc(enough - 1, runs, ndtr(shift)))
 
     def of_others(least: Floats) -> Floats:
-        """The probability that the others are in the width above the least, enough above 0."""
+        """The probability that the others are where they have to be.
+
+        That is in the width above the least, and enough of them above 0.
+        """
         top = least + width
         below = ndtr(np.minimum(top, 0) - shift) - ndtr(np.minimum(least, 0) - shift)
         above = ndtr(np.maximum(top, 0) - shift) - ndtr(np.maximum(least, 0) - shift)
@@ -148,7 +151,10 @@ def _mean(runs: int, spread: float, width: float, shift: float) -> float:
 
 
 def _beyond(masses: Floats, place: Floats, above: bool) -> Floats:
-    """The mass of each row beyond a place; each mass starts half a point before its own."""
+    """The mass of each row beyond a place.
+
+    Each mass is spread evenly over one point, from half a point before its own.
+    """
     size = masses.shape[1]
     so_far = np.concatenate([np.zeros((len(masses), 1)), np.cumsum(masses, axis=1)], axis=1)
     where = np.clip(place + 0.5, 0, size)

@@ -175,7 +175,7 @@ class MpiBenchmark(MpiCheck):
         return self.limit_in(self.report)
 
     def limit_in(self, report: dict[str, Any]) -> Limit | None:
-        """The limit of a message on this fabric, as a report has it."""
+        """A message's limit on this fabric, as a report has it; None if the fabric has none."""
         limits = report['limits']
         match self.limited_by:
             case 'memory':

@@ -102,7 +102,7 @@ class BuildSources(
             self.configure_out_of_source()
 
     def look_for_what_is_installed(self) -> None:
-        """Look where the build would be done, on a compute node if so, for what Spack installed."""
+        """Test that what Spack installed can be read where a build would run: maybe on a node."""
         self.sourcesdir = None
         self.build_system = 'CustomBuild'
         witness = shlex.quote(self.product(LIBRARY))
@@ -111,7 +111,7 @@ class BuildSources(
         ]
 
     def configure_out_of_source(self) -> None:
-        """Build in a folder that runs with the same build share; ``build`` links to it."""
+        """Build in a folder that all runs with the same build share; ``build`` links to it."""
         if not self.current_environ.cxx:
             raise ReframeError(
                 f'environment {self.current_environ.name} has no C++ compiler, which the '

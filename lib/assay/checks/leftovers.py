@@ -124,7 +124,7 @@ class TellsLeftovers(RegressionTestPlugin):
 
     @property
     def _asked_otherwise(self) -> dict[str, str]:
-        """Variables that the user set for the job to values that Assay would not have set."""
+        """Variables that the user set for the job, not to values of Assay or the system's file."""
         purpose = self._of_the_system | self.own_variables
         asked = steering(self.asked_for)
         return {name: value for name, value in asked.items() if purpose.get(name) != value}

@@ -161,7 +161,7 @@ def load(text: str | bytes, path: Path) -> dict[str, Any]:
 
 
 def faults(entry: Any, is_generic: bool) -> Iterator[str]:
-    """Faults of a file's entry for a check, each with its place; its figures are not looked at.
+    """Faults of a file's entry for a check, each with its place; whichever figures the check has.
 
     :param is_generic: the file is that for any machine: no figure is released in it.
     """

@@ -528,7 +528,7 @@ def unusual_binding(report: Report) -> str | None:
 
 
 def _of_hosts(find: Find, hosts: list[PlacedHost]) -> str | None:
-    """The fault of the first host that has one, and the number of other hosts with a fault."""
+    """The fault of the first host that has one, and how many others have one; None if none has."""
     found = [sentence for host in hosts if (sentence := find(host))]
     more = f' (and so it is on {len(found) - 1} more hosts)' if len(found) > 1 else ''
     return found[0] + more if found else None

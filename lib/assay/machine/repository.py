@@ -35,7 +35,10 @@ class Repository:
 
     @property
     def folder(self) -> Path:
-        """The folder of Git, to be named to it: Git refuses one of another owner that it finds."""
+        """The folder of Git.
+
+        It is named to Git, which refuses one of another owner that it finds by itself.
+        """
         own = self.path / '.git'
         return own if own.exists() else self.path
 

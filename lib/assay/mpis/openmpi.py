@@ -45,7 +45,10 @@ def _variable(operation: str) -> str:
 
 
 def _value(variables: ControlVariables, name: str) -> str:
-    """The value that a site or a user gave a variable; empty if nobody set it."""
+    """The value that a site or a user gave a variable.
+
+    Empty if nobody set it, which 0 and an empty text count as.
+    """
     return str(variables.get(name, {}).get('value') or '')
 
 

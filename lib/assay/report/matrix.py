@@ -195,7 +195,10 @@ def _told(parameter: tuple[str, str]) -> str:
 
 
 def _lines(cases: Sequence[Case]) -> list[_Line]:
-    """The lines of cases in order; a case without figures is in all lines of its check."""
+    """The lines of cases, in the order in which these ran.
+
+    A case without figures is in all lines of its check.
+    """
     of_cases = [_headlines(case) for case in cases]
     of_class: dict[str, dict[str, str]] = {}
     for case, rows in zip(cases, of_cases, strict=True):

@@ -87,7 +87,7 @@ def _sentence(words: str) -> str:
 
 
 def surroundings(report: Report) -> list[str]:
-    """Remarks on a job: ranks that share cores, and other processes that used them."""
+    """Remarks on a job: ranks that share cores, and disturbances."""
     from assay.witness.disturbance import disturbances
     from assay.witness.placement import hosts_of, shared_cores
 

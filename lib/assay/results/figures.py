@@ -229,7 +229,10 @@ def _brought_up_to_date(
 
 @cache
 def _code() -> str:
-    """A digest of the code that reads reports, which made a cache."""
+    """A digest of the code that reads reports and of the version of Polars.
+
+    A cache of another digest is not used.
+    """
     digest = hashlib.sha256(pl.__version__.encode())
     for path in sorted(Path(__file__).parent.glob('*.py')):
         digest.update(path.read_bytes())

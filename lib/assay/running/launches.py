@@ -138,7 +138,7 @@ def build_launch_library() -> Path:
 
 
 def launch(words: list[str], report: Path, folder: Path) -> list[str]:
-    """The words that a launcher is to run which the program started; unchanged if that fails.
+    """The words that a launcher started by the program is to run; as given if that fails.
 
     :param report: of the first launch; that of the second has ``.launch-2`` in its name, and so on.
     :param folder: where launches are noted.

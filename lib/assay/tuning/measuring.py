@@ -231,7 +231,7 @@ class Tuning:
 
     @property
     def _about(self) -> tuple[int, str]:
-        """The number of ranks and the MPI's answers, on which its rules depend."""
+        """The number of ranks, and the MPI's version and answers, on which its rules depend."""
         return self.job.ranks, f'{self.job.version}\n{self.job.answers}'
 
     def _foursomes(self) -> list[list[Outcome]]:

@@ -92,7 +92,7 @@ def greatest_figures(runs: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
 
 
 def disturbances(reports: Iterable[Report]) -> list[str]:
-    """The disturbances of the runs of a job, a sentence for each kind."""
+    """The disturbances of a job's runs, a sentence for each kind; none if there was none."""
     reports = list(reports)
     return [*_nodes(reports), *_network(reports)]
 

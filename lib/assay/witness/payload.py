@@ -1,4 +1,4 @@
-"""The rate of payload of the ports that carried a job's messages: without all framing."""
+"""The rate that ports which carried a job's messages have for payload: without any framing."""
 
 from __future__ import annotations
 

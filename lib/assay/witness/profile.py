@@ -79,7 +79,7 @@ def waits_of(process: Process, call: str) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class TimeSplit:
-    """The parts of a rank's wall time, in seconds; for threads in MPI the mean.
+    """The parts of a rank's wall time, in seconds; the mean of those of its threads that call MPI.
 
     ``transfer`` is all time in MPI that is not known to be waiting.
     """

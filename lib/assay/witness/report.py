@@ -133,7 +133,7 @@ class Clock(_Record):
 
 
 class Disturbance(_Record):
-    """Shares of CPU time that others took, of the CPUs that a host's ranks may run on.
+    """Shares of the time of the CPUs of a host's ranks that was taken from them or withheld.
 
     ``foreign_share`` went to other processes, ``steal_share`` to the hypervisor's other guests,
     ``throttled_share`` was withheld by quotas. ``waited_share`` is the share of its wall time that

@@ -66,7 +66,7 @@ class Chart:
 
     @property
     def places(self) -> Places:
-        """All places that have a value."""
+        """The places along the axis: for lines the numbers, sorted; for bars ``order``, if any."""
         found = {place: None for one in self.series for place in one.at}
         if self.kind == 'lines':
             return sorted(place for place in found if not isinstance(place, str))
