@@ -72,6 +72,7 @@ from assay.running import reframe_options, runs
 from assay.running.setting import COMMIT, SPECS, Setting
 from assay.running.site_applications import site_applications
 from assay.running.supervise import Ended
+from assay.spack.builds import NoBuildError
 from assay.witness.settings import binary_size
 from families import FOUND
 from sessions import Machine
@@ -1551,13 +1552,26 @@ def test_packages_that_cannot_be_built_together_make_a_session_that_fails(
 
     def install(site, system, environments, chosen):
         if '-O3' in chosen and '3.31.6' in chosen:
-            raise AssayError('Spack finds no way to build assay')
+            raise NoBuildError('Spack finds no way to build assay')
 
     monkeypatch.setattr(culprit, 'install_for_checks', install)
     found = search(machine, one).run()
     assert [pair.why for pair in found.pairs if pair.failed == ('spec of cmake',)] == [
         'Spack finds no way to build assay'
     ]
+
+
+def test_a_disk_that_is_full_teaches_nothing_of_packages(machine, packages, monkeypatch):
+    one, _ = packages
+
+    def install(site, system, environments, chosen):
+        if '-O3' in chosen and '3.31.6' in chosen:
+            raise AssayError('no space is left for it')
+
+    monkeypatch.setattr(culprit, 'install_for_checks', install)
+    found = search(machine, one).run()
+    assert found.stopped == 'no space is left for it'
+    assert found.pairs and all(pair.failed is None for pair in found.pairs)
 
 
 def test_spack_is_asked_which_packages_it_can_choose_one_by_one(machine, packages, monkeypatch):

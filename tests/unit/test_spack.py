@@ -652,18 +652,59 @@ def test_each_choice_of_packages_is_an_environment_of_its_own(stand_in, anywhere
     }
 
 
+NO_WAY = 'failed to concretize assay for the following reasons: 1. cannot satisfy cmake'
+
+
 def test_a_choice_that_spack_cannot_make_is_told_with_the_reason(stand_in, anywhere, monkeypatch):
     monkeypatch.setattr(builds, 'assert_prepared', lambda system: None)
     chosen = 'cmake@=3.31.6'
     for script, why in (
         (INSTALLS.format(prefix=anywhere / 'prefix', asked=anywhere / 'asked'), ''),
-        ('echo "Error: no version fits" >&2; exit 1', 'Spack finds no way to build assay ^mpich'),
+        (f'echo "Error: {NO_WAY}" >&2; exit 1', 'Spack finds no way to build assay ^mpich'),
     ):
         used = stand_in(script)
         monkeypatch.setattr(builds, 'find_spack', lambda used=used: used)
         told = builds.why_not_chosen(Site(), 'generic:node', 'mpich', 'assay', chosen)
         assert told.startswith(why) and bool(told) == bool(why)
         shutil.rmtree(used.state / 'environments')
+
+
+@pytest.mark.parametrize(
+    ('script', 'why'),
+    [
+        (f'echo "Error: {NO_WAY}" >&2; kill -9 $$', 'killed by signal 9'),
+        (f'echo "No space left on device; Error: {NO_WAY}" >&2; exit 1', 'no space is left'),
+        (
+            f'echo "Warning: Error constructing repository x; Error: {NO_WAY}" >&2; exit 1',
+            'it has no package repository',
+        ),
+        ('echo "Error: [Errno 13] Permission denied" >&2; exit 1', 'Permission denied'),
+    ],
+)
+def test_what_is_no_answer_of_the_solver_is_no_reason_against_a_choice(
+    stand_in, monkeypatch, script, why
+):
+    monkeypatch.setattr(builds, 'assert_prepared', lambda system: None)
+    used = stand_in(script)
+    monkeypatch.setattr(builds, 'find_spack', lambda: used)
+    with pytest.raises(AssayError, match=why):
+        builds.why_not_chosen(Site(), 'generic:node', 'mpich', 'assay', 'cmake@=3.31.6')
+
+
+@pytest.mark.parametrize(
+    ('words', 'kind'),
+    [
+        ('==> Error: ProcessError: Command exited with status 2', builds.NoBuildError),
+        ('==> Error: ProcessError: Command exited\n\ncc1: No space left on device', AssayError),
+        ('==> Error: Timed out waiting for a write lock', AssayError),
+        ('==> Error: FetchError: All fetchers failed for spack-stage-zlib', AssayError),
+    ],
+)
+def test_a_build_that_fails_is_told_from_one_that_could_not_be_tried(stand_in, words, kind):
+    used = stand_in(f"case $* in *' install') echo '{words}' >&2; exit 1;; esac")
+    with pytest.raises(AssayError, match='Spack cannot install assay') as caught:
+        builds.install(used, 'generic', 'assay', 'mpich@=4.3.2')
+    assert type(caught.value) is kind
 
 
 def test_what_cannot_be_installed_is_named(stand_in):

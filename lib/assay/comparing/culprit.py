@@ -51,7 +51,7 @@ from assay.results.statistics.series import Floats
 from assay.running.application_builds import seconds_of_builds
 from assay.running.setting import COMMIT, ENVIRONMENT, SOURCES, SPECS, Setting
 from assay.running.supervise import note_signals
-from assay.spack.builds import install_for_checks, why_not_chosen
+from assay.spack.builds import NoBuildError, install_for_checks, why_not_chosen
 from assay.text import many, unknown_name
 
 if TYPE_CHECKING:
@@ -777,7 +777,10 @@ class CulpritSearch:
         )
 
     def _why_not_ready(self, setting: Setting) -> str:
-        """Why what a session needs cannot be built before it; empty if it is there."""
+        """Why what a session needs does not build before it; empty if it is there.
+
+        :raises StoppedError: if it is not known whether it builds.
+        """
         unpack(setting)
         if SPECS in setting.values:
             suite = self.runner.suite
@@ -785,9 +788,11 @@ class CulpritSearch:
             some = [f'^{re.escape(name)}$']
             try:
                 install_for_checks(suite.load(), suite.system, some, setting.values[SPECS])
-            except AssayError as error:
+            except NoBuildError as error:
                 say(str(error))
                 return str(error)
+            except AssayError as error:  # such as a full disk, which tells nothing of the changes
+                raise StoppedError(str(error)) from error
         return ''
 
     def _figures(self, table: pl.DataFrame) -> dict[str, Measured]:

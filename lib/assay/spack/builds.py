@@ -28,10 +28,14 @@ from assay.spack.packages import (
     groups,
 )
 from assay.spack.setup import assert_prepared
-from assay.spack.tool import Spack, SpackError, find_spack, turn
+from assay.spack.tool import Spack, SpackError, SpackRefusedError, find_spack, turn
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
+
+
+class NoBuildError(AssayError):
+    """Spack finds no way to build a package, or it does not build."""
 
 
 def install(spack: Spack, system: str, package: str, mpi: str, chosen: str = '') -> Build:
@@ -114,7 +118,8 @@ class Environment:
     def concretize(self) -> None:
         """Have Spack choose all that the spec leaves open, unless it has.
 
-        :raises AssayError: if it finds no way.
+        :raises NoBuildError: if it finds no way.
+        :raises AssayError: if it cannot be asked.
         """
         stamp = self.folder / 'concretized'
         if stamp.exists() and stamp.read_text() == self.fingerprint and self.spack.own.is_dir():
@@ -136,7 +141,8 @@ class Environment:
     def install(self) -> Build:
         """Have it built and installed, and write down the result.
 
-        :raises AssayError: if that fails.
+        :raises NoBuildError: if it does not build.
+        :raises AssayError: if something else fails.
         """
         # Spack refuses what failed before, though the cause may be gone.
         self._ask('cannot install', 'clean', '--failures')
@@ -168,7 +174,8 @@ class Environment:
         try:
             return self.spack.run('-e', str(self.folder), *arguments)
         except SpackError as error:
-            raise AssayError(f'Spack {failing} {self.spec}: {error}') from None
+            kind = NoBuildError if isinstance(error, SpackRefusedError) else AssayError
+            raise kind(f'Spack {failing} {self.spec}: {error}') from None
 
 
 def mpis(site: _SiteConfig, system: str) -> dict[str, str]:
@@ -225,7 +232,8 @@ def install_for_checks(
     :param site: the system's configuration, loaded.
     :param matching: expressions: the environments' names match one of them.
     :param chosen: what Spack is to choose of packages; None for those of the environment.
-    :raises AssayError: if that cannot be.
+    :raises NoBuildError: if Spack finds no way, or one does not build.
+    :raises AssayError: if that cannot be otherwise.
     """
     install_on(site, system, _wanted(site, system, matching), chosen)
 
@@ -244,7 +252,7 @@ def why_not_chosen(
     with turn(spack):
         try:
             wanted.concretize()
-        except AssayError as error:
+        except NoBuildError as error:
             return str(error)
     return ''
 

@@ -214,7 +214,8 @@ class Spack:
     def run(self, *arguments: str) -> str:
         """Standard output of one of its commands; all of its words are added to :data:`LOG`.
 
-        :raises SpackError: if it fails or is killed.
+        :raises SpackRefusedError: if its solver finds no way, or a build fails.
+        :raises SpackError: if it fails otherwise, or is killed.
         """
         return self._run(self.own, self.variables, *arguments)
 
@@ -229,7 +230,7 @@ class Spack:
         if code:
             with LOG.open(errors='replace') as words:
                 words.seek(begin)
-                raise SpackError(_reason(code, words.read()))
+                raise _failure(code, words.read())
         return answer
 
 
@@ -280,6 +281,20 @@ class SpackError(AssayError):
         super().__init__(f'{reason} (all it said: {LOG})')
 
 
+class SpackRefusedError(SpackError):
+    """Spack's solver finds no way, or a package does not build: it would answer the same again."""
+
+
+#: How its errors say that, from the solver and from builds.
+_REFUSAL = re.compile(
+    'failed to concretize|concretization failed|cannot concretize|cannot depend on|cannot satisfy|'
+    'unsatisfiable|no matching version|not match any known version|no such variant|'
+    'invalid values? for|'
+    'ProcessError|failed to install|after first install failure',
+    re.IGNORECASE,
+)
+
+
 @contextlib.contextmanager
 def turn(spack: Spack) -> Iterator[None]:
     """Wait until no other run has Spack at work; the lock goes with the process that holds it.
@@ -301,19 +316,23 @@ def turn(spack: Spack) -> Iterator[None]:
         raise AssayError(f'Spack cannot work in {spack.state}: {error}') from error
 
 
-def _reason(code: int, words: str) -> str:
+def _failure(code: int, words: str) -> SpackError:
     """Spack's own first error, on one line."""
     if code < 0:
-        return f'it was killed by signal {-code}; run this again'
+        return SpackError(f'it was killed by signal {-code}; run this again')
     if 'No space left on device' in words or 'Disk quota exceeded' in words:
-        return f'no space is left for it; make room under {paths.SPACK}'
+        return SpackError(f'no space is left for it; make room under {paths.SPACK}')
     if missing := re.search(r'Warning: (Error constructing repository .*)', words):
-        return f'it has no package repository ({missing[1]}): name a copy, as docs/spack.md shows'
+        return SpackError(
+            f'it has no package repository ({missing[1]}): name a copy, as docs/spack.md shows'
+        )
     _, found, rest = words.partition('Error: ')
     if not found:
-        return f'it ended with exit code {code}'
+        return SpackError(f'it ended with exit code {code}')
     # Up to an empty line or its next message.
-    return textwrap.shorten(re.split(r'\n\n|\n==>', rest.lstrip())[0], 400, placeholder=' ...')
+    first = re.split(r'\n\n|\n==>', rest.lstrip())[0]
+    kind = SpackRefusedError if _REFUSAL.search(first) else SpackError
+    return kind(textwrap.shorten(first, 400, placeholder=' ...'))
 
 
 @functools.cache
