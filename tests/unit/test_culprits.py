@@ -606,8 +606,8 @@ def test_packages_that_spack_chose_otherwise_are_switched():
     (own, tool), untried = changes(*facts, site=by_spack(), known=BY_SPACK)
     assert untried == [] and own.is_built
     assert own.needs == (
-        {SPECS: 'assay@=0.2.0 +openblas_wheel cflags="-O3 -g" target=zen3'},
-        {SPECS: 'assay@=0.2.0 +openblas_wheel cflags="-O1 -g" target=zen3'},
+        {SPECS: 'assay +openblas_wheel cflags="-O3 -g" target=zen3'},
+        {SPECS: 'assay +openblas_wheel cflags="-O1 -g" target=zen3'},
     )
     assert str(tool) == 'spec of cmake: @=3.25.1 -> @=3.31.6'
     assert state([own, tool], ['spec of cmake']).exports == {
@@ -637,15 +637,73 @@ def test_without_spack_its_packages_are_not_switched():
         assert found == [] and one.why == f'give --with {option}'
 
 
-def test_libraries_that_spack_built_are_the_change_of_their_packages():
-    places = (f'1.2 ({paths.SPACK}/1.1.0/store/gcc-runtime-{one}/lib)' for one in ('12', '13'))
-    found, untried = changes(('library libgomp', *places), site=by_spack(), known=BY_SPACK)
-    assert (found, untried) == ([], [])
+def test_after_a_release_of_the_suite_its_package_is_chosen_as_before(monkeypatch):
+    sides = ('@0.2.0 +wheel target=zen3', '@0.3.0 ~wheel target=zen3')
+    (own,), untried = changes(('spec of assay', *sides), site=by_spack(), known=BY_SPACK)
+    assert untried == []
+    assert [one[SPECS] for one in own.needs] == [
+        'assay +wheel target=zen3',
+        'assay ~wheel target=zen3',
+    ]
+    # Spack has the recipe of the release that is checked out.
+    monkeypatch.setattr(
+        factors.specs, 'kept_spec', lambda _: {'assay': '@0.3.0 +wheel target=zen3'}
+    )
+    assert differs_from(own, {'hash': 'a'}, False) is None
+    alone = ('spec of assay', '@0.2.0 +wheel', '@0.3.0 +wheel')
+    found, (one,) = changes(alone, site=by_spack(), known=BY_SPACK)
+    assert found == [] and one.why.startswith('no spec asks for')
 
 
-def test_the_package_of_the_mpi_is_the_change_of_the_mpi():
-    facts = ('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9'), ('spec of openmpi', '@5.0.3', '@5.0.9')
-    found, untried = changes(*facts, site=by_spack(), known=BY_SPACK)
+#: What follows from packages that Spack chose, or is told by itself.
+OF_PACKAGES = (
+    ('blas', 'openblas@1', 'openblas@2'),
+    ('compiler', 'gcc@12', 'gcc@13'),
+    ('flags', '-O3', '-O1'),
+    (
+        'library libgomp',
+        *(f'1.2 ({paths.SPACK}/1.1.0/store/gcc-runtime-{one}/lib)' for one in ('12', '13')),
+    ),
+    ('target', 'zen3', 'zen4'),
+)
+
+
+def test_what_follows_from_packages_that_are_switched_is_their_change():
+    package = ('spec of gcc-runtime', '@12', '@13')
+    (one,), untried = changes(*OF_PACKAGES, package, site=by_spack(), known=BY_SPACK)
+    assert (one.name, untried) == (package[0], [])
+
+
+@pytest.mark.parametrize(
+    'packages',
+    [
+        [],
+        [('spec of assay', '@0.2.0 sources=a', '@0.2.0 sources=b')],
+        [('spec of zlib', '@1 / @2', '@3')],
+        [('spec of zlib', '@1', '@2'), ('spec of zlib', '@1', '@3')],
+    ],
+)
+def test_where_no_package_is_switched_what_spack_chose_is_told(packages):
+    found, untried = changes(*OF_PACKAGES, *packages, site=by_spack(), known=BY_SPACK)
+    names = [one[0] for one in OF_PACKAGES]
+    assert found == [] and [one.name for one in untried if one.name in names] == names
+    (why,) = (one.why for one in untried if one.name == 'library libgomp')
+    assert why == 'Spack has built it, and no package that it chose is switched'
+
+
+def test_a_figure_that_tells_no_package_is_no_package_without_a_name():
+    _, (one,) = changes(('spec of zlib', '@1', '@2'), site=by_spack(), known={'by': 'spack'})
+    assert one.why == 'jobs after do not tell which package of Spack they ran'
+
+
+@pytest.mark.parametrize('old', ['openmpi', 'mpich'])
+def test_the_package_of_the_mpi_is_the_change_of_the_mpi(old):
+    facts = [('mpi', f'{old}@5.0.3', 'openmpi@5.0.9'), ('spec of openmpi', '@5.0.3', '@5.0.9')]
+    site = by_spack()
+    if old == 'mpich':
+        facts[1:] = [('spec of mpich', '@5.0.3', '-'), ('spec of openmpi', '-', '@5.0.9')]
+        site['environments'][1]['extras']['family'] = 'mpich'
+    found, untried = changes(*facts, site=site, known=BY_SPACK)
     assert ([one.name for one in found], untried) == (['MPI'], [])
 
 

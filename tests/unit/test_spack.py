@@ -652,6 +652,15 @@ def test_each_choice_of_packages_is_an_environment_of_its_own(stand_in, anywhere
     }
 
 
+def test_specs_are_parted_by_semicolons_outside_quotes():
+    chosen = 'zlib@=1 cflags="-DX=1; -g" ;; foo_bar@=1; foo@=2'
+    assert packages.by_package(chosen) == {
+        'foo': 'foo@=2',
+        'foo_bar': 'foo_bar@=1',
+        'zlib': 'zlib@=1 cflags="-DX=1; -g"',
+    }
+
+
 NO_WAY = 'failed to concretize assay for the following reasons: 1. cannot satisfy cmake'
 
 

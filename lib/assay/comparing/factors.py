@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -298,9 +299,7 @@ def factors_of(
     for name, those in sorted(by_name.items()):
         if name in FOLLOWING and len(by_name) > 1 and name not in made.program:
             continue
-        if len({(one.before, one.after) for one in those}) > 1 or any(
-            ' / ' in text for one in those for text in (one.before, one.after)
-        ):
+        if _has_several_values(those):
             sides = zip(*((one.before, one.after) for one in those), strict=True)
             before, after = (' / '.join(sorted({*side})) for side in sides)
             untried.append(Untried(name, before, after, 'it has several values'))
@@ -315,6 +314,13 @@ def factors_of(
         except AssayError as error:
             untried.append(Untried(name, fact.before, fact.after, str(error)))
     return switched, untried
+
+
+def _has_several_values(those: Sequence[Fact]) -> bool:
+    """Whether a fact is not the same of all figures, before or after."""
+    return len({(one.before, one.after) for one in those}) > 1 or any(
+        ' / ' in text for one in those for text in (one.before, one.after)
+    )
 
 
 class _Maker:
@@ -357,7 +363,7 @@ class _Maker:
             yield from self._library(fact)
         elif fact.name.startswith(OF_SPECS):
             yield from self._spec(fact)
-        elif fact.name in _OF_BUILDS and any(name.startswith(OF_SPECS) for name in self.facts):
+        elif fact.name in _OF_BUILDS and self._switches_packages:
             return
         elif fact.name in ('flags', 'suite_commit') and self.known.get('by') == 'spack':
             raise AssayError('Spack builds the sources that are checked out, as it chooses')
@@ -439,13 +445,15 @@ class _Maker:
     def _library(self, fact: Fact) -> Iterator[Factor]:
         """The libraries of a folder; nothing if another change has them: that of the MPI, of a
         package that Spack built, or of another library."""
-        if any(str(paths.SPACK) in one for one in self._sides(fact.name)):
-            return
         if 'ran_mpi' in self.facts and all(
             one == '-' or _mpi_folder(mpi) in one
             for one, mpi in zip(self._sides(fact.name), self._sides('ran_mpi'), strict=True)
         ):
             return
+        if any(str(paths.SPACK) in one for one in self._sides(fact.name)):
+            if self._switches_packages:
+                return
+            raise AssayError('Spack has built it, and no package that it chose is switched')
         if found := libraries.switch(fact.name, self._changed, self._files(f'{OF_LIBRARIES}libc')):
             weight = _LIBRARY * max(map(self._weight, found.facts))
             before, after = ({found.name: line} for line in found.lines)
@@ -575,9 +583,12 @@ class _Maker:
     def _spec(self, fact: Fact) -> Iterator[Factor]:
         """What Spack chose of a package; nothing of the MPI, which is a change of its own."""
         package = fact.name.removeprefix(OF_SPECS)
-        if 'mpi' in self.facts and package == self._sides('mpi')[1].partition('@')[0]:
+        mpis = [side.partition('@')[0] for side in self._sides('mpi')]
+        if 'mpi' in self.facts and package in mpis:
             return
         root = self.known.get('spec', '').partition('@')[0]
+        if not root:
+            raise AssayError('jobs after do not tell which package of Spack they ran')
         for name in {one.environment for one in self.figures.values()}:
             if feature(root) not in self.environments.get(name, {}).get('features', ()):
                 raise AssayError(f'give --with {with_package(root)}')
@@ -586,6 +597,16 @@ class _Maker:
         )
         told = specs.what_differs(before[SPECS], after[SPECS])
         yield Factor(fact.name, *told, _SPEC, (before, after))
+
+    @cached_property
+    def _switches_packages(self) -> bool:
+        """Whether a package is switched that Spack chose otherwise."""
+        for name, (fact, *others) in self.facts.items():
+            if name.startswith(OF_SPECS) and not _has_several_values([fact, *others]):
+                with suppress(AssayError):
+                    if any(self._spec(fact)):
+                        return True
+        return False
 
     def _why_not_built(self, name: str) -> str:
         if self.known['by'] == 'binary':

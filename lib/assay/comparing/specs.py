@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from assay import AssayError
+from assay.config.environments import OURS
 from assay.spack.lock_file import kept_spec
-from assay.spack.packages import by_package
+from assay.spack.packages import by_package, specs_among
 
 #: The beginning of the names of facts of packages.
 OF_SPECS = 'spec of '
@@ -26,7 +27,9 @@ def spec_for(package: str, chosen: str) -> str:
     :param chosen: what it chose, as a fact tells it.
     """
     release, *words = (one for one in _WORD.findall(chosen) if not _NOT_ASKED.match(one))
-    return ' '.join([f'{package}@={release.removeprefix("@")}', *words])
+    # Of the suite's own package there is but the release that is checked out.
+    root = package if package == OURS else f'{package}@={release.removeprefix("@")}'
+    return ' '.join([root, *words])
 
 
 def specs_of_change(name: str, before: str, after: str) -> tuple[str, str]:
@@ -37,12 +40,15 @@ def specs_of_change(name: str, before: str, after: str) -> tuple[str, str]:
     """
     if '-' in (before, after):
         raise AssayError('a package that asks for it was changed')
-    if any('; ' in one for one in (before, after)):
+    if any(len(specs_among(one)) > 1 for one in (before, after)):
         raise AssayError('several of it are in one build')
     package = name.removeprefix(OF_SPECS)
     specs = spec_for(package, before), spec_for(package, after)
     if specs[0] == specs[1]:
-        raise AssayError('no spec asks for a recipe, sources or the place of what is installed')
+        raise AssayError(
+            "no spec asks for a recipe, sources, the suite's release or the place of what is "
+            'installed'
+        )
     return specs
 
 

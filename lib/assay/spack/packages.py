@@ -112,8 +112,13 @@ def chosen_specs() -> str:
 
 def by_package(chosen: str) -> dict[str, str]:
     """The specs that Spack is asked for, by the names of their packages, in their order."""
-    specs = sorted(one.strip() for one in chosen.split(';'))
-    return {re.split('[^a-z0-9-]', one)[0]: one for one in specs if one}
+    return {re.split('[^a-z0-9_-]', one)[0]: one for one in sorted(specs_among(chosen))}
+
+
+def specs_among(chosen: str) -> list[str]:
+    """Specs that semicolons part; one in quotes is of a value."""
+    found = (one.strip() for one in re.findall('(?:"[^"]*"|[^;])+', chosen))
+    return [one for one in found if one]
 
 
 def _tracked() -> dict[str, Any]:
