@@ -696,6 +696,22 @@ def test_a_figure_that_tells_no_package_is_no_package_without_a_name():
     assert one.why == 'jobs after do not tell which package of Spack they ran'
 
 
+def test_what_a_program_was_built_from_is_told_by_any_of_its_figures(monkeypatch):
+    class Worse:
+        word, change, verdict = 'worse', 0.2, None
+
+        def __init__(self, name, facts):
+            self.figure = replace(FIGURE, figure=name)
+            self.after = SimpleNamespace(facts=facts)
+
+    figures = (Worse('latency', {'by': 'spack'}), Worse('bandwidth', BY_SPACK))
+    run = SimpleNamespace(uuid='')
+    facts = [Fact(*PACKAGES[1], frozenset([0, 1]))]
+    found = SimpleNamespace(figures=figures, suspects=(), facts=facts, before=[run], after=[run])
+    (tool,) = culprit._question(found, by_spack(), '', '').factors
+    assert tool.name == 'spec of cmake'
+
+
 @pytest.mark.parametrize('old', ['openmpi', 'mpich'])
 def test_the_package_of_the_mpi_is_the_change_of_the_mpi(old):
     facts = [('mpi', f'{old}@5.0.3', 'openmpi@5.0.9'), ('spec of openmpi', '@5.0.3', '@5.0.9')]
@@ -1636,8 +1652,8 @@ def test_spack_is_asked_which_packages_it_can_choose_one_by_one(machine, package
     one, _ = packages
     told = []
 
-    def why_not(site, system, environment, package, chosen):
-        told.append((environment, package))
+    def why_not(site, system, environment, chosen):
+        told.append(environment)
         return 'no way' if ('-O3' in chosen) != ('3.25.1' in chosen) else ''
 
     monkeypatch.setattr(culprit, 'why_not_chosen', why_not)
@@ -1646,7 +1662,7 @@ def test_spack_is_asked_which_packages_it_can_choose_one_by_one(machine, package
         'spec of assay and cmake: assay cflags="-O3 -g"; cmake @=3.25.1 -> '
         'assay cflags="-O1 -g"; cmake @=3.31.6'
     ]
-    assert {*told} == {('openmpi', 'assay')}
+    assert {*told} == {'openmpi'}
     monkeypatch.setattr(culprit, 'why_not_chosen', lambda *_: 'Spack is gone')
     with pytest.raises(AssayError, match=r'no change can be switched here: .*\(Spack is gone\)'):
         with_packages_apart(one, machine.load(), 'toy')

@@ -673,7 +673,7 @@ def test_a_choice_that_spack_cannot_make_is_told_with_the_reason(stand_in, anywh
     ):
         used = stand_in(script)
         monkeypatch.setattr(builds, 'find_spack', lambda used=used: used)
-        told = builds.why_not_chosen(Site(), 'generic:node', 'mpich', 'assay', chosen)
+        told = builds.why_not_chosen(Site(), 'generic:node', 'mpich', chosen)
         assert told.startswith(why) and bool(told) == bool(why)
         shutil.rmtree(used.state / 'environments')
 
@@ -697,7 +697,42 @@ def test_what_is_no_answer_of_the_solver_is_no_reason_against_a_choice(
     used = stand_in(script)
     monkeypatch.setattr(builds, 'find_spack', lambda: used)
     with pytest.raises(AssayError, match=why):
-        builds.why_not_chosen(Site(), 'generic:node', 'mpich', 'assay', 'cmake@=3.31.6')
+        builds.why_not_chosen(Site(), 'generic:node', 'mpich', 'cmake@=3.31.6')
+
+
+def test_all_that_an_environment_has_of_spack_has_to_be_possible(stand_in, anywhere, monkeypatch):
+    monkeypatch.setattr(builds, 'assert_prepared', lambda system: None)
+    used = stand_in(f'case $3 in */minife-*) echo "Error: {NO_WAY}" >&2; exit 1; esac')
+    monkeypatch.setattr(builds, 'find_spack', lambda: used)
+    for environment, why in (('mpich', ''), ('openmpi', 'Spack finds no way to build minife ^')):
+        told = builds.why_not_chosen(Site(), 'generic:node', environment, 'cmake@=3.31.6')
+        assert told.startswith(why) and bool(told) == bool(why)
+    with pytest.raises(AssayError, match='no partition of generic:node has the environment gone'):
+        builds.why_not_chosen(Site(), 'generic:node', 'gone', 'cmake@=3.31.6')
+
+
+def test_what_the_solver_refused_it_is_asked_once(stand_in, anywhere, monkeypatch):
+    asked = anywhere / 'asked'
+    used = stand_in(f'echo $4 >>{asked}; echo "Error: {NO_WAY}" >&2; exit 1')
+
+    def told():
+        one = builds.Environment(used, 'generic', 'assay', 'mpich@=4.3.2', 'cmake@=3.31.6')
+        return one.why_refused(), one.folder / 'refused'
+
+    (first, kept), (again, _) = told(), told()
+    assert (asked.read_text().split(), again) == (
+        ['concretize'],
+        f'{first}; to ask again, remove {kept}',
+    )
+    # What is built for a session asks all the same.
+    with pytest.raises(builds.NoBuildError):
+        builds.install(used, 'generic', 'assay', 'mpich@=4.3.2', 'cmake@=3.31.6')
+    assert not kept.exists()
+    assert told()[0] == first
+    (paths.SPACK_CONFIG / 'generic').mkdir(parents=True)
+    (paths.SPACK_CONFIG / 'generic' / 'packages.yaml').write_text('packages: {}')
+    assert told()[0] == first
+    assert len(asked.read_text().split()) == 4
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from dataclasses import replace
 from typing import Annotated
 
@@ -86,12 +87,15 @@ def culprit(
     suite.go_to_head()
     site = suite.load()
     asked = question(history, old, new, site, cases, figures)
+    began = time.monotonic()
     asked = with_packages_apart(replace(asked, mode=mode), site, suite.system)
+    solving = time.monotonic() - began
     options = asked.options
     given = reframe_options.read_for('a comparison', options)
     handles = make_ready(suite, site, given.environments)
     runner = Runner(suite, given, handles, PURPOSE, suite.own)
-    search = CulpritSearch(runner, asked, options, budget)
+    # The budget counts Spack's solver, and not the wait for others.
+    search = CulpritSearch(runner, asked, options, budget, time.monotonic() - solving)
     found = search.run()
     if as_json:
         print(culprits_json(found))

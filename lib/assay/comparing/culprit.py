@@ -199,7 +199,9 @@ def _question(found: Difference, site: _SiteConfig, cases: str, figures: str) ->
     first = max(worse, key=_certainty).figure.test_case
     of_case = [one for one in worse if one.figure.test_case == first]
     positions = {number: one.figure for number, one in enumerate(found.figures) if one in of_case}
-    facts = of_case[0].after.facts
+    told = [one.after.facts for one in of_case]
+    # What Spack built it from may be told of some figures alone.
+    facts = next((one for one in told if 'spec' in one), told[0])
     switched, untried = factors_of(found.facts, positions, site, facts)
     assert_something_to_switch(switched, untried)
     asked = Question(
@@ -251,12 +253,14 @@ def with_packages_apart(asked: Question, site: _SiteConfig, system: str) -> Ques
     several = [one.name for one in asked.factors if SPECS in one.needs[1]]
     if not several:
         return asked
-    say(f'Spack is asked which of {many(len(several), "package")} it can choose otherwise alone')
-    (figure, *_) = asked.figures
-    package = figure.after.facts['spec'].partition('@')[0]
+    say(
+        f'Spack is asked which of {many(len(several), "package")} it can choose otherwise alone: '
+        f'about a minute for each choice, the first time'
+    )
+    environment = asked.figures[0].figure.environment
 
     def why_not(chosen: str) -> str:
-        return why_not_chosen(site, system, figure.figure.environment, package, chosen)
+        return why_not_chosen(site, system, environment, chosen)
 
     factors, gone = one_by_one(asked.factors, why_not)
     untried = (*asked.untried, *gone)

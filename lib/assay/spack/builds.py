@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -125,11 +126,33 @@ class Environment:
         if stamp.exists() and stamp.read_text() == self.fingerprint and self.spack.own.is_dir():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        stamp.unlink(missing_ok=True)
+        for before in (stamp, self._refusal):
+            before.unlink(missing_ok=True)
         self.spack.configure()
         write_whole(self.folder / 'spack.yaml', self.content)
         self._ask('finds no way to build', 'concretize', '--force', '--quiet')
         write_whole(stamp, self.fingerprint)
+
+    def why_refused(self) -> str:
+        """Why Spack finds no way to build it, asked once for what there is now; empty for a way.
+
+        :raises AssayError: if it cannot be asked.
+        """
+        with suppress(OSError):
+            fingerprint, _, why = self._refusal.read_text().partition('\n')
+            if fingerprint == self.fingerprint:
+                return f'{why}; to ask again, remove {self._refusal}'
+        try:
+            self.concretize()
+        except NoBuildError as error:
+            write_whole(self._refusal, f'{self.fingerprint}\n{error}')
+            return str(error)
+        return ''
+
+    @property
+    def _refusal(self) -> Path:
+        """The file that has the solver's last answer, if it found no way."""
+        return self.folder / 'refused'
 
     def fetch(self) -> None:
         """Have all downloaded that the spec is made from.
@@ -238,22 +261,25 @@ def install_for_checks(
     install_on(site, system, _wanted(site, system, matching), chosen)
 
 
-def why_not_chosen(
-    site: _SiteConfig, system: str, environment: str, package: str, chosen: str
-) -> str:
-    """Why Spack finds no way to build a package for an environment; empty if it finds one.
+def why_not_chosen(site: _SiteConfig, system: str, environment: str, chosen: str) -> str:
+    """Why Spack finds no way to build all that an environment has of it; empty if it finds one.
 
     :param chosen: what it is to choose of packages.
     :raises AssayError: if it cannot be asked.
     """
-    name = system.partition(':')[0]
-    spack = _spack_for(system, [(environment, package)])
-    wanted = Environment(spack, name, package, mpis(site, system)[environment], chosen)
-    with turn(spack):
-        try:
-            wanted.concretize()
-        except NoBuildError as error:
-            return str(error)
+    wanted = _wanted(site, system, [f'^{re.escape(environment)}$'])
+    if not wanted:
+        raise AssayError(
+            f'no partition of {system} has the environment {environment} now, for which Spack is '
+            f'to build'
+        )
+    spack = _spack_for(system, wanted)
+    mpi = mpis(site, system)[environment]
+    for _, package in wanted:
+        one = Environment(spack, system.partition(':')[0], package, mpi, chosen)
+        with turn(spack):
+            if why := one.why_refused():
+                return why
     return ''
 
 
