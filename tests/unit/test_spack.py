@@ -740,6 +740,8 @@ def test_what_the_solver_refused_it_is_asked_once(stand_in, anywhere, monkeypatc
     [
         ('==> Error: ProcessError: Command exited with status 2', builds.NoBuildError),
         ('==> Error: ProcessError: Command exited\n\ncc1: No space left on device', AssayError),
+        ('==> Error: ProcessError: 2\ng++: Killed signal terminated program cc1plus', AssayError),
+        ('==> Error: Failed to install a due to InstallError: The process (signal 9)', AssayError),
         ('==> Error: Timed out waiting for a write lock', AssayError),
         ('==> Error: FetchError: All fetchers failed for spack-stage-zlib', AssayError),
     ],

@@ -94,7 +94,7 @@ def culprit(
     given = reframe_options.read_for('a comparison', options)
     handles = make_ready(suite, site, given.environments)
     runner = Runner(suite, given, handles, PURPOSE, suite.own)
-    # The budget counts Spack's solver, and not the wait for others.
+    # The budget counts Spack's solver, and not the wait for the machine's turn.
     search = CulpritSearch(runner, asked, options, budget, time.monotonic() - solving)
     found = search.run()
     if as_json:

@@ -117,17 +117,16 @@ def assert_cases_in_common(
 def in_doubt(found: Difference, doubted: Collection[FigureKey] | None = None) -> Sequence[Compared]:
     """The figures to measure again.
 
-    These are the suspects with a ratio, as more sessions decide on no others. If there are none:
-    what others disturbed after, of which too few sessions are left to tell. And unless most figures
-    have nothing to compare: what lost more than the margin and looks so by itself
-    (:data:`~assay.results.statistics.retest.SUSPICION`), for a loss that a busy machine hides is
-    shown by more sessions alone.
+    These are the suspects. If there are none: what others disturbed after, of which too few
+    sessions are left to tell. And unless most figures have nothing to compare: what lost more than
+    the margin and looks so by itself (:data:`~assay.results.statistics.retest.SUSPICION`), for a
+    loss that a busy machine hides is shown by more sessions alone.
 
     :param doubted: figures that were in doubt at each earlier look: of those that look so by
         themselves only they are once more, as chance picks others each time.
     """
-    if suspects := [one for one in found.suspects if not one.is_without_ratio]:
-        return suspects
+    if found.suspects:
+        return found.suspects
 
     def looks_so(one: Compared) -> bool:
         return (

@@ -255,7 +255,7 @@ def with_packages_apart(asked: Question, site: _SiteConfig, system: str) -> Ques
         return asked
     say(
         f'Spack is asked which of {many(len(several), "package")} it can choose otherwise alone: '
-        f'about a minute for each choice, the first time'
+        f'about a minute for each package of each choice, the first time'
     )
     environment = asked.figures[0].figure.environment
 

@@ -195,8 +195,7 @@ def _change(one: Compared) -> str:
     if one.misses:
         return 'misses a reference that it met before'
     if one.is_without_ratio:
-        middles = f'{one.before.middle_text} in good nights, {one.after.middle_text} now'
-        return f'{middles}, and 0 at times'
+        return f'{one.before.middle_text} in good nights, {one.after.middle_text} now'
     times = ratio(one.change)
     if is_tenfold(times):
         return f'{as_multiple(times)} as in good nights'

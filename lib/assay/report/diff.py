@@ -180,16 +180,10 @@ def conclusion_against(held: AgainstResult, word: str) -> str:
     return told
 
 
-_NOT_DECIDED = 'no more runs decide on a figure that is 0 at times: its jobs may tell why it is'
-
-
 def _what_rounds_decide(held: AgainstResult) -> str:
     """What would decide on what was measured again and still looks worse; empty if nothing does."""
-    suspects = held.difference.suspects
-    if not suspects:
+    if not held.difference.suspects:
         return ''
-    if all(one.is_without_ratio for one in suspects):
-        return _NOT_DECIDED
     if not held.rounds:
         return f'{held.stopped}: give it more by --budget' if held.stopped else ''
     seconds = held.seconds / held.rounds
@@ -216,8 +210,6 @@ def _what_decides(found: Difference) -> str:
                 'before, or run again when others use the nodes as much as then'
             )
         return 'most figures have no values before and after that can be compared: run again'
-    if all(one.is_without_ratio for one in found.suspects):
-        return _NOT_DECIDED
     labels = {run.summary.label for run in found.before}
     label = labels.pop() if len(labels) == 1 else None
     again = f'`assay run --against {shlex.quote(label) if label else "BEFORE"}` measures it again'
@@ -302,7 +294,7 @@ def _suspects(found: Difference) -> Iterator[str]:
 def _figure(one: Compared) -> str:
     """Such as ``latency of Ring %fabric=tcp @...: +12.0%``."""
     if one.is_without_ratio:
-        return f'{one.figure}: {one.before.middle_text} -> {one.after.middle_text}, 0 at times'
+        return f'{one.figure}: {one.before.middle_text} -> {one.after.middle_text}'
     return f'{one.figure}{f": {as_change(ratio(one.change))}" if one.change else ""}'
 
 

@@ -290,7 +290,7 @@ _REFUSAL = re.compile(
     'failed to concretize|concretization failed|cannot concretize|cannot depend on|cannot satisfy|'
     'unsatisfiable|no matching version|not match any known version|no such variant|'
     'invalid values? for|'
-    'ProcessError|failed to install|after first install failure',
+    r'ProcessError(?!(?s:.*)Killed signal)',
     re.IGNORECASE,
 )
 
