@@ -1619,16 +1619,21 @@ def test_the_package_is_found_that_spack_chose_otherwise(machine, packages, caps
     assert ' --with spack ' in text.partition('with it: ')[2]
 
 
+def fail_to_build_both(monkeypatch, error):
+    """Spack does not build the program's flags as before with CMake as after."""
+
+    def install(site, system, environments, chosen):
+        if '-O3' in chosen and '3.31.6' in chosen:
+            raise error
+
+    monkeypatch.setattr(culprit, 'install_for_checks', install)
+
+
 def test_packages_that_cannot_be_built_together_make_a_session_that_fails(
     machine, packages, monkeypatch
 ):
     one, _ = packages
-
-    def install(site, system, environments, chosen):
-        if '-O3' in chosen and '3.31.6' in chosen:
-            raise NoBuildError('Spack finds no way to build assay')
-
-    monkeypatch.setattr(culprit, 'install_for_checks', install)
+    fail_to_build_both(monkeypatch, NoBuildError('Spack finds no way to build assay'))
     found = search(machine, one).run()
     assert [pair.why for pair in found.pairs if pair.failed == ('spec of cmake',)] == [
         'Spack finds no way to build assay'
@@ -1637,12 +1642,7 @@ def test_packages_that_cannot_be_built_together_make_a_session_that_fails(
 
 def test_a_disk_that_is_full_teaches_nothing_of_packages(machine, packages, monkeypatch):
     one, _ = packages
-
-    def install(site, system, environments, chosen):
-        if '-O3' in chosen and '3.31.6' in chosen:
-            raise AssayError('no space is left for it')
-
-    monkeypatch.setattr(culprit, 'install_for_checks', install)
+    fail_to_build_both(monkeypatch, AssayError('no space is left for it'))
     found = search(machine, one).run()
     assert found.stopped == 'no space is left for it'
     assert found.pairs and all(pair.failed is None for pair in found.pairs)

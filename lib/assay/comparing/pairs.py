@@ -60,7 +60,7 @@ def find_suspects(found: Difference, settings: Settings) -> list[Suspect]:
     able = [
         (one, one.verdict)
         for one in found.figures
-        if one.verdict and not one.is_exact and not one.verdict.comparison.reason
+        if one.verdict and not one.is_exact and not one.is_without_ratio
     ]
     looks = {*suspected([verdict.comparison for _, verdict in able])}
     looks |= {
