@@ -56,7 +56,8 @@ def measure(way: str, mode: str, system: str, checks: list[str]) -> dict[str, An
     command = [ASSAY, 'run', '--mode', mode, '--system', system, '--keep-stage-files', *WAYS[way]]
     for check in checks:
         command += ['-n', check]
-    with tempfile.TemporaryDirectory() as folder:
+    # The login node of a virtual cluster has a /tmp of its own.
+    with tempfile.TemporaryDirectory(dir=paths.STATE) as folder:
         path = Path(folder, 'report.json')
         began = time.time()
         done = subprocess.run(
