@@ -40,15 +40,19 @@ def checks_of(mode: str, system: str, without: str) -> list[str]:
     return [check for name, check in found if not re.search(without, name)]
 
 
-def seconds_of(file: Path) -> tuple[float, float] | None:
-    """When a job's output was made and last written to, Unix time; nothing if it is not there."""
-    if not file.exists():
+def seconds_of(stage: Path) -> tuple[float, float] | None:
+    """When a job's output was made and its last run ended, Unix time; nothing if it did not run.
+
+    The later runs of a sweep have folders of their own, in which they leave their exit codes.
+    """
+    output = stage / 'rfm_job.out'
+    if not output.exists():
         return None
     told = subprocess.run(
-        ['stat', '-c', '%.6W %.6Y', file], capture_output=True, text=True, check=True
+        ['stat', '-c', '%.6W', output], capture_output=True, text=True, check=True
     )
-    born, written = map(float, told.stdout.split())
-    return born, written
+    ended = max(path.stat().st_mtime for path in (output, *stage.glob('*/exit_code')))
+    return float(told.stdout), ended
 
 
 def measure(way: str, mode: str, system: str, checks: list[str]) -> dict[str, Any]:
@@ -73,7 +77,7 @@ def measure(way: str, mode: str, system: str, checks: list[str]) -> dict[str, An
     cases = {}
     for case in report['runs'][-1]['testcases']:
         if not case['unique_name'].startswith('Build'):
-            times = seconds_of(Path(case['stagedir'], 'rfm_job.out'))
+            times = seconds_of(Path(case['stagedir']))
             name = f'{case["display_name"]} {case["environ"]}'
             cases[name] = {'result': case['result'], 'times': times, 'why': case['fail_reason']}
     return {'took': took, 'last': done.stdout.strip().splitlines()[-1], 'cases': cases}
