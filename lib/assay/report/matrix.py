@@ -1,7 +1,4 @@
-"""A run on one screen: a line for each headline of a check, a column for each MPI and fabric.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""A run on one screen: a line for each headline of a check, a column for each MPI and fabric."""
 
 from __future__ import annotations
 
@@ -11,15 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import median
-from typing import TYPE_CHECKING
+
+from rich.text import Text
 
 from assay.results.cases import Case, is_no_evidence, parameters_of
 from assay.results.failures import is_good
 from assay.results.rows import Row, is_number, number, rows_of
 from assay.text import many, plain
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 #: Lines that all of it has at most, with its headings, where little else is said.
 MOST_LINES = 33
@@ -141,8 +136,6 @@ def matrix(cases: Iterable[Case], width: int, most: int = MOST_LINES) -> list[Te
     :param cases: those that count, without builds.
     :param most: lines that there may be; more only where even one check needs them.
     """
-    from rich.text import Text
-
     lines = _lines([case for case in cases if case.result != 'skip'])
     if not lines:
         return []
@@ -282,8 +275,6 @@ def _divided(lines: Sequence[_Line], widths: _Widths, width: int) -> Iterator[_B
 
 
 def _drawn(block: _Block, widths: _Widths) -> Iterator[Text]:
-    from rich.text import Text
-
     columns = widths.columns(block.places)
     if block.environment and not block.corner:
         yield Text(block.environment, 'bold')

@@ -1,27 +1,45 @@
-"""The end of a run on the terminal: sentences, a line for each check, and the verdict.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The end of a run on the terminal: sentences, a line for each check, and the verdict."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
-from assay.report.console import console, height
+from rich.table import Table
+from rich.text import Text
+
+from assay import say
+from assay.report.console import console, height, print_line
+from assay.report.matrix import MOST_LINES as MOST_OF_MATRIX
+from assay.report.matrix import labels, matrix
+from assay.results.budget import BudgetEntry, Choice, advice
+from assay.results.cases import Run
+from assay.results.failures import (
+    cases_without_reference,
+    disturbed_cases,
+    failures,
+    findings,
+    left_in_good_cases,
+    retried_cases,
+    skipped_cases,
+)
+from assay.results.rows import (
+    BAD,
+    Row,
+    bounds_in_words,
+    nearest,
+    number,
+    row_in_words,
+    rows,
+    rows_of,
+    with_unit,
+)
+from assay.results.verdict import Counts, Verdict, counts
+from assay.running import reframe_log
 from assay.text import many, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from rich.table import Table
-
-    from assay.results.budget import BudgetEntry, Choice
-    from assay.results.cases import Run
-    from assay.results.rows import Row
-    from assay.results.verdict import Counts, Verdict
-
+from assay.witness.disturbance import FARTHER_APART, MOVED
 
 #: Columns of a window from which on each figure has one line in the table of all.
 WIDE = 120
@@ -58,11 +76,6 @@ def show_run(
     :param everything: whether each figure has a line, and no sentence is left out.
     :param below: what else is to be told on this screen, on standard error.
     """
-    from assay.report import matrix
-    from assay.report.console import print_line
-    from assay.results.rows import rows
-    from assay.running import reframe_log
-
     out = console()
     figures = rows(run)
     if everything:
@@ -76,7 +89,7 @@ def show_run(
     out.print()
     others = (*lines, *(f'assay: {one}' for one in below))
     left = SCREEN - OTHERS - sum(height(one, out.width) for one in others)
-    for line in matrix.matrix(run.own_cases, out.width, matrix.MOST_LINES if everything else left):
+    for line in matrix(run.own_cases, out.width, MOST_OF_MATRIX if everything else left):
         out.print(line, soft_wrap=True)
     if measured := [row for row in figures if row.value is not None]:
         unheld = sum(row.verdict == 'no bound' for row in measured)
@@ -104,17 +117,6 @@ def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
 
 def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
     """Sentences about cases, those of a kind together."""
-    from assay.results.failures import (
-        cases_without_reference,
-        disturbed_cases,
-        failures,
-        findings,
-        left_in_good_cases,
-        retried_cases,
-        skipped_cases,
-    )
-    from assay.witness.disturbance import FARTHER_APART, MOVED
-
     if words := left_in_good_cases(run):
         yield [words]
     yield [
@@ -157,9 +159,6 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
 
 def _nearest(run: Run) -> list[str]:
     """The figures that came nearest to failing, of as many checks."""
-    from assay.report.matrix import labels
-    from assay.results.rows import nearest, row_in_words, rows_of
-
     own = [case for case in run.own_cases if case.result != 'skip']
     of_checks: dict[str, list[Row]] = {}
     for case, label in zip(own, labels(own), strict=True):
@@ -186,12 +185,6 @@ def ordinal(number: int) -> str:
 
 def figure_table(rows: list[Row], narrow: bool) -> Table:
     """One line a figure; in a narrow window the case has a line of its own above its figures."""
-    from itertools import groupby
-
-    from rich.table import Table
-    from rich.text import Text
-
-    from assay.results.rows import BAD
 
     def case(row: Row) -> tuple[str, ...]:
         return row.check, row.environment, row.fabric, row.layout
@@ -219,8 +212,6 @@ CASE = ('check', 'environment', 'fabric', 'layout')
 
 def figure_cells(row: Row) -> list[str]:
     """Value, reference, bounds and verdict, as text."""
-    from assay.results.rows import bounds_in_words, number, with_unit
-
     return [
         with_unit(number(row.value), plain(row.unit)),
         number(row.reference),
@@ -246,8 +237,6 @@ def show_verdict(
 
     :param choice: what was chosen for a budget, if there was one.
     """
-    from assay.results.verdict import counts
-
     for problem in why_not_good(verdict):
         print(f'assay: {problem}', file=sys.stderr)
     found = counts(run)
@@ -272,9 +261,6 @@ def counted_words(found: Counts) -> str:
 
 def show_budget(choice: Choice) -> None:
     """Say what is chosen, what is left out, and what to do."""
-    from assay import say
-    from assay.results.budget import advice
-
     of = choice.cases + choice.cases_left_out
     say(
         f'--budget: {choice.cases} of {many(of, "case")} chosen, expected to take '

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from rich.console import Console
 
 from assay.files import json_text
 from assay.report.console import FAR, as_change, console, print_line, print_table, sparkline
+from assay.results.figure_series import FigureKey
+from assay.results.history import StoredRun
 from assay.results.rows import number
 from assay.results.statistics.changes import FEWEST
 from assay.results.trend import RATE, FigureTrend, Trend, TrendFinding
 from assay.text import many, plain
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from assay.results.figure_series import FigureKey
-    from assay.results.history import StoredRun
 
 #: Characters of a sparkline, in a wide window and in a narrow one.
 WIDE_LINE, NARROW_LINE = 24, 12
@@ -134,8 +133,6 @@ def _changed(out: Console, one: TrendFinding, line: FigureTrend, found: Trend) -
 
 
 def _typical(values: Any) -> str:
-    import numpy as np
-
     return number(float(np.median(values))) if len(values) else '-'
 
 
