@@ -43,7 +43,7 @@ def compared(here, there):
 
 
 def line(found, figure, number=0):
-    return [one for one in found.lines if one.row.figure == figure][number]
+    return [one for one in found.lines if one.row.figure.name == figure][number]
 
 
 def test_figure_by_figure_with_the_better_one(two):
@@ -92,7 +92,7 @@ def test_only_cases_of_the_same_name_environment_and_program(two):
     there[1]['environ'] = 'intelmpi'
     there[2]['implementation'] = 'upstream'
     found = compared(here, there)
-    assert {one.row.fabric for one in found.lines} == {here[3]['fabric']}
+    assert {one.row.case.fabric for one in found.lines} == {here[3]['fabric']}
     assert '27 figures of here have no partner of the same name.' in found.notes
     assert '27 figures of there have no partner of the same name.' in found.notes
 
@@ -105,10 +105,16 @@ def test_partitions_of_the_same_name_or_the_only_ones(two):
     there[1]['partition'] = 'node'
     there[1]['perfvalues']['toy:node:latency'][0] = 2.0
     # `node` goes with `node`; `other` and `compute` are left, and are the only ones.
-    first, second, *_ = [one for one in compared(here, there).lines if one.row.figure == 'latency']
+    first, second, *_ = [
+        one for one in compared(here, there).lines if one.row.figure.name == 'latency'
+    ]
     assert (first.values[1], second.values[1]) == ('2.000 us', '0.4700 us')
     here[2] |= {key: here[0][key] for key in ('display_name', 'environ')} | {'partition': 'third'}
-    names = [one.row.fabric for one in compared(here, there).lines if one.row.figure == 'latency']
+    names = [
+        one.row.case.fabric
+        for one in compared(here, there).lines
+        if one.row.figure.name == 'latency'
+    ]
     assert len(names) == 2  # whether `other` or `third` is like `compute` nobody knows
 
 
@@ -155,7 +161,7 @@ def test_of_very_many_figures_those_that_matter_are_kept(golden_report):
     assert len(found.lines) == beside.MOST
     assert any('These are 1000 of 2700 figures' in note for note in found.notes)
     # All of them are held to references, or asked for first.
-    assert {one.row.figure for one in found.lines} == {name for name, *_ in FIGURES[:4]}
+    assert {one.row.figure.name for one in found.lines} == {name for name, *_ in FIGURES[:4]}
     here, there = (of(filled(golden_report, 300, figures=FIGURES[4:])) for _ in range(2))
     there[299]['perfvalues']['toy:node:comm_share'][0] = 0.1
     assert compared(here, there).lines[-1].values == ('0.4000', '0.1000')

@@ -102,8 +102,8 @@ def test_a_figure_that_failed_is_no_pass_in_the_table(golden_report):
 
 def test_figures_that_nothing_holds_are_there_too(golden_report):
     found = found_in(filled(golden_report))
-    assert [line.row.figure for line in found.first] == [name for name, *_ in FIGURES[:4]]
-    assert [line.row.figure for line in found.rest] == [name for name, *_ in FIGURES[4:]]
+    assert [line.row.figure.name for line in found.first] == [name for name, *_ in FIGURES[:4]]
+    assert [line.row.figure.name for line in found.rest] == [name for name, *_ in FIGURES[4:]]
     assert [line.of_limit for line in found.first] == ['-', '-', f'{1 / 1.4:.1%}', '70.0%']
     assert [line.allowed for line in found.first] == ['-', '-', '≤ 2.300', '≥ 0.5000']
     assert [line.off_by for line in found.first] == ['-', '-', '+40.0%', '-30.0%']

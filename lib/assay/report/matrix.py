@@ -11,9 +11,9 @@ from statistics import median
 
 from rich.text import Text
 
-from assay.results.cases import Case, is_no_evidence, parameters_of
+from assay.results.cases import Case, CaseFigure, is_no_evidence, parameters_of
 from assay.results.failures import is_good
-from assay.results.rows import Row, is_number, number, rows_of
+from assay.results.rows import is_number, number
 from assay.text import many, plain
 
 #: Lines that all of it has at most, with its headings, where little else is said.
@@ -194,13 +194,13 @@ def _lines(cases: Sequence[Case]) -> list[_Line]:
     """
     of_cases = [_headlines(case) for case in cases]
     of_class: dict[str, dict[str, str]] = {}
-    for case, rows in zip(cases, of_cases, strict=True):
-        of_class.setdefault(case.check, {}).update({row.figure: row.unit for row in rows})
+    for case, figures in zip(cases, of_cases, strict=True):
+        of_class.setdefault(case.check, {}).update({one.name: one.unit for one in figures})
     found: dict[tuple[str, str], _Line] = {}
-    for case, label, rows in zip(cases, labels(cases), of_cases, strict=True):
+    for case, label, figures in zip(cases, labels(cases), of_cases, strict=True):
         mark = '' if is_good(case) else '?' if is_no_evidence(case) else '!'
         place = plain(case.environment), plain(case.fabric or '-')
-        values = {row.figure: row.value for row in rows}
+        values = {one.name: one.value for one in figures}
         units = of_class[case.check]
         for figure in values or units or ['']:
             unit = units.get(figure, '')
@@ -213,9 +213,9 @@ def _lines(cases: Sequence[Case]) -> list[_Line]:
     return list(found.values())
 
 
-def _headlines(case: Case) -> list[Row]:
-    rows = [row for row in rows_of(case) if row.value is not None]
-    return [row for row in rows if row.headline] or rows[:1]
+def _headlines(case: Case) -> list[CaseFigure]:
+    figures = [one for one in case.figures if one.value is not None]
+    return [one for one in figures if one.is_headline] or figures[:1]
 
 
 def _widths(lines: Sequence[_Line], width: int) -> _Widths:

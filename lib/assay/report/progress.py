@@ -154,7 +154,7 @@ def _detail(case: Case, word: str) -> str:
     if word in SENTENCES:
         return reason(case)
     rows = rows_of(case)
-    shown = nearest(rows) or [row for row in rows if row.headline] or rows
+    shown = nearest(rows) or [row for row in rows if row.figure.is_headline] or rows
     return row_in_words(shown[0]) if shown else ''
 
 

@@ -91,7 +91,7 @@ def show_run(
     left = SCREEN - OTHERS - sum(height(one, out.width) for one in others)
     for line in matrix(run.own_cases, out.width, MOST_OF_MATRIX if everything else left):
         out.print(line, soft_wrap=True)
-    if measured := [row for row in figures if row.value is not None]:
+    if measured := [row for row in figures if row.figure.value is not None]:
         unheld = sum(row.verdict == 'no bound' for row in measured)
         recorded = reframe_log.is_recorded([*log, *printed])
         where = 'see `assay report`, --all, perflogs' if recorded else 'not all could be recorded'
@@ -165,7 +165,7 @@ def _nearest(run: Run) -> list[str]:
         of_checks.setdefault(label, []).extend(rows_of(case))
     labelled = {row: label for label, some in of_checks.items() for row in nearest(some)}
     return [
-        f'least margin: {labelled[row]} {plain(f"{row.environment} {row.fabric}")}: '
+        f'least margin: {labelled[row]} {plain(" ".join(row.case.columns[1:3]))}: '
         f'{row_in_words(row)}'
         for row in nearest(labelled, NEAREST)
     ]
@@ -186,9 +186,6 @@ def ordinal(number: int) -> str:
 def figure_table(rows: list[Row], narrow: bool) -> Table:
     """One line a figure; in a narrow window the case has a line of its own above its figures."""
 
-    def case(row: Row) -> tuple[str, ...]:
-        return row.check, row.environment, row.fabric, row.layout
-
     table = Table(box=None, pad_edge=False, header_style='bold')
     headings = ['check and figure'] if narrow else [*CASE, 'figure']
     for heading in headings:
@@ -197,11 +194,12 @@ def figure_table(rows: list[Row], narrow: bool) -> Table:
         table.add_column(heading, justify='right', no_wrap=True)
     for heading in ('allowed', 'verdict'):
         table.add_column(heading, no_wrap=True)
-    for name, figures in groupby(rows, case):
+    for name, figures in groupby(rows, lambda row: row.case.columns):
         if narrow:
             table.add_row(Text(plain(' '.join(name))))
         for row in figures:
-            head = [f'  {plain(row.figure)}'] if narrow else map(plain, [*name, row.figure])
+            figure = row.figure.name
+            head = [f'  {plain(figure)}'] if narrow else map(plain, [*name, figure])
             style = 'red' if row.verdict in BAD else None
             table.add_row(*map(Text, [*head, *figure_cells(row)]), style=style)
     return table
@@ -212,10 +210,11 @@ CASE = ('check', 'environment', 'fabric', 'layout')
 
 def figure_cells(row: Row) -> list[str]:
     """Value, reference, bounds and verdict, as text."""
+    one = row.figure
     return [
-        with_unit(number(row.value), plain(row.unit)),
-        number(row.reference),
-        bounds_in_words(row.lower, row.upper) or '-',
+        with_unit(number(one.value), plain(one.unit)),
+        number(one.reference),
+        bounds_in_words(one.lower, one.upper) or '-',
         row.verdict,
     ]
 

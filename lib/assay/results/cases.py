@@ -194,6 +194,11 @@ class CaseName:
         """The check with its parameters but those that have a column of their own."""
         return _short_name(self.display_name)
 
+    @property
+    def columns(self) -> tuple[str, str, str, str]:
+        """Short name, environment, fabric and layout, as tables have them; ``-`` for none."""
+        return self.short_name, self.environment, self.fabric or '-', self.layout or '-'
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case(CaseName):

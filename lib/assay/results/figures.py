@@ -150,8 +150,9 @@ def duplicate_runs(table: pl.DataFrame, other: pl.DataFrame) -> list[str]:
 
 def _held(row: Row) -> PlainRow:
     """The columns from ``figure`` to ``verdict``."""
-    bounds = (row.reference, row.lower, row.upper)
-    return (row.figure, row.value, row.unit, row.better, *bounds, row.verdict)
+    one = row.figure
+    bounds = (one.reference, one.lower, one.upper)
+    return (one.name, one.value, one.unit, one.better, *bounds, row.verdict)
 
 
 def _about_job(case: Case) -> PlainRow:

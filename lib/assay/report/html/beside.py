@@ -127,8 +127,9 @@ def _figures(cases: Sequence[Case]) -> dict[Key, dict[str, _Seen]]:
     rows: dict[Key, dict[str, list[Row]]] = {}
     for case in cases:
         for row in rows_of(case):
-            key = case.name, case.environment, case.implementation, row.figure, row.unit
-            if is_number(row.value):
+            one = row.figure
+            key = case.name, case.environment, case.implementation, one.name, one.unit
+            if is_number(one.value):
                 rows.setdefault(key, {}).setdefault(case.partition, []).append(row)
     return {
         key: {partition: _seen(some) for partition, some in by_partition.items()}
@@ -138,7 +139,8 @@ def _figures(cases: Sequence[Case]) -> dict[Key, dict[str, _Seen]]:
 
 def _seen(rows: Sequence[Row]) -> _Seen:
     worst = max(rows, key=lambda row: row.verdict not in GOOD_WORDS)
-    return _Seen(worst, median(row.value for row in rows if is_number(row.value)))
+    values = [row.figure.value for row in rows]
+    return _Seen(worst, median(filter(is_number, values)))
 
 
 def _pairs(
@@ -156,7 +158,7 @@ def _pairs(
 
 def _weight(one: _Seen, other: _Seen) -> tuple[bool, float]:
     """The order of figures if there is no room for all."""
-    is_asked_for = one.row.verdict != 'no bound' or one.row.headline
+    is_asked_for = one.row.verdict != 'no bound' or one.row.figure.is_headline
     ratio = _ratio(one, other)
     return not is_asked_for, -abs(math.log(ratio)) if ratio else 0.0
 
@@ -167,7 +169,7 @@ def _ratio(one: _Seen, other: _Seen) -> float | None:
 
 
 def _line(one: _Seen, other: _Seen, systems: tuple[str, str]) -> BesideLine:
-    known = {one.row.better, other.row.better} - {None}
+    known = {one.row.figure.better, other.row.figure.better} - {None}
     better = known.pop() if len(known) == 1 else None
     ratio = _ratio(one, other)
     return BesideLine(
@@ -191,7 +193,7 @@ def _better(one: float, other: float, better: str | None, systems: tuple[str, st
 
 def _value(one: _Seen) -> str:
     verdict = '' if one.row.verdict in GOOD_WORDS else f' ({one.row.verdict})'
-    return with_unit(number(one.value), one.row.unit) + verdict
+    return with_unit(number(one.value), one.row.figure.unit) + verdict
 
 
 def _facts(

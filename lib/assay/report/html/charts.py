@@ -229,16 +229,16 @@ def _limits(cases: Sequence[Case]) -> Iterator[Chart]:
         for case in cases
         if case.result != 'skip'
         for row in rows_of(case)
-        if (part := fraction_of_limit(row.figure, row.value)) is not None
+        if (part := fraction_of_limit(row.figure.name, row.figure.value)) is not None
     ]
     furthest: dict[str, float] = {}
     for part, row in rows:
         furthest[_what(row)] = min(part, furthest.get(_what(row), part))
     kept = sorted(furthest, key=lambda name: furthest[name])[:MOST]
-    environments = sorted({row.environment for _, row in rows})
+    environments = sorted({row.case.environment for _, row in rows})
     series = []
     for number, environment in enumerate(environments):
-        of_it = {_what(row): part for part, row in rows if row.environment == environment}
+        of_it = {_what(row): part for part, row in rows if row.case.environment == environment}
         names = [name for name in kept if name in of_it]
         values = [100 * of_it[name] for name in names]
         series.append(ChartSeries(plain(environment), names, values, colour=number, style=number))
@@ -259,14 +259,15 @@ def _limits(cases: Sequence[Case]) -> Iterator[Chart]:
 
 
 def _what(row: Row) -> str:
-    stem = row.figure.removesuffix(OF_LIMIT).removesuffix(OVER_LIMIT)
-    where = [one for one in (row.fabric, row.layout) if one != '-']
-    return plain(f'{stem}, {row.check} {" ".join(where)}')
+    stem = row.figure.name.removesuffix(OF_LIMIT).removesuffix(OVER_LIMIT)
+    where = filter(None, (row.case.fabric, row.case.layout))
+    return plain(f'{stem}, {row.case.short_name} {" ".join(where)}')
 
 
 def _least(row: Row) -> float | None:
-    bound = row.upper if row.figure.endswith(OVER_LIMIT) else row.lower
-    return fraction_of_limit(row.figure, bound)
+    one = row.figure
+    bound = one.upper if one.name.endswith(OVER_LIMIT) else one.lower
+    return fraction_of_limit(one.name, bound)
 
 
 def _scaling(cases: Sequence[Case]) -> Iterator[Chart]:

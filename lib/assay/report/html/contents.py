@@ -47,7 +47,7 @@ def tiles(table: Sequence[FigureLine], found: Counts, left_out: int) -> list[Til
     :param left_out: how many cases were left out for time.
     """
     held = sum(line.is_held for line in table)
-    lost = sum(line.row.figure == '-' for line in table)
+    lost = sum(line.row.figure.name == '-' for line in table)
     free = len(table) - held - lost
     counted = [
         (held, 'held to references', 'figure', 'good', 'figures'),
@@ -69,7 +69,7 @@ def tiles(table: Sequence[FigureLine], found: Counts, left_out: int) -> list[Til
 def sentence(table: Sequence[FigureLine], found: Counts) -> str:
     """One sentence on how many figures and cases the verdict rests on."""
     held = sum(line.is_held for line in table)
-    measured = sum(line.row.figure != '-' for line in table)
+    measured = sum(line.row.figure.name != '-' for line in table)
     if not held:
         return 'It rests on nothing: no figure was held to a reference.'
     return (
@@ -242,7 +242,7 @@ def page_contents(subject: Subject) -> Contents:
         notes=[*charts.removal_notes(shown), *_not_laid_over(others), *not_shown],
         runs=[*reversed([*(stored for stored in others if stored not in runs), *runs])],
         steps=steps(history, runs),
-        has_partitions=len({line.partition for line in table}) > 1,
+        has_partitions=len({line.row.case.partition for line in table}) > 1,
         beside=_beside(run, subject.beside) if subject.beside else None,
     )
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from assay.report.console import sparkline
 from assay.report.html.charts import fraction_of_limit
 from assay.report.terminal import ordinal
-from assay.results.cases import Case, Run, folder_left
+from assay.results.cases import Case, CaseFigure, Run, folder_left
 from assay.results.failures import (
     Failure,
     cases_without_reference,
@@ -267,7 +267,6 @@ class FigureLine:
     """
 
     row: Row
-    partition: str
     anchor: str
     value: str
     reference: str
@@ -282,12 +281,12 @@ class FigureLine:
     @property
     def is_held(self) -> bool:
         """Whether it can fail by a reference."""
-        return self.row.lower is not None or self.row.upper is not None
+        return self.row.figure.has_bound
 
     @property
     def is_shown_first(self) -> bool:
         """Whether people ask for it before others: it is held, or a headline."""
-        return self.row.verdict != 'no bound' or self.row.headline
+        return self.row.verdict != 'no bound' or self.row.figure.is_headline
 
 
 def figure_lines(
@@ -304,23 +303,23 @@ def figure_lines(
         where = (case.partition, case.environment, case.name)
         name = case.full_name
         for row in rows_of(case):
-            values = past.get((*where, row.figure, row.unit), {})
-            text = f'{name} {row.figure}'
+            one = row.figure
+            values = past.get((*where, one.name, one.unit), {})
+            text = f'{name} {one.name}'
             seen[text] = seen.get(text, 0) + 1
             anchor = f'f{hashlib.sha1(text.encode(errors="replace")).hexdigest()[:10]}'
             found.append(
                 FigureLine(
                     row,
-                    case.partition,
                     anchor if seen[text] == 1 else f'{anchor}-{seen[text]}',
-                    with_unit(number(row.value), row.unit),
-                    number(row.reference),
-                    _allowed(row),
-                    _change(row.value, row.reference),
+                    with_unit(number(one.value), one.unit),
+                    number(one.reference),
+                    _allowed(one),
+                    _change(one.value, one.reference),
                     '-' if row.room is None else _percent(row.room, '+'),
-                    _of_limit(row),
+                    _of_limit(one),
                     _history(values, runs),
-                    _before(row, values.get(before.uuid) if before else None),
+                    _before(one, values.get(before.uuid) if before else None),
                     KINDS.get(row.verdict, 'bad'),
                 )
             )
@@ -354,10 +353,10 @@ def past_values(history: History | None, runs: Sequence[StoredRun]) -> Past:
     }
 
 
-def _allowed(row: Row) -> str:
+def _allowed(one: CaseFigure) -> str:
     words = [
         f'{sign} {number(bound)}'
-        for sign, bound in (('≥', row.lower), ('≤', row.upper))
+        for sign, bound in (('≥', one.lower), ('≤', one.upper))
         if bound is not None
     ]
     return ', '.join(words) or '-'
@@ -370,8 +369,8 @@ def _change(value: float | None, since: float | None) -> str:
     return _percent((value - since) / abs(since), '+')
 
 
-def _of_limit(row: Row) -> str:
-    part = fraction_of_limit(row.figure, row.value)
+def _of_limit(one: CaseFigure) -> str:
+    part = fraction_of_limit(one.name, one.value)
     return '-' if part is None else _percent(part)
 
 
@@ -389,7 +388,7 @@ def _history(values: Mapping[str, float], runs: Sequence[StoredRun]) -> str:
     return sparkline(places, numbers, len(runs), CHARACTERS)
 
 
-def _before(row: Row, value: float | None) -> tuple[str, str]:
+def _before(one: CaseFigure, value: float | None) -> tuple[str, str]:
     if value is None:
         return '-', '-'
-    return number(value), _change(row.value, value)
+    return number(value), _change(one.value, value)
