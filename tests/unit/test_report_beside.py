@@ -8,6 +8,7 @@ import pytest
 
 from assay import AssayError
 from assay.report.html import beside, page
+from assay.report.html.beside import JudgedRun
 from assay.report.html.page import write_stored
 from assay.results.history import load
 from assay.results.reframe_report import case_of
@@ -17,7 +18,8 @@ from pages import FIGURES, HOSTILE, Seen, filled, found_in
 from reports import cases, disturbed
 from stored import made, put
 
-RUN = [('system', 'here'), ('begun', 'now')]
+HERE = [('system', 'here'), ('begun', 'now')]
+THERE = [('system', 'there'), ('begun', 'then')]
 
 
 def of(report):
@@ -38,8 +40,12 @@ def two(golden_report):
 
 def compared(here, there):
     here, there = ([case_of(case) for case in some] for some in (here, there))
-    other = beside.Other('PASSED', 'good', '', (), [('system', 'there'), ('begun', 'then')], there)
-    return beside.compare_systems(RUN, here, other)
+    return beside.compare_systems(
+        *(
+            JudgedRun('PASSED', 'good', '', (), facts, some)
+            for facts, some in ((HERE, here), (THERE, there))
+        )
+    )
 
 
 def line(found, figure, number=0):
@@ -243,8 +249,8 @@ def test_names_of_systems_are_text(golden_report, two, text):
     there[0]['environ'] = here[0]['environ'] = there[0]['fabric'] = text
     run = [('system', text), ('begun', text)]
     here, there = ([case_of(case) for case in some] for some in two)
-    other = beside.Other(text, 'bad', text, [text], run, there)
-    seen = Seen(page.page(replace(found, beside=beside.compare_systems(run, here, other))))
+    both = [JudgedRun(text, 'bad', text, [text], run, some) for some in (here, there)]
+    seen = Seen(page.page(replace(found, beside=beside.compare_systems(*both))))
     plain = Seen(page.page(found))
     assert seen.tags.count('script') == plain.tags.count('script') and 'img' not in seen.tags
     assert not [one for one in seen.attributes if one[1].startswith('on') or one[1] == 'src']

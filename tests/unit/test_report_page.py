@@ -47,7 +47,7 @@ def test_the_verdict_and_what_it_rests_on_stand_first(golden_report):
 )
 def test_no_other_word_looks_like_a_pass(golden_report, word, kind):
     found = found_in(filled(golden_report), word)
-    assert (found.word, found.kind) == (word, kind)
+    assert (found.shown.word, found.shown.kind) == (word, kind)
     assert Seen(page.page(found)).attributes.count(('header', 'class', kind)) == 1
 
 
@@ -62,8 +62,8 @@ def test_a_run_with_a_budget_does_not_read_like_one_of_all_cases(golden_report):
 
 def test_what_nobody_judged_has_no_verdict(golden_report):
     found = found_in(filled(golden_report), None)
-    assert (found.word, found.kind) == ('NO VERDICT', 'bad')
-    assert 'there is no verdict' in found.problems[0]
+    assert (found.shown.word, found.shown.kind) == ('NO VERDICT', 'bad')
+    assert 'there is no verdict' in found.shown.problems[0]
 
 
 def test_why_it_failed_and_what_the_jobs_wrote_last(golden_report, tmp_path):

@@ -121,14 +121,13 @@ def _show(
 
 def _changed(out: Console, one: TrendFinding, line: FigureTrend, found: Trend) -> list[object]:
     if one.form == 'drift':
-        change, before = f'{one.per_week:+.2%} a week', line.values[:FEWEST]
+        before = line.values[:FEWEST]
     else:
-        change = as_change(one.ratio)
         before = line.values[: line.sessions.index(found.runs.index(one.bad))][-FEWEST:]
     return [
-        *(line.figure, _spark(out, line, found), change, _run(one.first)),
+        *(line.figure, _spark(out, line, found), change_in_words(one), _run(one.first)),
         *(f'{one.earliest.name} to {one.latest.name}', _typical(before)),
-        *(_typical(line.values[-3:]), _state(one)),
+        *(_typical(line.values[-3:]), one.state),
     ]
 
 
@@ -148,10 +147,9 @@ def _spark(out: Console, line: FigureTrend, found: Trend) -> str:
     return sparkline(places, values, len(found.runs), width, out.encoding)
 
 
-def _state(one: TrendFinding) -> str:
-    if one.is_repaired and one.direction == 'worse':
-        return 'worse, repaired'
-    return one.direction
+def change_in_words(one: TrendFinding) -> str:
+    """Such as ``-12.0%`` or ``-0.50% a week``."""
+    return f'{one.per_week:+.2%} a week' if one.form == 'drift' else as_change(one.ratio)
 
 
 def _how_many(some: Sequence[TrendFinding]) -> str:

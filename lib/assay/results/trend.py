@@ -101,6 +101,12 @@ class TrendFinding:
         """Whether the figure is worse today because of it."""
         return self.direction == 'worse' and not self.is_repaired
 
+    @property
+    def state(self) -> str:
+        """``worse``, ``better``, ``changed`` or ``worse, repaired``."""
+        is_over = self.direction == 'worse' and self.is_repaired
+        return 'worse, repaired' if is_over else self.direction
+
 
 @dataclass(frozen=True)
 class ChangeGroup:

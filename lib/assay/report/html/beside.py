@@ -27,12 +27,13 @@ _WORDS = {'higher': 'higher is better', 'lower': 'lower is better', 'exact': 'ne
 
 
 @dataclass(frozen=True)
-class Other:
-    """The run on the other system.
+class JudgedRun:
+    """A run of the page, with its verdict.
 
     :param kind: of its verdict: ``good``, ``bad`` or ``odd``.
     :param counts: how many cases went which way, in words.
-    :param run: name and value of what is known of the run itself.
+    :param problems: why the verdict is no other.
+    :param facts: name and value of what is known of the run itself.
     :param cases: that were not skipped.
     """
 
@@ -40,8 +41,12 @@ class Other:
     kind: str
     counts: str
     problems: Sequence[str]
-    run: Sequence[tuple[str, str]]
+    facts: Sequence[tuple[str, str]]
     cases: Sequence[Case]
+
+    @property
+    def system(self) -> str:
+        return dict(self.facts)['system']
 
 
 @dataclass(frozen=True)
@@ -67,13 +72,14 @@ class Beside:
     """Two systems side by side.
 
     :param systems: the one that is shown, and the other.
+    :param other: the run on the other system.
     :param runs: what is known of each run, by name.
     :param facts: of each name what was measured with on each system.
     :param notes: what is not compared, a sentence each.
     """
 
     systems: tuple[str, str]
-    other: Other
+    other: JudgedRun
     runs: Sequence[tuple[str, str, str]]
     facts: Sequence[tuple[str, MeasuredWith | None, MeasuredWith | None]]
     lines: Sequence[BesideLine]
@@ -92,14 +98,10 @@ class _Seen:
     value: float
 
 
-def compare_systems(run: Sequence[tuple[str, str]], cases: Sequence[Case], other: Other) -> Beside:
-    """Compare the run that is shown with one on another system.
-
-    :param run: what is known of it.
-    :param cases: its cases, but those that were skipped.
-    """
-    systems = dict(run)['system'], dict(other.run)['system']
-    here, there = _figures(cases), _figures(other.cases)
+def compare_systems(shown: JudgedRun, other: JudgedRun) -> Beside:
+    """Compare the run that is shown with one on another system."""
+    systems = shown.system, other.system
+    here, there = _figures(shown.cases), _figures(other.cases)
     pairs = [*_pairs(here, there)]
     notes = ['Whether a difference is more than chance is not known: each system has one run here.']
     for system, found in zip(systems, (here, there), strict=True):
@@ -111,12 +113,12 @@ def compare_systems(run: Sequence[tuple[str, str]], cases: Sequence[Case], other
             f'These are {MOST} of {len(pairs)} figures: those that are held to references or asked '
             'for first, then those that differ most.'
         )
-    of_other = dict(other.run)
+    of_other = dict(other.facts)
     return Beside(
         systems,
         other,
-        [(name, value, of_other.get(name, '-')) for name, value in run],
-        _facts(facts_and_variables(cases)[0], facts_and_variables(other.cases)[0]),
+        [(name, value, of_other.get(name, '-')) for name, value in shown.facts],
+        _facts(*(facts_and_variables(run.cases)[0] for run in (shown, other))),
         [_line(*pairs[at], systems) for at in sorted(kept)],
         notes,
     )
