@@ -60,7 +60,6 @@ def test_no_series_makes_an_error_or_a_nan(seed):
     for history, changes in zip(histories, find_changes(histories, fewest=10), strict=True):
         for one in changes:
             assert one.ratio >= 0
-            assert one.per_week >= -1
             assert 0 <= one.p_value <= 1
             assert 0 <= one.earliest <= one.first <= one.latest < history.size
         since_last_change(history, changes)

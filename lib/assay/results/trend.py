@@ -23,16 +23,9 @@ from assay.results.figure_series import FigureKey, Measured, is_negligible, meas
 from assay.results.history import History, StoredRun
 from assay.results.provenance import changed_facts
 from assay.results.run_selectors import choose_figures
-from assay.results.statistics.changes import (
-    FEWEST,
-    WEEK,
-    Change,
-    beginning,
-    find_changes,
-    slope,
-)
+from assay.results.statistics.changes import FEWEST, Change, beginning, find_changes, slope
 from assay.results.statistics.multiplicity import rate_of_a_look
-from assay.results.statistics.series import GREATEST, Floats, Series, location, ratio
+from assay.results.statistics.series import DAY, GREATEST, Floats, Series, location, ratio
 
 #: The error rate of one look, if somebody looks every day: 0.35 false alarms a year are expected.
 RATE = rate_of_a_look(365)
@@ -234,7 +227,7 @@ class _Step:
         """:param at: the place of the run that explains it; None of a drift."""
         change, sessions = self.change, self.sessions
         first, earliest, latest = change.first, change.earliest, change.latest
-        whole, per_week = self.ratio, change.per_week
+        whole, per_week = self.ratio, 0.0
         if at is None:
             bad = latest
             history = self.measured.series
@@ -243,10 +236,10 @@ class _Step:
             places = beginning(logs[first:], times[first:])
             first, earliest, latest = (first + one for one in places)
             good = max(change.first, earliest - 1)
-            # That of :class:`Change` is of the level part before it as well.
+            # The ratio of :class:`Change` is of the level part before it as well.
             rate = slope(logs[first:], times[first:])
             whole = ratio(rate * float(times[-1] - times[first]))
-            per_week = ratio(rate * WEEK) - 1
+            per_week = ratio(rate * 7 * DAY) - 1
         else:
             bad = max(1, bisect_left(sessions, at))
             good = bad - 1

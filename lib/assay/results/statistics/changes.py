@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from assay import AssayError
 from assay.results.statistics import special
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import DAY, Floats, Series, location, ratio
+from assay.results.statistics.series import Floats, Series, location, ratio
 from assay.results.statistics.spread import FLOOR
 
 #: What is looked for; places in arrays.
@@ -38,7 +38,6 @@ BIAS = ((4.4, 9), (4.4, 9), (2.0, 7))
 EDGE = 3
 #: The fewest sessions in which changes are looked for.
 FEWEST = 20
-WEEK = 7 * DAY
 #: Autocorrelation of neighbours is not taken to be more: beyond, no history is long enough.
 MOST_ALIKE = 0.9
 #: Deviations from the median at which values are clipped. With 4, outliers of 3% of runs made ten
@@ -61,10 +60,8 @@ class Change:
     :param first: position of the first session that is not as before: the first bad one.
     :param earliest: the first position that is as plausible (95%).
     :param latest: the last position that is as plausible.
-    :param time: when session ``first`` began, seconds.
     :param ratio: after over before; of a drift, its end over its beginning; infinite beyond all
         numbers.
-    :param per_week: of a drift, the change in a week as a fraction; 0 of a step.
     :param p_value: adjusted for the search, and for all series of the call (Holm).
     """
 
@@ -72,9 +69,7 @@ class Change:
     first: int
     earliest: int
     latest: int
-    time: float
     ratio: float
-    per_week: float
     p_value: float
 
 
@@ -370,26 +365,13 @@ def _changes(
                 start + edge.first,
                 start + edge.earliest,
                 start + edge.latest,
-                float(times[edge.first]),
                 ratio(after - before),
-                0.0,
                 p_value,
             )
             for edge, (before, after) in zip(scan.edges, pairwise(places), strict=True)
         ]
-    rate = slope(logs, times)
-    return [
-        Change(
-            'drift',
-            start,
-            start,
-            start + len(logs) - 1,
-            float(times[0]),
-            ratio(rate * float(times[-1] - times[0])),
-            ratio(rate * WEEK) - 1,
-            p_value,
-        )
-    ]
+    whole = ratio(slope(logs, times) * float(times[-1] - times[0]))
+    return [Change('drift', start, start, start + len(logs) - 1, whole, p_value)]
 
 
 def beginning(logs: Floats, times: NDArray[np.float64]) -> tuple[int, int, int]:
