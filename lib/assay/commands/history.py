@@ -95,7 +95,7 @@ def forget(
     """
     from assay.report.history import show_removed
     from assay.results.history import load, remove_runs
-    from assay.results.perflogs import old_lines, remove_old_lines
+    from assay.results.perflogs import remove_old_lines
     from assay.results.run_selectors import kept_since, old_runs, removable
 
     if bool(words) == (keep is not None):
@@ -109,11 +109,8 @@ def forget(
         raise AssayError(f"--keep {keep} is of all runs: leave out '--system'.")
     since = kept_since(keep)
     old = old_runs(stored, since)
-    if dry_run:
-        show_removed(old, old_lines(stored.database.parent, since), dry_run)
-    else:
-        lines = remove_old_lines(stored.database.parent, since)
-        show_removed(remove_runs(stored, old), lines, dry_run)
+    lines = remove_old_lines(stored.database.parent, since, dry_run)
+    show_removed(old if dry_run else remove_runs(stored, old), lines, dry_run)
 
 
 def compare_runs(

@@ -295,7 +295,12 @@ def entries_of(
             BudgetEntry(
                 name,
                 tuple(own),
-                times * sum(typical.get(one.title, of_name) * _share(one, nodes) for one in own),
+                times
+                * sum(
+                    # By the part of the nodes that the case needs.
+                    typical.get(one.title, of_name) * min(1.0, (one.nodes or nodes) / nodes)
+                    for one in own
+                ),
                 None if any(one.last is None for one in pasts) else min(ages)[1],
                 min(ages),
                 min(troubles, key=TROUBLES.index),
@@ -303,11 +308,6 @@ def entries_of(
             )
         )
     return found
-
-
-def _share(case: Listed, nodes: int) -> float:
-    """The part of the nodes that a case needs."""
-    return min(1.0, (case.nodes or nodes) / nodes)
 
 
 def _age(one: CaseHistory) -> tuple[int, datetime]:

@@ -6,7 +6,7 @@ A sentence ends with the variables that were left in the environment of the case
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,51 +122,39 @@ def left_in_good_cases(run: Run) -> str | None:
     Those that steer the start of ranks are left out, since these ranks have started.
     """
     good = [case for case in run.own_cases if is_good(case)]
-    of_cases = [
-        (case, {one for one in case.leftovers.variables if not one.startswith(OF_THE_START)})
-        for case in good
-    ]
     # By their names, as one may have a value of its own in each job.
-    counts = Counter(name for _, found in of_cases for name in set(map(_name, found)))
-    in_files = _left_in_files(good)
-    if not counts:
-        return in_files
-    also = f'; {in_files}' if in_files else ''
-    values: defaultdict[str, set[str]] = defaultdict(set)
-    for one in set().union(*(found for _, found in of_cases)):
-        values[_name(one)].add(one)
-    told = [
-        (
-            f'{name} ({len(values[name])} values, {count} of {len(good)} cases)'
-            if len(values[name]) > 1
-            else f'{next(iter(values[name]))} ({count} of {len(good)} cases)'
-        )
-        for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    ]
-    if any(case.leftovers.are_unsure for case, found in of_cases if found):
-        return (
-            f'set in the environment of cases that passed, but not by Assay: {_named(told)}'
-            f'{_UNSURE}{also}'
-        )
-    return (
-        f'set in the environment of cases that passed, but neither by Assay nor by the '
-        f"system's file: {_named(told)}{also}"
-    )
+    values: dict[str, set[str]] = {}
+    counts, in_files = Counter[str](), Counter[str]()
+    is_unsure = False
+    for case in good:
+        found = {one for one in case.leftovers.variables if not one.startswith(OF_THE_START)}
+        is_unsure |= bool(found) and case.leftovers.are_unsure
+        counts.update({*map(_name, found)})
+        in_files.update({*_harmful_in_files(case)})
+        for one in found:
+            values.setdefault(_name(one), set()).add(one)
 
+    def named(counted: Counter[str]) -> str:
+        told = []
+        for name, count in sorted(counted.items(), key=lambda one: (-one[1], one[0])):
+            own = values.get(name, {name})
+            what, several = (name, f'{len(own)} values, ') if len(own) > 1 else (*own, '')
+            told.append(f'{what} ({several}{count} of {len(good)} cases)')
+        return _named(told)
 
-def _left_in_files(good: list[Case]) -> str | None:
-    """A sentence on the settings that files made for good cases; None if there are none."""
-    counts = Counter(one for case in good for one in {*_harmful_in_files(case)})
-    if not counts:
-        return None
-    told = [
-        f'{one} ({count} of {len(good)} cases)'
-        for one, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    ]
-    return (
-        f'set by files for cases that passed, but neither by Assay nor by the '
-        f"system's file: {_named(told)}"
-    )
+    sentences = []
+    if counts:
+        who = 'not by Assay' if is_unsure else "neither by Assay nor by the system's file"
+        sentences.append(
+            f'set in the environment of cases that passed, but {who}: {named(counts)}'
+            f'{_UNSURE if is_unsure else ""}'
+        )
+    if in_files:
+        sentences.append(
+            f'set by files for cases that passed, but neither by Assay nor by the '
+            f"system's file: {named(in_files)}"
+        )
+    return '; '.join(sentences) or None
 
 
 def _name(leftover: str) -> str:

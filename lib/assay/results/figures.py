@@ -30,7 +30,7 @@ import polars as pl
 
 from assay import AssayError, locks
 from assay.results import store
-from assay.results.cases import Case, Facts, Run, deciding_attempt
+from assay.results.cases import Facts, Run, deciding_attempt
 from assay.results.provenance import nodes_of
 from assay.results.rows import Row, rows_of
 from assay.results.verdict import Summary, summary
@@ -125,8 +125,9 @@ def plain_rows(run: Run) -> list[PlainRow]:
         parameters = (case.fabric or '-', case.layout or '-', case.scale or '-')
         who = (*of_run, ended, run.label, run.mode, *place, *parameters)
         jobs = len(tries) + sum(len(one.replaced) for one in tries)
-        more = (case.result, jobs, times[case.full_name], *_about_job(case))
-        rows += [(*who, *_held(row), *more) for row in rows_of(case)]
+        disturbances = '; '.join(case.taken_by_others) or None
+        more = (case.result, jobs, times[case.full_name], nodes_of(case) or None, disturbances)
+        rows += [(*who, *_held(row), *more, _as_json(case.facts)) for row in rows_of(case)]
     return rows
 
 
@@ -153,12 +154,6 @@ def _held(row: Row) -> PlainRow:
     one = row.figure
     bounds = (one.reference, one.lower, one.upper)
     return (one.name, one.value, one.unit, one.better, *bounds, row.verdict)
-
-
-def _about_job(case: Case) -> PlainRow:
-    """The columns from ``nodes`` on."""
-    disturbances = '; '.join(case.taken_by_others) or None
-    return (nodes_of(case) or None, disturbances, _as_json(case.facts))
 
 
 # Thousands of cases of a history have the same.

@@ -74,24 +74,19 @@ def perflogs(folder: Path) -> list[Path]:
         raise AssayError(f'{folder}: cannot be searched for perflogs: {error}') from None
 
 
-def old_lines(folder: Path, since: datetime) -> dict[Path, int]:
-    """How many lines of each perflog are of jobs that ended before a time; of those that have any.
+def remove_old_lines(folder: Path, since: datetime, dry_run: bool) -> dict[Path, int]:
+    """Remove the lines of jobs that ended before a time from all perflogs.
 
-    A line does not name its run. All jobs of a run that is kept ended later.
+    A line does not name its run. All jobs of a run that is kept ended later. If it is killed, the
+    next call finishes the rest.
 
-    :raises AssayError: if a perflog cannot be read.
+    :param dry_run: nothing is removed.
+    :returns: how many there were in each perflog that had any.
+    :raises AssayError: if one cannot be read or written.
     """
     counted = {path: count_before(path, since) for path in perflogs(folder)}
-    return {path: count for path, count in counted.items() if count}
-
-
-def remove_old_lines(folder: Path, since: datetime) -> dict[Path, int]:
-    """Remove the lines of :func:`old_lines`. If it is killed, the next call finishes the rest.
-
-    :returns: how many of each perflog.
-    :raises AssayError: if one cannot be written.
-    """
-    return {path: remove_before(path, since) for path in old_lines(folder, since)}
+    old = {path: count for path, count in counted.items() if count}
+    return old if dry_run else {path: remove_before(path, since) for path in old}
 
 
 def count_before(path: Path, limit: datetime) -> int:

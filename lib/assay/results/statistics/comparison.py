@@ -107,24 +107,22 @@ class Comparison:
         """How many standard errors lie above this (small) probability."""
         return quantile(probability, self.freedom, self.tail)
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """After over before, from and to."""
-        reach = self.quantile((1 - confidence) / 2) * self.error
+    def interval(self) -> tuple[float, float]:
+        """After over before, from and to (95%)."""
+        reach = self.quantile(0.025) * self.error
         return ratio(self.change - reach), ratio(self.change + reach)
 
-    def smallest(self, rate: float, power: float = POWER) -> float:
-        """The smallest change, as a fraction, that this much data finds with this power.
+    def smallest(self, rate: float) -> float:
+        """The smallest change, as a fraction, that this much data finds (:data:`POWER`).
 
         Infinite where it is beyond all numbers: of two runs that no history stands beside.
 
         :param rate: two-sided error rate of this figure alone.
         """
-        reach = self.quantile(rate / 2) + float(special.stdtrit(self.freedom, power))
+        reach = self.quantile(rate / 2) + float(special.stdtrit(self.freedom, POWER))
         return ratio(reach * self.error) - 1
 
-    def more_runs(
-        self, change: float, rate: float, power: float = POWER, rounds: bool = False
-    ) -> int | None:
+    def more_runs(self, change: float, rate: float, rounds: bool = False) -> int | None:
         """How many more sessions, before and after, would find a change; None if too many.
 
         :param change: as a fraction, such as 0.03.
@@ -145,10 +143,10 @@ class Comparison:
                 seen = 1 / max(1e-9, 1 / freedom - _unsure_of_occasions(floor, self.error**2))
                 freedom = 1 / (1 / (seen + more) + _unsure_of_occasions(floor, variance))
             reach = quantile(rate / 2, freedom, self.tail)
-            reach += float(special.stdtrit(freedom, power))
+            reach += float(special.stdtrit(freedom, POWER))
             return reach * math.sqrt(variance) <= math.log1p(change)
 
-        if self.smallest(rate, power) <= change:
+        if self.smallest(rate) <= change:
             return 0
         if not of_sessions or not is_found(MOST_RUNS):
             return None
