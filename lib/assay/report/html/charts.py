@@ -314,7 +314,8 @@ def _points(case: Case) -> tuple[dict[float, float], float]:
 
 def _time(cases: Sequence[Case]) -> Chart:
     """The shares of each job's wall time, as its witness saw them."""
-    names, computation, transfer, waiting = list[str](), list[float](), list[float](), list[float]()
+    names = list[str]()
+    parts: dict[str, list[float]] = {'computation': [], 'transfer': [], 'waiting for others': []}
     for case in cases:
         figures = {one.name: one.value for one in case.figures}
         in_mpi, waits = figures.get('comm_share'), figures.get('imbalance_share')
@@ -325,10 +326,8 @@ def _time(cases: Sequence[Case]) -> Chart:
         waits = min(waits, in_mpi)
         where = (case.fabric, case.layout, case.environment)
         names.append(plain(' '.join([case.short_name, *filter(None, where)])))
-        computation.append(100 * (1 - in_mpi))
-        transfer.append(100 * (in_mpi - waits))
-        waiting.append(100 * waits)
-    parts = {'computation': computation, 'transfer': transfer, 'waiting for others': waiting}
+        for values, share in zip(parts.values(), (1 - in_mpi, in_mpi - waits, waits), strict=True):
+            values.append(100 * share)
     series = [
         ChartSeries(name, names[:MOST], values[:MOST], colour=number, style=number)
         for number, (name, values) in enumerate(parts.items())

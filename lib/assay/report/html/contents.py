@@ -206,6 +206,9 @@ def page_contents(subject: Subject) -> Contents:
         beside = compare_systems(judged, other)
     facts, variables = facts_and_variables(ran)
     witnessed, not_shown = jobs.job_charts(ran)
+    not_over = []
+    if len(others) > MOST_OVER:
+        not_over = [f'The newest {MOST_OVER} of {len(others)} other runs are laid over the curves.']
     return Contents(
         shown=judged,
         basis=sentence(table, found),
@@ -218,18 +221,12 @@ def page_contents(subject: Subject) -> Contents:
         rest=[line for line in table if not line.is_shown_first],
         before=before.name if before else '',
         charts=[*charts.curve_charts(overlays), *charts.figure_charts(ran), *witnessed],
-        notes=[*charts.removal_notes(overlays), *_not_laid_over(others), *not_shown],
+        notes=[*charts.removal_notes(overlays), *not_over, *not_shown],
         runs=[*reversed([*(stored for stored in others if stored not in runs), *runs])],
         changes=change_rows(history, runs),
         has_partitions=len({line.row.case.partition for line in table}) > 1,
         beside=beside,
     )
-
-
-def _not_laid_over(others: Sequence[StoredRun]) -> list[str]:
-    if len(others) <= MOST_OVER:
-        return []
-    return [f'The newest {MOST_OVER} of {len(others)} other runs are laid over the curves.']
 
 
 def _judged(run: Run, word: str | None, problems: Sequence[str]) -> JudgedRun:

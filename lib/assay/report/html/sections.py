@@ -77,44 +77,32 @@ def sections(
     :param causes: what is behind failures, as far as somebody said so.
     """
     lines = log if log is not None else log_of(run) or []
-    late = (
-        Told(one.case, f'passed at the {ordinal(one.attempts)} attempt; first: {one.reason}')
-        for one in retried_cases(run)
-    )
-    free = (
-        Told(one.title, f'{one.implementation} has right answers, held to no reference')
-        for one in cases_without_reference(run)
-    )
-    found = [
-        _section('failed', 'Failed', 'bad', _with_outputs(failures(run), causes)),
-        _section(
-            'disturbed',
-            'Disturbed: neither pass nor fail',
-            'odd',
-            _with_outputs(disturbed_cases(run), ()),
+    found: dict[tuple[str, str, str], Iterable[Told]] = {
+        ('failed', 'Failed', 'bad'): _with_outputs(failures(run), causes),
+        ('disturbed', 'Disturbed: neither pass nor fail', 'odd'): _with_outputs(
+            disturbed_cases(run), ()
         ),
-        _section(
-            'findings',
-            'Found in cases that passed',
-            'odd',
-            (Told(title, finding) for finding, title in findings(run)),
+        ('findings', 'Found in cases that passed', 'odd'): (
+            Told(title, finding) for finding, title in findings(run)
         ),
-        _section(
-            'searched',
-            'Searched: which change made it worse',
-            'odd',
-            map(_searched, conclusions_of(run.uuid)),
+        ('searched', 'Searched: which change made it worse', 'odd'): map(
+            _searched, conclusions_of(run.uuid)
         ),
-        _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped_cases(run, lines))),
-        _section('late', 'Passed, but not at once', 'odd', late),
-        _section('unheld', 'Held to nothing', 'odd', free),
+        ('skipped', 'Skipped', 'odd'): (Told(*one) for one in skipped_cases(run, lines)),
+        ('late', 'Passed, but not at once', 'odd'): (
+            Told(one.case, f'passed at the {ordinal(one.attempts)} attempt; first: {one.reason}')
+            for one in retried_cases(run)
+        ),
+        ('unheld', 'Held to nothing', 'odd'): (
+            Told(one.title, f'{one.implementation} has right answers, held to no reference')
+            for one in cases_without_reference(run)
+        ),
+    }
+    return [
+        Section(*head, every[:MOST], len(every[MOST:]))
+        for head, told in found.items()
+        if (every := [*told])
     ]
-    return [section for section in found if section.told]
-
-
-def _section(anchor: str, name: str, kind: str, told: Iterable[Told]) -> Section:
-    every = [*told]
-    return Section(anchor, name, kind, every[:MOST], len(every[MOST:]))
 
 
 def _searched(one: Conclusion) -> Told:
@@ -211,17 +199,17 @@ class MeasuredWith:
 
 def facts_and_variables(cases: Sequence[Case]) -> tuple[list[MeasuredWith], list[MeasuredWith]]:
     """Facts of some cases, and the environment variables that their jobs had."""
-    told: dict[str, Counter[str]] = {
-        name: Counter() for name in ('system', 'partition', 'environment', 'fabric', 'nodes')
-    }
+    told: dict[str, Counter[str]] = {}
     variables: dict[str, Counter[str]] = {}
     for case in cases:
-        told['system'][case.system] += 1
-        told['partition'][case.partition] += 1
-        told['environment'][case.environment] += 1
-        told['fabric'][case.fabric] += 1
-        told['nodes'][nodes_of(case)] += 1
-        for name, value in case.facts:
+        where = (
+            ('system', case.system),
+            ('partition', case.partition),
+            ('environment', case.environment),
+            ('fabric', case.fabric),
+            ('nodes', nodes_of(case)),
+        )
+        for name, value in (*where, *case.facts):
             kind = variables if re.fullmatch(r'[A-Z].*', name) else told
             kind.setdefault(name, Counter())[value] += 1
     return _as_facts(told), _as_facts(variables)
