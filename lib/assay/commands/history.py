@@ -394,15 +394,15 @@ def baseline(
     text = read_text(path)
     before, by_hand = parse_learned(text, path), faultless(read_text(hand), hand)
     found = choose_figures(measured_figures(stored.figures(runs)), cases, figures)
-    proposal = propose(found, before, worst, accept, paths.REFERENCES, paths.CHECKS)
-    result = rewrite(before, path, proposal.learned, by_hand)
+    learned, refused = propose(found, before, worst, accept)
+    result = rewrite(before, path, learned, by_hand)
     if result.added:
         assert_right(result.text, path)
         if dry_run:
             print(file_change(path, text, result.text), end='')
         elif result.text != text:
             replace_text(path, text, result.text)
-    show_baseline(proposal, result, path, worst, dry_run, len(chosen) - len(runs))
+    show_baseline(refused, result, path, worst, dry_run, len(chosen) - len(runs))
 
 
 def provenance(

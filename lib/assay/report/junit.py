@@ -63,8 +63,10 @@ def write_junit(
     elif verdict.disturbed:
         words = f'{verdict.disturbed} case(s) were disturbed by others: nothing is known of them'
         SubElement(whole, 'error', type='disturbed', message=words)
-    if run and (notes := _notes(run)):
-        SubElement(whole, 'system-out').text = '\n'.join(notes)
+    if run:
+        notes = [left_in_good_cases(run), *(f'finding: {one}' for one, _ in findings(run))]
+        if told := '\n'.join(filter(None, notes)):
+            SubElement(whole, 'system-out').text = told
     totals = {
         'tests': str(len(suite)),
         'failures': str(len(suite.findall('testcase/failure'))),
@@ -98,12 +100,6 @@ def write_of_run(
             report = read_report(own.report)
             seconds = report.seconds or 0.0
     write_junit(path, report, verdict, log, seconds, left_out)
-
-
-def _notes(run: Run) -> list[str]:
-    """Notes on cases that passed."""
-    left = left_in_good_cases(run)
-    return [*([left] if left else []), *(f'finding: {one}' for one, _ in findings(run))]
 
 
 def _add_cases(suite: Element, run: Run, log: list[str]) -> None:

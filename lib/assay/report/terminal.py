@@ -198,25 +198,20 @@ def figure_table(rows: list[Row], narrow: bool) -> Table:
         if narrow:
             table.add_row(Text(plain(' '.join(name))))
         for row in figures:
-            figure = row.figure.name
-            head = [f'  {plain(figure)}'] if narrow else map(plain, [*name, figure])
+            one = row.figure
+            head = [f'  {plain(one.name)}'] if narrow else map(plain, [*name, one.name])
             style = 'red' if row.verdict in BAD else None
-            table.add_row(*map(Text, [*head, *figure_cells(row)]), style=style)
+            cells = [
+                with_unit(number(one.value), plain(one.unit)),
+                number(one.reference),
+                bounds_in_words(one.lower, one.upper) or '-',
+                row.verdict,
+            ]
+            table.add_row(*map(Text, [*head, *cells]), style=style)
     return table
 
 
 CASE = ('check', 'environment', 'fabric', 'layout')
-
-
-def figure_cells(row: Row) -> list[str]:
-    """Value, reference, bounds and verdict, as text."""
-    one = row.figure
-    return [
-        with_unit(number(one.value), plain(one.unit)),
-        number(one.reference),
-        bounds_in_words(one.lower, one.upper) or '-',
-        row.verdict,
-    ]
 
 
 def why_not_good(verdict: Verdict) -> list[str]:
@@ -236,8 +231,7 @@ def show_verdict(
 
     :param choice: what was chosen for a budget, if there was one.
     """
-    for problem in why_not_good(verdict):
-        print(f'assay: {problem}', file=sys.stderr)
+    warn(why_not_good(verdict))
     found = counts(run)
     chosen = budget_words(choice) if choice else ''
     late = sum(case.had_no_time for case in run.own_cases) if run else 0

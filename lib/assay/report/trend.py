@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -90,7 +90,8 @@ def trend_sentences(found: Trend) -> list[str]:
     ):
         if count:
             told.append(f'{many(count, "value")} left out: {why}')
-    if several := _of_several_units(found.lines):
+    units = Counter(str(one.figure) for one in found.lines)
+    if several := [figure for figure, count in units.items() if count > 1]:
         told.append(
             f'{several[0]} was stored in several units, each of which is a figure of its own'
             + (f' (and {len(several) - 1} more)' if several[1:] else '')
@@ -98,10 +99,6 @@ def trend_sentences(found: Trend) -> list[str]:
     if found.of_the_future:
         told.append(f'{many(found.of_the_future, "run")} of the future left out')
     return told
-
-
-def _of_several_units(lines: Iterable[FigureTrend]) -> list[str]:
-    return [text for text, units in Counter(str(one.figure) for one in lines).items() if units > 1]
 
 
 def _show(

@@ -38,7 +38,9 @@ def show_job(report: Report, out: Console) -> None:
     print_line(out, job_summary(report))
     show_placement(report, out)
     if report.complete:
-        show_disturbance(report, out)
+        for words in disturbances([report]):
+            out.print()
+            print_line(out, _sentence(words))
         show_traffic(report, out)
     if report.has_profile:
         show_profile(report, out)
@@ -85,7 +87,9 @@ def show_answer(report: Report, out: Console) -> None:
         f'An infinitely fast network would save at most {percent(job.network_bound)}, '
         f'perfect balance at most {percent(job.imbalance_share)}.',
     )
-    for words in surroundings(report):
+    # Ranks that share cores, and what else took time of the CPUs.
+    crowded = [host for host in hosts_of(report, []) if len(host.used) < len(host.ranks)]
+    for words in (*filter(None, map(shared_cores, crowded)), *disturbances([report])):
         print_line(out, _sentence(words))
     show_sites(report, out, few=True)
     show_phases(report, out)
@@ -95,12 +99,6 @@ def _sentence(words: str) -> str:
     """Begun with a capital, unless with the name of a host."""
     is_host = not words.startswith(('the ', 'all ', 'ranks '))
     return f'{words[0] if is_host else words[0].upper()}{plain(words[1:])}.'
-
-
-def surroundings(report: Report) -> list[str]:
-    """Remarks on a job: ranks that share cores, and disturbances."""
-    crowded = [host for host in hosts_of(report, []) if len(host.used) < len(host.ranks)]
-    return [*filter(None, map(shared_cores, crowded)), *disturbances([report])]
 
 
 def in_words(site: SiteSummary, report: Report) -> str:
@@ -230,13 +228,6 @@ def placement_row(process: Process) -> list[object]:
         memory,
         '-' if process.cpu_limit is None else f'{process.cpu_limit:g}',
     ]
-
-
-def show_disturbance(report: Report, out: Console) -> None:
-    """Print what else took time of the CPUs of the job."""
-    for words in disturbances([report]):
-        out.print()
-        print_line(out, _sentence(words))
 
 
 def show_traffic(report: Report, out: Console) -> None:

@@ -293,6 +293,7 @@ def figure_lines(
         for row in rows_of(case):
             one = row.figure
             values = past.get((*where, one.name, one.unit), {})
+            part = fraction_of_limit(one.name, one.value)
             text = f'{name} {one.name}'
             seen[text] = seen.get(text, 0) + 1
             anchor = f'f{hashlib.sha1(text.encode(errors="replace")).hexdigest()[:10]}'
@@ -305,7 +306,7 @@ def figure_lines(
                     _allowed(one),
                     _change(one.value, one.reference),
                     '-' if row.room is None else _percent(row.room, '+'),
-                    _of_limit(one),
+                    '-' if part is None else _percent(part),
                     _history(values, runs),
                     _before(one, values.get(before.uuid) if before else None),
                     KINDS.get(row.verdict, 'bad'),
@@ -355,11 +356,6 @@ def _change(value: float | None, since: float | None) -> str:
     if not since or not is_number(value):
         return '-'
     return _percent((value - since) / abs(since), '+')
-
-
-def _of_limit(one: CaseFigure) -> str:
-    part = fraction_of_limit(one.name, one.value)
-    return '-' if part is None else _percent(part)
 
 
 def _percent(part: float, sign: str = '') -> str:
