@@ -61,7 +61,7 @@ def _lock(how: Callable[[int, int], object], handle: int, path: Path, wait: bool
 
 
 @contextmanager
-def hold(path: Path, wait: bool = True) -> Iterator[int]:
+def hold_lock(path: Path, wait: bool = True) -> Iterator[int]:
     """Hold the lock of a file, which is made if it is missing.
 
     :raises LockedError, AssayError: as :func:`lock`.
@@ -77,7 +77,7 @@ def hold(path: Path, wait: bool = True) -> Iterator[int]:
         os.close(handle)
 
 
-def assert_possible(folder: Path) -> None:
+def assert_lockable(folder: Path) -> None:
     """:raises AssayError: if files in a folder, or where that will be, cannot be locked."""
     there = next(one for one in (folder, *folder.parents) if one.exists())
     try:

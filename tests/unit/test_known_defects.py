@@ -10,7 +10,7 @@ from assay.report import junit, terminal
 from assay.report.html.sections import sections
 from assay.results import store
 from assay.results.case_history import known_defects
-from assay.results.failures import findings
+from assay.results.failures import case_findings
 from assay.results.verdict import Verdict
 from reports import LOG, cases, run_of
 
@@ -113,7 +113,7 @@ def test_a_failed_case_tells_its_finding_as_its_failure(golden_report):
     report = golden_report('FailedReference')
     for case in cases(report):
         case['finding'] = 'MPICH 4.3.2 has: it'
-    assert findings(run_of(report)) == []
+    assert case_findings(run_of(report)) == []
 
 
 def test_the_last_word_of_each_case_counts(tmp_path, golden_report, monkeypatch):

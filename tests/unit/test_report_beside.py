@@ -10,9 +10,9 @@ from assay import AssayError
 from assay.report.html import beside, page
 from assay.report.html.beside import JudgedRun
 from assay.report.html.page import write_stored
-from assay.results.history import load
+from assay.results.history import load_history
 from assay.results.reframe_report import case_of
-from assay.results.run_selectors import choose
+from assay.results.run_selectors import choose_runs
 from assay.results.store import keep_verdict
 from pages import FIGURES, HOSTILE, Seen, filled, found_in
 from reports import cases, disturbed
@@ -202,8 +202,8 @@ def page_of(golden_report, tmp_path):
         for report, word in zip(reports, ('FAILED', 'PASSED', 'PASSED', 'PASSED'), strict=False):
             why = ['something is wrong'] if word == 'FAILED' else []
             keep_verdict(report['session_info']['uuid'], word, why, database)
-        history = load(database)
-        write_stored(tmp_path / 'page.html', history, choose(history, words, only))
+        history = load_history(database)
+        write_stored(tmp_path / 'page.html', history, choose_runs(history, words, only))
         return Seen((tmp_path / 'page.html').read_text())
 
     return write_it

@@ -15,9 +15,9 @@ from assay.report.html.page import embedded_json, plotly, write_stored
 from assay.report.html.screened import screening_section
 from assay.report.html.sections import LINES, WIDTH, last_lines, log_of
 from assay.results import history as histories
-from assay.results.history import load, of_file
+from assay.results.history import load_history, of_file
 from assay.results.reframe_report import case_of
-from assay.results.run_selectors import choose
+from assay.results.run_selectors import choose_runs
 from assay.results.store import keep_verdict
 from assay.screening.verdict import judge
 from command import invoke
@@ -285,15 +285,15 @@ def test_a_stored_run_with_its_history(golden_report, database, tmp_path):
     ]
     put(database, *reports)
     keep_verdict(reports[2]['session_info']['uuid'], 'FAILED', ['<b>why</b>'], database)
-    history = load(database)
+    history = load_history(database)
     path = tmp_path / 'new' / 'report.html'
-    write_stored(path, history, choose(history, 'last'))
+    write_stored(path, history, choose_runs(history, 'last'))
     seen = Seen(path.read_text())
     assert 'FAILED: 2 passed' in seen.text and '<b>why</b>' in seen.text
     assert re.search('▁[▄▅]█', seen.text)
     assert all(name in seen.text for name in ('00000001', '00000002', '00000003'))
     # Of an earlier run no later one is a part.
-    write_stored(path, history, choose(history, 'last~1'))
+    write_stored(path, history, choose_runs(history, 'last~1'))
     text = Seen(path.read_text()).text
     assert 'NO VERDICT' in text and '00000003' not in text
 
@@ -304,8 +304,8 @@ def test_other_runs_stand_beside_it(golden_report, database, tmp_path):
         stored.made(golden_report, 1, 2, label='these', value=40),
         stored.made(golden_report, 2, 1, label='these', value=44),
     )
-    history = load(database)
-    write_stored(tmp_path / 'page.html', history, choose(history, 'these'))
+    history = load_history(database)
+    write_stored(tmp_path / 'page.html', history, choose_runs(history, 'these'))
     text = Seen((tmp_path / 'page.html').read_text()).text
     assert 'in 00000001' in text
     assert '40.00+10.0%' in text.replace(' us', '')
@@ -313,7 +313,7 @@ def test_other_runs_stand_beside_it(golden_report, database, tmp_path):
 
 def test_the_command(golden_report, database, tmp_path, monkeypatch):
     put(database, stored.made(golden_report, 1))
-    monkeypatch.setattr(histories, 'load', lambda: load(database))
+    monkeypatch.setattr(histories, 'load_history', lambda: load_history(database))
     monkeypatch.chdir(tmp_path)
     assert invoke('report').output == 'report: report.html\n'
     assert 'PASSED' not in (tmp_path / 'report.html').read_text()
@@ -328,7 +328,7 @@ def test_the_command(golden_report, database, tmp_path, monkeypatch):
 def test_a_run_of_a_report_from_elsewhere(golden_report, database, tmp_path):
     path = tmp_path / 'report.json'
     path.write_text(json.dumps(filled(golden_report)))
-    history = load(database)
-    write_stored(tmp_path / 'page.html', history, choose(history, str(path)))
+    history = load_history(database)
+    write_stored(tmp_path / 'page.html', history, choose_runs(history, str(path)))
     text = Seen((tmp_path / 'page.html').read_text()).text
     assert 'NO VERDICT' in text and 'latency_over_limit' in text

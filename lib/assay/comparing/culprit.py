@@ -42,7 +42,7 @@ from assay.results.diff.difference import Difference, difference
 from assay.results.diff.sides import first_few
 from assay.results.failures import failures
 from assay.results.figure_series import FigureKey, Measured, measured_figures
-from assay.results.history import History, StoredRun, load
+from assay.results.history import History, StoredRun, load_history
 from assay.results.run_selectors import choose_figures
 from assay.results.runner import NoGoodError, Runner, StoppedError
 from assay.results.searches import CONCLUDED
@@ -760,7 +760,7 @@ class CulpritSearch:
             assert ended.run
             self.runner.release(own, not ended.verdict.problems)
             runs.append(ended.run.uuid)
-            history = load()
+            history = load_history()
             table = history.figures([run for run in history.runs if run.uuid == ended.run.uuid])
             undisturbed = table.with_columns(pl.lit(None, pl.String).alias('disturbances'))
             everything = self._figures(undisturbed)

@@ -17,7 +17,7 @@ from assay.results.baseline import changes_since_learned
 from assay.results.budget import Choice
 from assay.results.case_history import TimeLeft, earlier_seconds
 from assay.results.cases import Case, CaseName, Run, is_no_evidence
-from assay.results.failures import is_good, reason
+from assay.results.failures import failure_reason, is_good
 from assay.results.reframe_report import case_of, name_of
 from assay.results.rows import nearest, row_in_words, rows_of
 from assay.results.runner import judge_session, store_verdict
@@ -90,7 +90,7 @@ class Progress:
             if word == 'pass':
                 _say(out, f'built {_short(case)} in {case.seconds.compile or 0:.0f} s')
             elif word == 'FAIL':
-                _say(out, f'{word} {case.title}: {reason(case)}', word)
+                _say(out, f'{word} {case.title}: {failure_reason(case)}', word)
             return word in ('pass', 'FAIL')
         if case.result == 'abort':  # many at once, of which the end tells
             return False
@@ -152,7 +152,7 @@ def _detail(case: Case, word: str) -> str:
     if word == 'not run':
         return 'what it needs failed'
     if word in SENTENCES:
-        return reason(case)
+        return failure_reason(case)
     rows = rows_of(case)
     shown = nearest(rows) or [row for row in rows if row.figure.is_headline] or rows
     return row_in_words(shown[0]) if shown else ''

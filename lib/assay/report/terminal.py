@@ -17,10 +17,10 @@ from assay.report.matrix import labels, matrix
 from assay.results.budget import BudgetEntry, Choice, advice
 from assay.results.cases import Run
 from assay.results.failures import (
+    case_findings,
     cases_without_reference,
     disturbed_cases,
     failures,
-    findings,
     left_in_good_cases,
     retried_cases,
     skipped_cases,
@@ -124,7 +124,7 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
         f'figures were held to nothing'
         for case in cases_without_reference(run)
     ]
-    yield [f'finding: {one}' for one, _ in findings(run)]
+    yield [f'finding: {one}' for one, _ in case_findings(run)]
     by_reason: dict[str, list[str]] = {}
     for name, reason in skipped_cases(run, log):
         by_reason.setdefault(reason, []).append(name)

@@ -122,7 +122,7 @@ def _changed(out: Console, one: TrendFinding, line: FigureTrend, found: Trend) -
     else:
         before = line.values[: line.sessions.index(found.runs.index(one.bad))][-FEWEST:]
     return [
-        *(line.figure, _spark(out, line, found), change_in_words(one), _run(one.first)),
+        *(line.figure, _spark(out, line, found), change_text(one), _run(one.first)),
         *(f'{one.earliest.name} to {one.latest.name}', _typical(before)),
         *(_typical(line.values[-3:]), one.state),
     ]
@@ -144,7 +144,7 @@ def _spark(out: Console, line: FigureTrend, found: Trend) -> str:
     return sparkline(places, values, len(found.runs), width, out.encoding)
 
 
-def change_in_words(one: TrendFinding) -> str:
+def change_text(one: TrendFinding) -> str:
     """Such as ``-12.0%`` or ``-0.50% a week``."""
     return f'{one.per_week:+.2%} a week' if one.form == 'drift' else as_change(one.ratio)
 

@@ -77,7 +77,7 @@ def show_answer(report: Report, out: Console) -> None:
         f'for other ranks.',
     )
     if sites and job.comm_share > 0:
-        print_line(out, f'Most time in MPI: {plain(in_words(sites[0], report))}.')
+        print_line(out, f'Most time in MPI: {plain(site_in_words(sites[0], report))}.')
     if sites and (most := max(sites, key=lambda one: one.computed)).computed:
         share = percent(most.computed / report.thread_time)
         where = plain(f'{most.call} in {most.where}')
@@ -101,7 +101,7 @@ def _sentence(words: str) -> str:
     return f'{words[0] if is_host else words[0].upper()}{plain(words[1:])}.'
 
 
-def in_words(site: SiteSummary, report: Report) -> str:
+def site_in_words(site: SiteSummary, report: Report) -> str:
     """A place of the program with its share of the time, and whom it waits for."""
     share = percent(_share(site, report.thread_time))
     words = f'{site.call} in {site.where}: {share} of the time'
@@ -435,7 +435,7 @@ def show_slower_line(one: Report, other: Report, out: Console) -> None:
     found = slower_most(compare_sites(one, other), 1e-3 * wall)
     if found and (site := found[0].after):
         before, after = found[0].both(found[1])
-        where = in_words(site, other)
+        where = site_in_words(site, other)
         if found[1] == 'computed':
             where = f'the program itself, before {site.call} in {site.where}'
         elif found[1] == 'transfer':

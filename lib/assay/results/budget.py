@@ -15,7 +15,7 @@ from itertools import groupby
 from statistics import median, median_low
 
 from assay import AssayError
-from assay.quantities import time_of
+from assay.quantities import duration_text
 from assay.results.case_history import TROUBLES, CaseHistory
 from assay.results.cases import check_of, parameters_of
 from assay.running.selection import Listed
@@ -139,10 +139,10 @@ def advice(seconds: float, what: str) -> str:
     :param seconds: that it needs.
     """
     minutes = math.ceil(seconds / 60) + 1
-    return f'--budget {time_of(60 * minutes)} is enough for {what}'
+    return f'--budget {duration_text(60 * minutes)} is enough for {what}'
 
 
-def choose(
+def fill_budget(
     cases: Iterable[Listed],
     known: Mapping[str, CaseHistory],
     budget: float,

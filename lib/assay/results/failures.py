@@ -107,7 +107,7 @@ def cases_without_reference(run: Run) -> list[Case]:
     ]
 
 
-def findings(run: Run) -> list[tuple[str, str]]:
+def case_findings(run: Run) -> list[tuple[str, str]]:
     """Findings of good cases: each once, with the title of the first case that has it."""
     said: dict[str, str] = {}
     for case in run.own_cases:
@@ -209,7 +209,9 @@ def failures(run: Run) -> list[Failure]:
     waiting: dict[str, int] = {}
     for case in bad:
         if case.result in ('fail_deps', 'abort'):
-            words = why_not_run(case, failed) if case.result == 'fail_deps' else reason(case)
+            words = (
+                why_not_run(case, failed) if case.result == 'fail_deps' else failure_reason(case)
+            )
             waiting[words] = waiting.get(words, 0) + 1
     found += [Failure(f'{count} case(s)', words, ()) for words, count in waiting.items()]
     return found
@@ -226,7 +228,7 @@ def _failures_of(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
     found = []
     for case in some:
         which = f', run {case.run_index + 1}' if times[case.full_name] > 1 else ''
-        found.append(Failure(f'{case.title}{which}', reason(case), files(case), case))
+        found.append(Failure(f'{case.title}{which}', failure_reason(case), files(case), case))
     return found
 
 
@@ -257,7 +259,7 @@ def _earlier_reasons(tries: list[Case]) -> list[str]:
     for case in tries:
         found += map(plain, case.replaced)
         if case is not tries[-1]:
-            found.append(reason(case))
+            found.append(failure_reason(case))
     return found
 
 
@@ -281,7 +283,7 @@ _REFUSED = re.compile(
 )
 
 
-def reason(case: Case) -> str:
+def failure_reason(case: Case) -> str:
     """Why a case failed, in a sentence, and what was left in its environment."""
     sentence = _wrong(case) if case.result in GOOD else _reason(case)
     return plain(f'{sentence}{_in_environment(case)}{_in_files(case)}{_differences(case)}')

@@ -13,7 +13,7 @@ import polars as pl
 
 from assay.config.scales import is_at_most, is_scale
 from assay.results.rows import number
-from assay.results.statistics.series import GREATEST, Series, location, series
+from assay.results.statistics.series import GREATEST, Series, series, trimmed_mean
 from assay.results.statistics.spread import FigureKind, learn
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import LEAST_STARTUP, STARTUP
@@ -144,7 +144,7 @@ class Measured:
             return None
         if not self.series.has_logarithms:
             return float(np.median(self.series.values))
-        return float(np.exp(location(self.series.locations)))
+        return float(np.exp(trimmed_mean(self.series.locations)))
 
     @property
     def middle_text(self) -> str:

@@ -31,7 +31,7 @@ import polars as pl
 from assay import AssayError, locks
 from assay.results import store
 from assay.results.cases import Facts, Run, deciding_attempt
-from assay.results.provenance import nodes_of
+from assay.results.provenance import nodes_of_case
 from assay.results.rows import Row, rows_of
 from assay.results.verdict import Summary, summary
 
@@ -126,7 +126,7 @@ def plain_rows(run: Run) -> list[PlainRow]:
         who = (*of_run, ended, run.label, run.mode, *place, *parameters)
         jobs = len(tries) + sum(len(one.replaced) for one in tries)
         disturbances = '; '.join(case.taken_by_others) or None
-        more = (case.result, jobs, times[case.full_name], nodes_of(case) or None, disturbances)
+        more = (case.result, jobs, times[case.full_name], nodes_of_case(case) or None, disturbances)
         rows += [(*who, *_held(row), *more, _as_json(case.facts)) for row in rows_of(case)]
     return rows
 
@@ -275,7 +275,7 @@ def _alone(path: Path) -> Iterator[bool]:
     """One process at a time builds; whether that could be had."""
     with ExitStack() as opened:
         try:
-            opened.enter_context(locks.hold(path.with_name(f'.{path.name}-lock')))
+            opened.enter_context(locks.hold_lock(path.with_name(f'.{path.name}-lock')))
         except AssayError:  # in a folder of somebody else's, or without locks
             yield False
         else:

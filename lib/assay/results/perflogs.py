@@ -33,7 +33,7 @@ from assay.results.cases import (
     parameters_of,
     reference_and_bounds,
 )
-from assay.results.provenance import facts_of
+from assay.results.provenance import facts_from_variables
 
 #: The column of config/common.py by which a line has its age: no line names its run.
 TIME = b'job_completion_time'
@@ -274,7 +274,7 @@ def _case(columns: dict[str, str]) -> Case:
         result=known.get('result', 'pass'),
         figures=_figures(known),
         job=Job(ended=_time(known[TIME.decode()])),
-        facts=facts_of({one: known.get(one, '') for one in columns}),
+        facts=facts_from_variables({one: known.get(one, '') for one in columns}),
     )
 
 

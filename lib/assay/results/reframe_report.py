@@ -29,7 +29,7 @@ from assay.results.cases import (
     Seconds,
     reference_and_bounds,
 )
-from assay.results.provenance import facts_of, is_of_fact
+from assay.results.provenance import facts_from_variables, is_of_fact
 from assay.running.session_extras import cases_left_out, text_of
 from assay.text import plain
 
@@ -44,7 +44,7 @@ class _MalformedError(Exception):
     """A field is not as ReFrame writes it; the message begins with the field."""
 
 
-def read_report(path: Path) -> Run:
+def read_reframe_report(path: Path) -> Run:
     """The run of a report.
 
     :raises AssayError: if it cannot be read, or is none.
@@ -257,7 +257,7 @@ def _facts(record: Record) -> Facts:
         is_unknown = value == _UNDEFINED or (name.startswith('ran_on_') and not value)
         known[name] = '' if is_unknown else _text(record, name)
     try:
-        return facts_of(known)
+        return facts_from_variables(known)
     except ValueError as error:
         raise _MalformedError(f'ran_variables or ran_settings: {error}') from None
 

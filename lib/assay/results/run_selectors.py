@@ -80,7 +80,7 @@ def of_system(history: History, system: str | None) -> list[StoredRun]:
     return found
 
 
-def choose(
+def choose_runs(
     history: History, words: str, system: str | None = None, uncounted: str | None = None
 ) -> list[StoredRun]:
     """The runs that words mean, oldest first; at least one.
@@ -110,8 +110,8 @@ def choose(
 
 
 def choose_or_all(history: History, words: str, system: str | None) -> list[StoredRun]:
-    """As :func:`choose`; without words all runs, as :func:`of_system`."""
-    return choose(history, words, system) if words else of_system(history, system)
+    """As :func:`choose_runs`; without words all runs, as :func:`of_system`."""
+    return choose_runs(history, words, system) if words else of_system(history, system)
 
 
 def kept_since(words: str) -> datetime:
@@ -178,9 +178,9 @@ def pattern_of(option: str, expression: str) -> re.Pattern[str]:
 
 
 def removable(history: History, words: str, system: str | None = None) -> list[StoredRun]:
-    """As :func:`choose`, of what is stored here; what cannot be read can be removed as well.
+    """As :func:`choose_runs`, of what is stored here; what cannot be read can be removed as well.
 
-    :raises AssayError: as :func:`choose`.
+    :raises AssayError: as :func:`choose_runs`.
     """
     if _is_file(words):
         raise AssayError(f'{words} is a file: remove it as such.')

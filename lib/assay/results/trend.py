@@ -25,7 +25,7 @@ from assay.results.provenance import changed_facts
 from assay.results.run_selectors import choose_figures
 from assay.results.statistics.changes import FEWEST, Change, beginning, find_changes, slope
 from assay.results.statistics.multiplicity import rate_of_a_look
-from assay.results.statistics.series import DAY, GREATEST, Floats, Series, location, ratio
+from assay.results.statistics.series import DAY, GREATEST, Floats, Series, ratio, trimmed_mean
 
 #: The error rate of one look, if somebody looks every day: 0.35 false alarms a year are expected.
 RATE = rate_of_a_look(365)
@@ -145,7 +145,9 @@ class Trend:
         return Counter(line.state for line in self.lines)
 
 
-def trend(history: History, runs: Iterable[StoredRun], cases: str = '', figures: str = '') -> Trend:
+def find_trend(
+    history: History, runs: Iterable[StoredRun], cases: str = '', figures: str = ''
+) -> Trend:
     """Find the changes in some runs.
 
     :param cases: a regular expression that is found in the names of the cases to look at.
@@ -332,7 +334,7 @@ def _level(logs: Floats, drift: Change | None) -> _Level:
     """:param drift: over all of them, if there is one."""
     whole = math.log(min(max(drift.ratio, 1 / GREATEST), GREATEST)) if drift else 0.0
     beside = logs - np.linspace(-whole / 2, whole / 2, len(logs))
-    middle = float(location(beside))
+    middle = float(trimmed_mean(beside))
     return _Level(
         middle - whole / 2, middle + whole / 2, float(beside.std(ddof=1)) / math.sqrt(len(logs))
     )

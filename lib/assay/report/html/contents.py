@@ -20,10 +20,10 @@ from assay.report.html.sections import (
     sections,
 )
 from assay.report.terminal import counted_words
-from assay.report.trend import change_in_words
+from assay.report.trend import change_text
 from assay.results.cases import Case, Run
 from assay.results.history import History, StoredRun
-from assay.results.trend import trend
+from assay.results.trend import find_trend
 from assay.results.verdict import Counts, counts, summary
 from assay.text import many, plain
 
@@ -95,11 +95,11 @@ def change_rows(history: History | None, runs: Sequence[StoredRun]) -> list[Chan
     """
     if not history or len(runs) < 2:
         return []
-    found = sorted(trend(history, runs).found, key=lambda one: not one.is_bad)
+    found = sorted(find_trend(history, runs).found, key=lambda one: not one.is_bad)
     return [
         (
             plain(one.figure),
-            change_in_words(one),
+            change_text(one),
             f'{one.first.name}, {one.first.begun:%Y-%m-%d}',
             one.state,
             '; '.join(plain(f'{name}: {change}') for name, change in one.facts),

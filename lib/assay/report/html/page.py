@@ -22,7 +22,7 @@ from assay.report.html.chart import Chart, Grid
 from assay.report.html.contents import Contents, Subject, page_contents
 from assay.report.witness import job_summary
 from assay.results.cases import Run
-from assay.results.history import History, StoredRun, load
+from assay.results.history import History, StoredRun, load_history
 from assay.results.verdict import Verdict
 from assay.text import plain, visible_lines
 from assay.witness import Report
@@ -213,5 +213,5 @@ def write_ended(path: Path, run: Run, verdict: Verdict, log: Sequence[str]) -> N
     :raises AssayError: if the history cannot be read, or the file cannot be written.
     """
     seen = screened.screenings_of(run)
-    subject = Subject(run, verdict.word, verdict.problems, log, (), load(), seen)
+    subject = Subject(run, verdict.word, verdict.problems, log, (), load_history(), seen)
     write_page(path, page(page_contents(subject)))

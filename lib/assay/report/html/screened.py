@@ -136,7 +136,7 @@ def _found(verdict: ScreeningVerdict) -> dict[str, str]:
     return found
 
 
-def in_order(now: Screening) -> list[int]:
+def nodes_in_order(now: Screening) -> list[int]:
     """Numbers of the nodes by switch, where the scheduler knows, and by name: n2 before n10."""
     switch = {name: switch for switch, names in now.switches.items() for name in names}
 
@@ -169,7 +169,7 @@ def _nodes(now: Screening, found: Mapping[str, str]) -> Iterator[Grid]:
     if np.isnan(far).all():
         return
     far = np.nan_to_num(far)
-    order, notes = in_order(now), ['Rows go by switch and name.']
+    order, notes = nodes_in_order(now), ['Rows go by switch and name.']
     if len(order) > MOST_NODES:
         place_of = {at: place for place, at in enumerate(order)}
         furthest = far.max(axis=0)
@@ -240,7 +240,7 @@ def _pairs(now: Screening, verdict: ScreeningVerdict, found: Mapping[str, str]) 
 
     usual = of_usual(now)
     bad = {frozenset(one.members) for one in verdict.findings if one.kind == 'pair'}
-    order = in_order(now)
+    order = nodes_in_order(now)
     block = -(-len(order) // MOST_ROWS)
     row_of = {at: place // block for place, at in enumerate(order)}
     rows = [_name(now, at) for at in order[::block]]

@@ -19,15 +19,15 @@ from assay.report.terminal import ordinal
 from assay.results.cases import Case, CaseFigure, Run, folder_left
 from assay.results.failures import (
     Failure,
+    case_findings,
     cases_without_reference,
     disturbed_cases,
     failures,
-    findings,
     retried_cases,
     skipped_cases,
 )
 from assay.results.history import History, StoredRun
-from assay.results.provenance import nodes_of
+from assay.results.provenance import nodes_of_case
 from assay.results.rows import Row, is_number, number, rows_of, with_unit
 from assay.results.searches import Conclusion, conclusions_of
 from assay.results.store import TriageCause
@@ -83,7 +83,7 @@ def sections(
             disturbed_cases(run), ()
         ),
         ('findings', 'Found in cases that passed', 'odd'): (
-            Told(title, finding) for finding, title in findings(run)
+            Told(title, finding) for finding, title in case_findings(run)
         ),
         ('searched', 'Searched: which change made it worse', 'odd'): map(
             _searched, conclusions_of(run.uuid)
@@ -207,7 +207,7 @@ def facts_and_variables(cases: Sequence[Case]) -> tuple[list[MeasuredWith], list
             ('partition', case.partition),
             ('environment', case.environment),
             ('fabric', case.fabric),
-            ('nodes', nodes_of(case)),
+            ('nodes', nodes_of_case(case)),
         )
         for name, value in (*where, *case.facts):
             kind = variables if re.fullmatch(r'[A-Z].*', name) else told

@@ -14,8 +14,8 @@ from assay.results.diff.causes import Fact, facts_with
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.figure_series import Measured
 from assay.results.statistics.comparison import Word
-from assay.results.statistics.families import FigureFamily, benjamini_hochberg, slowness
-from assay.results.statistics.series import Floats, Series, location
+from assay.results.statistics.families import FigureFamily, benjamini_hochberg, log_slowdown
+from assay.results.statistics.series import Floats, Series, trimmed_mean
 from assay.witness.profile import STARTUP
 
 #: Checks of the nodes, which no MPI touches.
@@ -134,7 +134,7 @@ class Finding:
     facts: tuple[Fact, ...]
 
 
-def findings(
+def family_findings(
     families: Sequence[FigureFamily], compared: Sequence[Compared], facts: Sequence[Fact]
 ) -> tuple[Finding, ...]:
     """What is said of each family, what is worse first, and of these what lost most in all.
@@ -179,8 +179,8 @@ def _word(family: FigureFamily, members: Sequence[Compared]) -> Word:
 def _loss(one: Compared) -> float:
     """By how much a figure got worse, as a logarithm; 0 where nothing says."""
     if one.is_without_ratio and (sides := _slowness(one)):
-        return float(location(sides[1]) - location(sides[0]))
-    loss = slowness(one.verdict.comparison) if one.verdict else 0.0
+        return float(trimmed_mean(sides[1]) - trimmed_mean(sides[0]))
+    loss = log_slowdown(one.verdict.comparison) if one.verdict else 0.0
     return loss if math.isfinite(loss) else 0.0
 
 
@@ -276,7 +276,7 @@ def _is_great(one: Compared, by_chance: Callable[[Compared], float]) -> bool:
     return bool(enough) and by_chance(one) <= max(enough)
 
 
-def suspects(
+def suspect_figures(
     families: Sequence[FigureFamily], compared: Sequence[Compared], margin: float
 ) -> tuple[Compared, ...]:
     """What looks worse by more than the margin and could not be decided, worst first.

@@ -24,7 +24,7 @@ from assay.results.figure_series import (
 from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
 from assay.results.rows import is_beyond
-from assay.results.statistics.comparison import Better, Word, judge
+from assay.results.statistics.comparison import Better, Word, judge_comparisons
 from assay.results.statistics.families import FamilyMember, FigureFamily, judge_suite
 from assay.results.statistics.series import Series
 from assay.results.statistics.spread import NO_KIND
@@ -121,7 +121,7 @@ def judge_figures(
     told = [number for number, one in enumerate(found) if not one.why_not]
     members = [_member(found[number], past, settings) for number in told]
     suite = judge_suite(members, rate)
-    verdicts = judge(suite.comparisons, rate, margin, suite.p_values)
+    verdicts = judge_comparisons(suite.comparisons, rate, margin, suite.p_values)
     for number, verdict in zip(told, verdicts, strict=True):
         one = found[number]
         if word := _word_of_zeros(one, earlier.figures.get(one.figure)):

@@ -12,7 +12,7 @@ from assay import AssayError
 from assay.results.statistics.changes import Change, find_changes
 from assay.results.statistics.comparison import Better, single_variance
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.results.statistics.series import Floats, Series, location, ratio
+from assay.results.statistics.series import Floats, Series, ratio, trimmed_mean
 from assay.results.statistics.spread import (
     FLOOR,
     UNSEEN_TAIL,
@@ -113,7 +113,7 @@ def _bounds(
         return _refused(middle, n, reason)
     single, _ = single_variance([], history, kind)
     tails = kind.windows(1)
-    centre = float(location(logs))
+    centre = float(trimmed_mean(logs))
     error = math.sqrt(single.value * (1 + session_inflation(n, logs, kind).value / n))
     reach = quantile(alone / 2, single.freedom, tails.tail if tails else UNSEEN_TAIL)
     value = math.exp(centre)

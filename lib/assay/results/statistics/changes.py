@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from assay import AssayError
 from assay.results.statistics import special
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import Floats, Series, location, ratio
+from assay.results.statistics.series import Floats, Series, ratio, trimmed_mean
 from assay.results.statistics.spread import FLOOR
 
 #: What is looked for; places in arrays.
@@ -357,7 +357,7 @@ def _changes(
 ) -> list[Change]:
     """The changes that a scan found, with positions counted from the start of the history."""
     bounds = [0, *(edge.first for edge in scan.edges), len(logs)]
-    places = [float(location(logs[begin:end])) for begin, end in pairwise(bounds)]
+    places = [float(trimmed_mean(logs[begin:end])) for begin, end in pairwise(bounds)]
     if scan.edges:
         return [
             Change(

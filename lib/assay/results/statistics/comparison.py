@@ -12,7 +12,7 @@ import numpy as np
 from assay import AssayError
 from assay.results.statistics import special
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import Series, location, ratio
+from assay.results.statistics.series import Series, ratio, trimmed_mean
 from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
@@ -233,7 +233,7 @@ def compare(
         floor = OCCASIONS * sum(
             one / factor.value * n for one, factor, n in zip(variances, factors, sizes, strict=True)
         )
-    change = float(location(new) - location(old))
+    change = float(trimmed_mean(new) - trimmed_mean(old))
     # The relative variances of factors add up, and each is 2 over its degrees of freedom.
     unsure = 1 / min(one.freedom for one in factors)
     if floor:
@@ -273,7 +273,7 @@ def with_error(one: Comparison, error: float) -> Comparison:
     return replace(found, p_value=_p_value(found))
 
 
-def judge(
+def judge_comparisons(
     comparisons: Iterable[Comparison],
     rate: float = SUITE_RATE,
     margin: float = MARGIN,

@@ -25,7 +25,7 @@ import numpy as np
 from assay.results.statistics import special
 from assay.results.statistics.comparison import Better, Comparison, compare, with_error
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import Floats, Series, location, series
+from assay.results.statistics.series import Floats, Series, series, trimmed_mean
 from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
@@ -292,7 +292,9 @@ def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, flo
         found |= dict(zip(kind.members, adjusted, strict=True))
     if family.is_by_index:
         # It is sure of the index, so something went its way, whatever else went the other.
-        its_way = [n for n in family.members if slowness(comparisons[n]) * family.index.change > 0]
+        its_way = [
+            n for n in family.members if log_slowdown(comparisons[n]) * family.index.change > 0
+        ]
         if its_way and min(found[number] for number in its_way) > FALSE_SHARE:
             found[min(its_way, key=lambda number: comparisons[number].proven_p)] = FALSE_SHARE
     return found
@@ -321,7 +323,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return [float(one) for one in adjusted]
 
 
-def slowness(one: Comparison) -> float:
+def log_slowdown(one: Comparison) -> float:
     """By how much a figure got worse, as a logarithm."""
     return -one.change if one.better == 'higher' else one.change
 
@@ -336,7 +338,7 @@ def empirical(comparisons: Sequence[Comparison], sizes: Sequence[int]) -> list[C
     """
     able = [not one.reason and one.better != 'exact' for one in comparisons]
     bulk = [
-        (-float(special.ndtri(max(one.p_value, 1e-300) / 2)), slowness(one))
+        (-float(special.ndtri(max(one.p_value, 1e-300) / 2)), log_slowdown(one))
         for one, is_able in zip(comparisons, able, strict=True)
         if is_able
     ]
@@ -423,11 +425,11 @@ def _index(members: Sequence[FamilyMember], singles: Floats) -> _Index:
         for one, weight in zip(members, weights.tolist(), strict=True)
     ]
     middles = [
-        (float(location(one.before.locations)) + float(location(one.after.locations))) / 2
+        (float(trimmed_mean(one.before.locations)) + float(trimmed_mean(one.after.locations))) / 2
         for one in members
     ]
     pasts = [one.history if one.history and one.history.has_logarithms else None for one in members]
-    own = [float(location(one.locations)) if one else 0.0 for one in pasts]
+    own = [float(trimmed_mean(one.locations)) if one else 0.0 for one in pasts]
     before = _over(signed, [one.before for one in members], middles)
     after = _over(signed, [one.after for one in members], middles)
     past = _over(signed, pasts, own)

@@ -74,7 +74,9 @@ class Decision:
     p_value: float = 1.0
 
 
-def suspects(comparisons: Sequence[Comparison], rate: float = SUSPICION) -> list[int]:
+def figures_that_look_changed(
+    comparisons: Sequence[Comparison], rate: float = SUSPICION
+) -> list[int]:
     """Which figures look changed, each for itself: those to measure again.
 
     :param rate: of each figure alone: it costs time if it is too high, and power if it is too low,
@@ -85,7 +87,7 @@ def suspects(comparisons: Sequence[Comparison], rate: float = SUSPICION) -> list
     return sorted(found, key=lambda i: comparisons[i].p_value)
 
 
-def decide(
+def decide_by_pairs(
     before: ArrayLike,
     after: ArrayLike,
     better: Better,
