@@ -47,7 +47,7 @@ def try_lock(handle: int, path: Path) -> bool:
 
 
 def lock_as_reframe(handle: int, path: Path) -> None:
-    """The same in the way of ReFrame, which does not see the other; wait until it can be had."""
+    """Wait for a lock in the way of ReFrame, which does not see those of :func:`lock`."""
     _lock(fcntl.lockf, handle, path, wait=True)
 
 

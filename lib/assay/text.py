@@ -56,7 +56,7 @@ def plain(text: object, most: int = MOST) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """As :func:`visible`, with the line feeds and tabs of a text of several lines left."""
+    """A text of several lines made :func:`visible`; its line feeds and tabs stay."""
     if text.isprintable():
         return text
     parts = re.split(r'([\n\t])', COLOURS.sub('', text))

@@ -15,7 +15,7 @@ _DECIDES = 'more time (--within), fewer cases (-n) or a quieter machine may deci
 
 
 def show_interleaved(found: Interleaved, everything: bool = False) -> None:
-    """As of stored runs; before it which settings these are, at its end what failed.
+    """The settings, then the difference as of stored runs, and at its end the cases that failed.
 
     :param everything: all rows of all tables, and a table of what is the same.
     """

@@ -90,7 +90,7 @@ def write_junit(
 def write_of_run(
     path: Path, own: RunFolder | None, verdict: Verdict, left_out: Iterable[str]
 ) -> None:
-    """Likewise of a run that has ended, with a verdict that goes beyond it.
+    """Write the file of a run that has ended, with a verdict that goes beyond it.
 
     :param own: the run; None if it never began.
     :param left_out: as of :func:`write_junit`.

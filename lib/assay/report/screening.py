@@ -56,7 +56,7 @@ def screening_subject(now: Screening, verdict: ScreeningVerdict, begun: str) -> 
 
 
 def nodes_without_peers(verdict: ScreeningVerdict) -> str:
-    """Which nodes have no peers."""
+    """A sentence on the nodes that have no peers."""
     return f'too few of a kind to be judged: {node_set(verdict.without_peers)}'
 
 

@@ -62,7 +62,7 @@ def job_summary(report: Report) -> str:
 
 
 def show_answer(report: Report, out: Console) -> None:
-    """Where the time of a program went, on one screen: the sentence first, then its lines."""
+    """Show the time of a program by its parts, on one screen: a sentence first, then its lines."""
     if not report.complete:
         show_ended(report, out)
     if not report.has_profile:
@@ -183,7 +183,7 @@ def show_ended(report: Report, out: Console, which: str = '') -> None:
 
 
 def show_placement(report: Report, out: Console) -> None:
-    """Where each rank sat, and what its host has."""
+    """Print the seat of each rank, and the cores of its host."""
     rows = [placement_row(process) for process in report.processes]
     print_table(
         out,
@@ -430,7 +430,7 @@ def compare_figures(one: Report, other: Report, out: Console) -> None:
 
 
 def show_slower_line(one: Report, other: Report, out: Console) -> None:
-    """Which line became slower most, if one did by a thousandth of the job's time or more."""
+    """Print the line that became slower most, if one did by a thousandth of the job's time."""
     wall = sum(process.wall for process in one.processes)
     found = slower_most(compare_sites(one, other), 1e-3 * wall)
     if found and (site := found[0].after):

@@ -168,14 +168,14 @@ class Measured:
         return {name: ' / '.join(sorted(values)) for name, values in found.items()}
 
     def newest(self, most: int) -> Measured:
-        """The same in its newest runs: before it is a series, which takes longer to be made."""
+        """Its values in its newest runs; not of the series, which takes longer to be made."""
         if len(self.runs) <= most:
             return self
         runs = self.runs.unique(maintain_order=True)
         return self if len(runs) <= most else self.of_runs(runs.tail(most))
 
     def of_runs(self, runs: pl.Series) -> Measured:
-        """The same in some of its runs, before it is a series as well.
+        """Its values in some of its runs; not of the series either.
 
         :param runs: shape (n,), identifiers.
         """

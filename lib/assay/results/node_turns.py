@@ -86,7 +86,7 @@ class NodeTurns:
         return [node for node in self.late if is_free(self.states[node])]
 
     def describe(self, when: str) -> str:
-        """Which nodes had no case.
+        """A sentence on the nodes that had no case.
 
         :param when: since that time, in words.
         """

@@ -98,7 +98,7 @@ def both_tell(
 def _packages_apart(
     before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """As :func:`both_tell`, of the specs alone."""
+    """Replace two specs that were kept by their packages, one by one."""
     hashes = [side.get('hash', '') for side in (before, after)]
     specs = [kept_spec(one) for one in hashes]
     if hashes[0] == hashes[1] or not all(specs):

@@ -338,7 +338,7 @@ def _texts(record: Record, name: str) -> tuple[str, ...]:
 
 
 def _table_texts(record: Record, name: str) -> tuple[str, ...]:
-    """Likewise, such that tables can hold."""
+    """Texts that tables can hold."""
     found = _texts(record, name)
     _assert_utf8(''.join(found), name)
     return found

@@ -110,7 +110,7 @@ def choose_runs(
 
 
 def choose_or_all(history: History, words: str, system: str | None) -> list[StoredRun]:
-    """As :func:`choose_runs`; without words all runs, as :func:`of_system`."""
+    """The runs that words mean (:func:`choose_runs`); without words all (:func:`of_system`)."""
     return choose_runs(history, words, system) if words else of_system(history, system)
 
 
@@ -178,7 +178,7 @@ def pattern_of(option: str, expression: str) -> re.Pattern[str]:
 
 
 def removable(history: History, words: str, system: str | None = None) -> list[StoredRun]:
-    """As :func:`choose_runs`, of what is stored here; what cannot be read can be removed as well.
+    """The stored runs that words mean, with those that cannot be read, which can be removed too.
 
     :raises AssayError: as :func:`choose_runs`.
     """

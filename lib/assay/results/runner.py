@@ -146,7 +146,7 @@ class Runner:
         exports: Mapping[str, str | None] = MappingProxyType({}),
         what: str = 'a session',
     ) -> Concluded:
-        """As :meth:`run`, of a session that is one of several to be compared: it has a run.
+        """Run a session that is one of several to be compared, as :meth:`run` does; it has a run.
 
         :raises NoGoodError: if more is wrong with it than that cases failed.
         :raises StoppedError: if this command was told to stop.

@@ -39,7 +39,7 @@ def page(found: Contents) -> str:
 
 
 def page_of_job(report: Report) -> str:
-    """Likewise of one job, as its witness saw it.
+    """HTML of one job, as its witness saw it.
 
     :raises AssayError: if there is nothing to draw.
     """
@@ -161,7 +161,7 @@ class Plotly:
 
 @cache
 def plotly() -> Plotly:
-    """As it is installed."""
+    """The installed library."""
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     script: str = get_plotlyjs()

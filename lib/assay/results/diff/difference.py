@@ -1,4 +1,4 @@
-"""What is worse, better or the same in some runs than in others, what it shares, what else changed.
+"""The difference between runs: what is worse, better or the same, why, and what else changed.
 
 The figures of both are compared by :mod:`assay.results.statistics`, all of them at once, against
 the spread that the runs before them show.
@@ -72,7 +72,7 @@ def figures_that_moved(found: Iterable[Compared]) -> tuple[Compared, ...]:
 
 
 def _can_have_followed(one: Compared, control: Compared) -> bool:
-    """What stays within a node cannot have followed the network."""
+    """Whether a figure can have followed a control: not the network if it stays within a node."""
     return control.is_of != 'network' or one.reach != 'within a node'
 
 
@@ -199,7 +199,7 @@ class Difference:
 
     @property
     def exit_code(self) -> int:
-        """Of a command that compares."""
+        """The exit code of a command that compares."""
         return {'worse': 1, 'undecided': 3, 'not worse': 0}[self.verdict]
 
     @property
@@ -219,7 +219,7 @@ def difference(
     remeasured: Sequence[StoredRun] = (),
     disturbed: bool = False,
 ) -> Difference:
-    """What differs between runs.
+    """Compare runs before with runs after.
 
     :param before: one or more, oldest first.
     :param after: likewise.

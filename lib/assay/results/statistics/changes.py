@@ -116,7 +116,7 @@ def find_changes(
 
 @dataclass(frozen=True)
 class _Edge:
-    """Where a step is: its first position after it, and those between which it is as plausible."""
+    """A step: the first position after it, and those between which it is as plausible."""
 
     first: int
     earliest: int
@@ -375,7 +375,7 @@ def _changes(
 
 
 def beginning(logs: Floats, times: NDArray[np.float64]) -> tuple[int, int, int]:
-    """Where a drift begins in values that may be level before it, as position: first to last.
+    """The position at which a drift begins in values that may be level before it.
 
     The most likely one, the first, and the last that are as plausible (95%), of a level line that
     goes on as a sloping one, by least squares (Hudson, Journal of the American Statistical

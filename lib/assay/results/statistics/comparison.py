@@ -268,7 +268,7 @@ def _unsure_of_occasions(floor: float, variance: float) -> float:
 
 
 def with_error(one: Comparison, error: float) -> Comparison:
-    """The same with another standard error."""
+    """A comparison with another standard error."""
     found = replace(one, error=error)
     return replace(found, p_value=_p_value(found))
 
@@ -398,7 +398,7 @@ def _of_these_runs(sides: Sequence[Series], kind: FigureKind) -> Variance | None
 
 
 def _of_repeats(sides: Iterable[Series]) -> Variance:
-    """The same of repeats within one session on each side, or of nothing at all."""
+    """The variance that repeats within one session on each side show, or an assumed one."""
     squares = freedom = 0.0
     for side in sides:
         value, more = side.within

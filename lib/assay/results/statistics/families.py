@@ -85,7 +85,7 @@ class FamilyMember:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What is said of all figures of a suite.
+    """The results for all figures of a suite.
 
     :param comparisons: of each.
     :param p_values: of each, adjusted for the suite: what is above the rate did not change.
@@ -115,14 +115,14 @@ class Tested:
     kinds: tuple[Tested, ...] = ()
 
     def at(self, positions: Sequence[int]) -> Tested:
-        """The same, with the members where they stand elsewhere."""
+        """This with other positions for the members."""
         members = tuple(positions[number] for number in self.members)
         return replace(self, members=members, kinds=tuple(one.at(positions) for one in self.kinds))
 
 
 @dataclass(frozen=True, eq=False)
 class FigureFamily:
-    """What is said of a family.
+    """The result for a family.
 
     :param p_value: adjusted for all families of the suite.
     :param changed: p-value of each member within the family, by its position, adjusted; empty
@@ -134,7 +134,7 @@ class FigureFamily:
     changed: dict[int, float]
 
     def at(self, positions: Sequence[int]) -> FigureFamily:
-        """The same, with the members where they stand elsewhere."""
+        """This with other positions for the members."""
         changed = {positions[number]: p for number, p in self.changed.items()}
         return replace(self, tested=self.tested.at(positions), changed=changed)
 
@@ -152,12 +152,13 @@ def pool_variance(sides: Iterable[tuple[Series, Series]]) -> Variance | None:
 def pool_by_family(
     families: Mapping[Key, Iterable[tuple[Series, Series]]],
 ) -> dict[Key, Variance]:
-    """The same of each family, safe where figures have modes: all sessions of a side may be in one.
+    """The pooled variance of each family, safe where figures have modes.
 
-    The mean of logarithms, which a prior goes by, falls far below their variance then. So a prior
-    is at least such that half of the family's variances are below their own median, and of few
-    figures it is their mean. How alike the variances of a family are is learned from all families
-    together: two or three that are equally small by chance say little.
+    All sessions of a side may be in one mode. The mean of logarithms, which a prior goes by, falls
+    far below their variance then. So a prior is at least such that half of the family's variances
+    are below their own median, and of few figures it is their mean. How alike the variances of a
+    family are is learned from all families together: two or three that are equally small by chance
+    say little.
 
     :param families: of each figure the runs before and those after.
     """

@@ -77,7 +77,7 @@ class Decision:
 def figures_that_look_changed(
     comparisons: Sequence[Comparison], rate: float = SUSPICION
 ) -> list[int]:
-    """Which figures look changed, each for itself: those to measure again.
+    """The figures that look changed, each by itself: those to measure again.
 
     :param rate: of each figure alone: it costs time if it is too high, and power if it is too low,
         but no false alarm, which the pairs alone decide about.
