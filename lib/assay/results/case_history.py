@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -123,21 +123,13 @@ def case_histories(history: History, system: str) -> dict[str, CaseHistory]:
     name = system.partition(':')[0]
     runs = [one for one in history.runs if one.summary.system == name and not one.summary.problem]
     by_uuid = {one.uuid: one for one in runs[-NEWEST:]}
-    read = store.runs(by_uuid, history.database) if by_uuid else iter(())
-    return learn_case_histories(
-        (by_uuid[uuid], one) for uuid, one in read if not isinstance(one, AssayError)
-    )
-
-
-def learn_case_histories(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, CaseHistory]:
-    """Learn the histories of cases from runs, which come oldest first."""
     known: dict[str, CaseHistory] = {}
-    for stored, run in runs:
-        for tries in run.attempts:
+    for uuid, run in store.runs(by_uuid, history.database) if by_uuid else ():
+        for tries in run.attempts if isinstance(run, Run) else ():
             case = deciding_attempt(tries)
             if case.result != 'abort':
                 name = case.display_name if case.is_fixture else case.title
-                known.setdefault(name, CaseHistory()).add(stored, tries)
+                known.setdefault(name, CaseHistory()).add(by_uuid[uuid], tries)
     return known
 
 

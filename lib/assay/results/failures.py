@@ -357,21 +357,19 @@ def _differences(case: Case) -> str:
 
 
 def _in_environment(case: Case) -> str:
-    is_seen = case.leftovers.are_seen
-    # Whose ranks were in MPI_Init had found each other.
+    is_seen, is_unsure = case.leftovers.are_seen, case.leftovers.are_unsure
+    # Ranks that were in MPI_Init had found each other.
     harmless = OF_THE_MEETING if is_seen else ()
     found = [one for one in case.leftovers.variables if not one.startswith(harmless)]
     if not found:
         return ''
-    unsure = case.leftovers.are_unsure
+    unsure = _UNSURE if is_unsure else ''
     if is_seen:
-        who = 'Assay does not' if unsure else "neither Assay nor the system's file does"
-        return f'; the environment sets {_named(found)}, which {who}{_UNSURE if unsure else ""}'
-    who = 'Assay does not set' if unsure else "neither Assay nor the system's file sets"
-    return (
-        f'; its job was submitted with {_named(found)}, which {who} (what its ranks had is not '
-        f'known){_UNSURE if unsure else ""}'
-    )
+        who = 'Assay does not' if is_unsure else "neither Assay nor the system's file does"
+        return f'; the environment sets {_named(found)}, which {who}{unsure}'
+    who = 'Assay does not set' if is_unsure else "neither Assay nor the system's file sets"
+    told = f'; its job was submitted with {_named(found)}, which {who}'
+    return f'{told} (what its ranks had is not known){unsure}'
 
 
 def _named(variables: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from assay.config.scales import is_at_most, is_scale
-from assay.results.rows import number
+from assay.results.rows import number, with_unit
 from assay.results.statistics.series import GREATEST, Series, series, trimmed_mean
 from assay.results.statistics.spread import FigureKind, learn
 from assay.witness.disturbance import DISTURBANCES
@@ -22,23 +22,6 @@ from assay.witness.profile import LEAST_STARTUP, STARTUP
 NEWEST = 200
 #: The columns that make two values values of the same figure. A unit that changed is another one.
 IDENTITY = ('system', 'partition', 'environment', 'case', 'figure', 'unit')
-
-#: Of whatever check: a raw TCP socket between nodes, measured in the job beside MPI. The kernel,
-#: the driver and the network make it; no MPI and no flag of a compiler does.
-OF_THE_NETWORK = frozenset({'socket_latency', 'socket_bandwidth', 'socket_bandwidth_of_link'})
-#: By check: what cores and memory of a node give. Programs without messages measure it.
-OF_THE_NODE = {
-    'Clock': frozenset(
-        {
-            *('scalar_frequency', 'vector_frequency', 'cycles_kept'),
-            *('scalar_slowest_core', 'vector_slowest_core'),
-        }
-    ),
-    'Stream': frozenset({'copy', 'scale', 'add', 'triad'}),
-}
-#: What a build can change of those: they are controls only where these facts are the same. Their
-#: flags are the suite's own, whatever a site builds with.
-_OF_THE_BUILD = ('by', 'compiler', 'flags', 'target')
 
 #: Shares of a job's time that went to others. They excuse a value, and are none themselves.
 CONDITIONS = frozenset({*DISTURBANCES, 'undisturbed_share'})
@@ -151,7 +134,7 @@ class Measured:
         """The middle with its unit, - for none."""
         if self.middle is None:
             return '-'
-        return f'{number(self.middle)}{"" if self.figure.unit == "1" else f" {self.figure.unit}"}'
+        return with_unit(number(self.middle), self.figure.unit)
 
     @cached_property
     def facts(self) -> dict[str, str]:
@@ -271,16 +254,3 @@ def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -
     counts = 'disturbed', 'unusable', 'below_zero'
     fields |= {name: groups[name][row] for name in (*_COLUMNS, *counts)}
     return Measured(figure=figure, better=words['better'], **fields)
-
-
-def is_of_the_network(one: Measured) -> bool:
-    """Whether no change of software above the kernel can have touched it: it is of the network."""
-    return one.figure.figure in OF_THE_NETWORK
-
-
-def is_of_the_node(before: Measured, after: Measured) -> bool:
-    """Whether no change between the two can have touched it but one of the nodes themselves."""
-    if after.figure.figure not in OF_THE_NODE.get(after.check, ()):
-        return False
-    old, new = ([side.facts.get(name) for name in _OF_THE_BUILD] for side in (before, after))
-    return old == new and None not in new

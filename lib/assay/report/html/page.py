@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from assay import AssayError, __version__
@@ -56,8 +57,6 @@ def _filled(template: str, charts: Sequence[Chart | Grid], **values: object) -> 
     Whatever a job, a scheduler or a user wrote is text in it: it is escaped where it stands, and
     made visible where it would be hidden.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
+
 from assay.report.console import sparkline
 from assay.report.html.charts import fraction_of_limit
 from assay.report.terminal import ordinal
@@ -322,8 +324,6 @@ def past_values(history: History | None, runs: Sequence[StoredRun]) -> Past:
     """
     if not history or not runs:
         return {}
-    import polars as pl
-
     columns = ('partition', 'environment', 'case', 'figure', 'unit')
     table = (
         history.figures(runs)

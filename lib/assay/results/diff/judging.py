@@ -16,8 +16,6 @@ from assay.results.figure_series import (
     FigureKey,
     Measured,
     Past,
-    is_of_the_network,
-    is_of_the_node,
     learn_past,
     measured_figures,
 )
@@ -261,7 +259,29 @@ def _left_out(one: Measured) -> str:
     return said or 'all are below 0, of which there is no ratio'
 
 
+#: Of whatever check: a raw TCP socket between nodes, measured in the job beside MPI. The kernel,
+#: the driver and the network make it; no MPI and no flag of a compiler does.
+OF_THE_NETWORK = frozenset({'socket_latency', 'socket_bandwidth', 'socket_bandwidth_of_link'})
+#: By check: what cores and memory of a node give. Programs without messages measure it.
+OF_THE_NODE = {
+    'Clock': frozenset(
+        {
+            *('scalar_frequency', 'vector_frequency', 'cycles_kept'),
+            *('scalar_slowest_core', 'vector_slowest_core'),
+        }
+    ),
+    'Stream': frozenset({'copy', 'scale', 'add', 'triad'}),
+}
+#: What a build can change of those: they are controls only where these facts are the same. Their
+#: flags are the suite's own, whatever a site builds with.
+_OF_THE_BUILD = ('by', 'compiler', 'flags', 'target')
+
+
 def _is_of(before: Measured, after: Measured) -> str:
-    if is_of_the_network(after):
+    """``network`` or ``node`` if nothing but that can have touched a figure; otherwise empty."""
+    name = after.figure.figure
+    if name in OF_THE_NETWORK:
         return 'network'
-    return 'node' if is_of_the_node(before, after) else ''
+    old, new = ([side.facts.get(fact) for fact in _OF_THE_BUILD] for side in (before, after))
+    is_same_build = old == new and None not in new
+    return 'node' if name in OF_THE_NODE.get(after.check, ()) and is_same_build else ''

@@ -428,9 +428,8 @@ class Search:
             for share in _SMALL_PARTS:
                 order = random.permutation(n)
                 few = np.zeros(n, dtype=bool)
-                few[order[: 1 + np.searchsorted(np.cumsum(guilt[order]), share * guilt.sum())]] = (
-                    True
-                )
+                count = np.searchsorted(np.cumsum(guilt[order]), share * guilt.sum())
+                few[order[: 1 + count]] = True
                 splits += [few, ~few]
         return np.array(splits)
 

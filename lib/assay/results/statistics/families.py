@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -226,10 +227,7 @@ def _tested(
     for number, one in enumerate(members):
         if one.can_be_part:
             by_family.setdefault(one.family, {}).setdefault(one.kind, []).append(number)
-    wholes = {
-        family: [number for numbers in kinds.values() for number in numbers]
-        for family, kinds in by_family.items()
-    }
+    wholes = {family: [*chain(*kinds.values())] for family, kinds in by_family.items()}
     parts = {
         (family, kind): numbers
         for family, kinds in by_family.items()
