@@ -280,18 +280,18 @@ def _drawn(block: _Block, widths: _Widths) -> Iterator[Text]:
         yield Text(block.environment, 'bold')
     elif not block.corner:
         names = groupby(zip(block.places, columns, strict=True), key=lambda one: one[0][0])
-        heading = ''.join(_right(name, sum(width for _, width in some)) for name, some in names)
+        heading = ''.join(name.rjust(sum(width for _, width in some)) for name, some in names)
         yield Text(f'{"":{widths.labels}}{heading}', 'bold')
     for left, words in enumerate(block.fabrics, 1 - len(block.fabrics)):
         corner = '' if left else block.corner
-        yield Text(f'{corner:{widths.labels}}{"".join(map(_right, words, columns))}', 'bold')
+        yield Text(f'{corner:{widths.labels}}{"".join(map(str.rjust, words, columns))}', 'bold')
     for line in block.lines:
         check, figure = _cut(line.check, widths.check - 2), _cut(line.figure, widths.figure - 1)
         text = Text(f'{check:{widths.check}}{figure:{widths.figure}}')
         for place, width in zip(block.places, columns, strict=True):
             cell = line.cells.get(place)
             mark, shown = (cell.mark, cell.number) if cell else ('', '-')
-            text.append(_right(f'{shown}{mark or " " * widths.mark}', width), _COLOURS[mark])
+            text.append(f'{shown}{mark or " " * widths.mark}'.rjust(width), _COLOURS[mark])
         text.rstrip()
         yield text
 
@@ -302,10 +302,6 @@ def _cut(text: str, most: int) -> str:
         return text
     end = most // 3
     return f'{text[: most - end - 3]}...{text[-end:]}'
-
-
-def _right(text: str, width: int) -> str:
-    return f'{text:>{width}}'
 
 
 def _short(value: float) -> str:
