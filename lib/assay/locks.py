@@ -57,7 +57,14 @@ def _lock(how: Callable[[int, int], object], handle: int, path: Path, wait: bool
     except BlockingIOError:
         raise LockedError(f'{path}: another process has it locked') from None
     except OSError as error:
-        raise AssayError(lock_problem(error, path)) from None
+        problem = f'cannot be locked: {error.strerror}'
+        if error.errno in _NONE:
+            problem = (
+                f'its file system has no locks ({error.strerror}), which Assay needs where it '
+                'keeps files: use a checkout on another file system, or have this one mounted with '
+                'them (Lustre: -o flock; NFS: with a lock daemon, not -o nolock)'
+            )
+        raise AssayError(f'{path}: {problem}') from None
 
 
 @contextmanager
@@ -86,14 +93,3 @@ def assert_lockable(folder: Path) -> None:
                 _lock(how, file.fileno(), there, wait=False)
     except OSError as error:
         raise AssayError(f'{there}: {error.strerror}') from None
-
-
-def lock_problem(error: OSError, path: Path) -> str:
-    """A sentence: a file could not be locked, and what to do."""
-    if error.errno not in _NONE:
-        return f'{path}: cannot be locked: {error.strerror}'
-    return (
-        f'{path}: its file system has no locks ({error.strerror}), which Assay needs where it '
-        'keeps files: use a checkout on another file system, or have this one mounted with them '
-        '(Lustre: -o flock; NFS: with a lock daemon, not -o nolock)'
-    )

@@ -53,7 +53,7 @@ def test_verdicts_go_with_reframes_sessions(database, made):
     store.keep_verdict(one, 'FAILED', ['a', 'b'], database)
     store.keep_verdict(other, 'PASSED', [], database)
     store.keep_verdict('of no session', 'PASSED', [], database)
-    assert store.verdicts(database)[one] == store.StoredVerdict('FAILED', ('a', 'b'))
+    assert store.verdicts(database)[one] == ('FAILED', ('a', 'b'))
     assert load_history(database).runs[0].verdict == 'FAILED'
     with reframes(database):
         backend = storage.StorageBackend.default()

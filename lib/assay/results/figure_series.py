@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -27,6 +27,7 @@ IDENTITY = ('system', 'partition', 'environment', 'case', 'figure', 'unit')
 CONDITIONS = frozenset({*DISTURBANCES, 'undisturbed_share'})
 
 _WORDS = ('check', 'fabric', 'layout', 'scale')
+_COUNTS = ('disturbed', 'unusable', 'below_zero')
 #: What each value has of its own: the names of :class:`Measured`, and the columns of the table.
 _COLUMNS = {
     'values': 'value',
@@ -200,7 +201,12 @@ def measured_figures(table: pl.DataFrame) -> dict[FigureKey, Measured]:
         .collect()
     )
     words = groups.select(pl.col(*IDENTITY, *_WORDS, 'better').cast(pl.String)).rows(named=True)
-    found = (_measured(of_row, groups, row) for row, of_row in enumerate(words))
+    found = []
+    for row, texts in enumerate(words):
+        own: dict[str, Any] = {name: texts[name] or '' for name in _WORDS}
+        own |= {name: groups[name][row] for name in (*_COLUMNS, *_COUNTS)}
+        figure = FigureKey(*(texts[name] or '' for name in IDENTITY))
+        found.append(Measured(figure=figure, better=texts['better'], **own))
     return {one.figure: one for one in sorted(found, key=lambda one: one.figure)}
 
 
@@ -242,15 +248,3 @@ def learn_past(histories: Iterable[Measured]) -> Past:
     for one, _ in found:
         of_kind.setdefault(one.kind, []).append(unchanged[one.figure])
     return Past(unchanged, {kind: learn(alike) for kind, alike in of_kind.items()})
-
-
-def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -> Measured:
-    """The figure of a row.
-
-    :param words: of its columns of words.
-    """
-    figure = FigureKey(*(words[name] or '' for name in IDENTITY))
-    fields: dict[str, Any] = {name: words[name] or '' for name in _WORDS}
-    counts = 'disturbed', 'unusable', 'below_zero'
-    fields |= {name: groups[name][row] for name in (*_COLUMNS, *counts)}
-    return Measured(figure=figure, better=words['better'], **fields)

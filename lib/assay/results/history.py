@@ -147,7 +147,7 @@ def load_history(database: Path = paths.RESULTS_DATABASE) -> History:
         if isinstance(verdict, AssayError):
             found = found if found.problem else Summary(problem=str(verdict))
             verdict = None
-        word, problems = (verdict.verdict, verdict.problems) if verdict else (None, ())
+        word, problems = verdict or (None, ())
         own = causes.get(one.uuid, ())
         runs.append(StoredRun(one.uuid, one.begun, one.ended, found, word, problems, causes=own))
     return History(tuple(runs), database, read.figures)

@@ -307,9 +307,9 @@ def _divided(cases: list[Case]) -> Iterator[list[Case]]:
     run: dict[str, Case] = {}
     before = _ended(cases[0])
     for case in cases:
-        name, ended = case.full_name, _ended(case)
+        name, ended, names = case.full_name, _ended(case), [one.name for one in case.figures]
         earlier = run.get(name)
-        if earlier and _ended(earlier) == ended and not _share_a_figure(earlier, case):
+        if earlier and _ended(earlier) == ended and not any(map(earlier.figure, names)):
             run[name] = replace(earlier, figures=(*earlier.figures, *case.figures))
             continue
         if earlier or (ended - before).total_seconds() > PAUSE:
@@ -318,12 +318,6 @@ def _divided(cases: list[Case]) -> Iterator[list[Case]]:
         run[name] = case
         before = ended
     yield [*run.values()]
-
-
-def _share_a_figure(one: Case, other: Case) -> bool:
-    return not {figure.name for figure in one.figures}.isdisjoint(
-        figure.name for figure in other.figures
-    )
 
 
 def _run(name: str, cases: list[Case]) -> Run:

@@ -155,14 +155,28 @@ def _case(record: Record) -> Case:
         place=_place(record),
         run_index=_count(record, 'run_index') or 0,
         job=_job(record),
-        files=_files(record),
+        files=Files(
+            stage=_words(record, 'stagedir'),
+            output=_words(record, 'outputdir'),
+            stdout=_words(record, 'job_stdout'),
+            stderr=_words(record, 'job_stderr'),
+            build_stdout=_words(record, 'build_stdout'),
+            build_stderr=_words(record, 'build_stderr'),
+            kept=_texts(record, 'keep_files'),
+        ),
         seconds=Seconds(*[_seconds(record.get(name)) for name in _TIMES]),
         implementation=_shown(record, 'implementation'),
         no_evidence=_words(record, 'no_evidence'),
         replaced=_texts(record, 'replaced'),
         disturbances=_texts(record, 'disturbances'),
         taken_by_others=_table_texts(record, 'taken_by_others'),
-        leftovers=_leftovers(record),
+        leftovers=Leftovers(
+            variables=_texts(record, 'leftovers'),
+            in_files=_texts(record, 'leftovers_in_files'),
+            are_seen=_given(record, 'leftovers_seen') is True,
+            are_unsure=_given(record, 'leftovers_unsure') is True,
+            hosts_differ_in=_texts(record, 'hosts_differ_in'),
+        ),
         finding=_words(record, 'finding'),
         facts=_facts(record),
         hash=_shown(record, 'hashcode'),
@@ -225,28 +239,6 @@ def _job(record: Record) -> Job:
         ranks_per_node=_count(record, 'num_tasks_per_node'),
         executable=_shown(record, 'executable'),
         runs_script=_given(record, 'runs_script') is True,
-    )
-
-
-def _files(record: Record) -> Files:
-    return Files(
-        stage=_words(record, 'stagedir'),
-        output=_words(record, 'outputdir'),
-        stdout=_words(record, 'job_stdout'),
-        stderr=_words(record, 'job_stderr'),
-        build_stdout=_words(record, 'build_stdout'),
-        build_stderr=_words(record, 'build_stderr'),
-        kept=_texts(record, 'keep_files'),
-    )
-
-
-def _leftovers(record: Record) -> Leftovers:
-    return Leftovers(
-        variables=_texts(record, 'leftovers'),
-        in_files=_texts(record, 'leftovers_in_files'),
-        are_seen=_given(record, 'leftovers_seen') is True,
-        are_unsure=_given(record, 'leftovers_unsure') is True,
-        hosts_differ_in=_texts(record, 'hosts_differ_in'),
     )
 
 
