@@ -36,7 +36,6 @@ from assay.results.history import History, StoredRun, load_history
 from assay.results.run_selectors import choose_runs
 from assay.results.runner import NoGoodError, Runner, StoppedError
 from assay.results.statistics.comparison import MARGIN
-from assay.results.statistics.families import log_slowdown
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.retest import SUSPICION
 from assay.running.reframe_options import Given
@@ -144,7 +143,7 @@ def _looks_worse(one: Compared, margin: float, most_p: float = 1.0) -> bool:
     if one.word != 'cannot tell' or not one.verdict or family_of(one) == JITTER:
         return False
     comparison = one.verdict.comparison
-    return comparison.p_value <= most_p and log_slowdown(comparison) > math.log1p(margin)
+    return comparison.p_value <= most_p and comparison.slowdown > math.log1p(margin)
 
 
 def _lacks_sessions(one: Compared, margin: float) -> bool:

@@ -26,7 +26,7 @@ from assay.report.console import (
     print_line,
     print_table,
 )
-from assay.results.diff.causes import Cause, Fact
+from assay.results.diff.causes import Cause, Fact, facts_with
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
 from assay.results.diff.endings import Failed
@@ -261,14 +261,8 @@ def _causes(found: Difference, word: Word) -> Iterator[str]:
             yield f'{word}: {_family(family, family.changed)}'
     left = [one for one in found.figures if one.word == word and id(one) not in told]
     for one in worst_first(left):
-        yield f'{word}: {_figure(one)}{_with_it(_facts_of(found, one))}'
-
-
-def _facts_of(found: Difference, one: Compared) -> list[Fact]:
-    """The facts that changed with a figure, those of the fewest other figures first."""
-    number = next(n for n, other in enumerate(found.figures) if other is one)
-    facts = (fact for fact in found.facts if number in fact.figures)
-    return sorted(facts, key=lambda fact: (fact.follows, len(fact.figures), fact.name))
+        number = next(n for n, other in enumerate(found.figures) if other is one)
+        yield f'{word}: {_figure(one)}{_with_it(facts_with(found.facts, [number], ()))}'
 
 
 def _suspects(found: Difference) -> Iterator[str]:

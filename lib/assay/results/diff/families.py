@@ -14,7 +14,7 @@ from assay.results.diff.causes import Fact, facts_with
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.figure_series import Measured
 from assay.results.statistics.comparison import Word
-from assay.results.statistics.families import FigureFamily, benjamini_hochberg, log_slowdown
+from assay.results.statistics.families import FigureFamily, benjamini_hochberg
 from assay.results.statistics.series import Floats, Series, trimmed_mean
 from assay.witness.profile import STARTUP
 
@@ -180,7 +180,7 @@ def _loss(one: Compared) -> float:
     """By how much a figure got worse, as a logarithm; 0 where nothing says."""
     if one.is_without_ratio and (sides := _slowness(one)):
         return float(trimmed_mean(sides[1]) - trimmed_mean(sides[0]))
-    loss = log_slowdown(one.verdict.comparison) if one.verdict else 0.0
+    loss = one.verdict.comparison.slowdown if one.verdict else 0.0
     return loss if math.isfinite(loss) else 0.0
 
 

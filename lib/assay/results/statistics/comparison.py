@@ -94,6 +94,11 @@ class Comparison:
         return ratio(self.change)
 
     @property
+    def slowdown(self) -> float:
+        """By how much the figure got worse, as a logarithm."""
+        return -self.change if self.better == 'higher' else self.change
+
+    @property
     def proven_p(self) -> float:
         """The p-value, or what may be by chance however small that is."""
         return max(self.p_value, self.least_p)

@@ -291,9 +291,7 @@ def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, flo
         found |= dict(zip(kind.members, adjusted, strict=True))
     if family.is_by_index:
         # It is sure of the index, so something went its way, whatever else went the other.
-        its_way = [
-            n for n in family.members if log_slowdown(comparisons[n]) * family.index.change > 0
-        ]
+        its_way = [n for n in family.members if comparisons[n].slowdown * family.index.change > 0]
         if its_way and min(found[number] for number in its_way) > FALSE_SHARE:
             found[min(its_way, key=lambda number: comparisons[number].proven_p)] = FALSE_SHARE
     return found
@@ -322,11 +320,6 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return [float(one) for one in adjusted]
 
 
-def log_slowdown(one: Comparison) -> float:
-    """By how much a figure got worse, as a logarithm."""
-    return -one.change if one.better == 'higher' else one.change
-
-
 def empirical(comparisons: Sequence[Comparison], sizes: Sequence[int]) -> list[Comparison]:
     """Comparisons whose errors are as wide as the bulk of them shows, where no history does.
 
@@ -337,7 +330,7 @@ def empirical(comparisons: Sequence[Comparison], sizes: Sequence[int]) -> list[C
     """
     able = [not one.reason and one.better != 'exact' for one in comparisons]
     bulk = [
-        (-float(special.ndtri(max(one.p_value, 1e-300) / 2)), log_slowdown(one))
+        (-float(special.ndtri(max(one.p_value, 1e-300) / 2)), one.slowdown)
         for one, is_able in zip(comparisons, able, strict=True)
         if is_able
     ]
