@@ -185,10 +185,9 @@ def ordinal(number: int) -> str:
 
 def figure_table(rows: list[Row], narrow: bool) -> Table:
     """One line a figure; in a narrow window the case has a line of its own above its figures."""
-
     table = Table(box=None, pad_edge=False, header_style='bold')
-    headings = ['check and figure'] if narrow else [*CASE, 'figure']
-    for heading in headings:
+    wide = ('check', 'environment', 'fabric', 'layout', 'figure')
+    for heading in ('check and figure',) if narrow else wide:
         table.add_column(heading, overflow='fold')
     for heading in ('value', 'reference'):
         table.add_column(heading, justify='right', no_wrap=True)
@@ -209,9 +208,6 @@ def figure_table(rows: list[Row], narrow: bool) -> Table:
             ]
             table.add_row(*map(Text, [*head, *cells]), style=style)
     return table
-
-
-CASE = ('check', 'environment', 'fabric', 'layout')
 
 
 def why_not_good(verdict: Verdict) -> list[str]:

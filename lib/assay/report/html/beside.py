@@ -114,11 +114,14 @@ def compare_systems(shown: JudgedRun, other: JudgedRun) -> Beside:
             'for first, then those that differ most.'
         )
     of_other = dict(other.facts)
+    own, others = (
+        {fact.name: fact for fact in facts_and_variables(run.cases)[0]} for run in (shown, other)
+    )
     return Beside(
         systems,
         other,
         [(name, value, of_other.get(name, '-')) for name, value in shown.facts],
-        _facts(*(facts_and_variables(run.cases)[0] for run in (shown, other))),
+        [(name, own.get(name), others.get(name)) for name in {**own, **others}],
         [_line(*pairs[at], systems) for at in sorted(kept)],
         notes,
     )
@@ -196,10 +199,3 @@ def _better(one: float, other: float, better: str | None, systems: tuple[str, st
 def _value(one: _Seen) -> str:
     verdict = '' if one.row.verdict in GOOD_WORDS else f' ({one.row.verdict})'
     return with_unit(number(one.value), one.row.figure.unit) + verdict
-
-
-def _facts(
-    here: Sequence[MeasuredWith], there: Sequence[MeasuredWith]
-) -> list[tuple[str, MeasuredWith | None, MeasuredWith | None]]:
-    own, others = ({fact.name: fact for fact in facts} for facts in (here, there))
-    return [(name, own.get(name), others.get(name)) for name in {**own, **others}]
