@@ -15,7 +15,8 @@ from assay.comparing import interleaved
 from assay.comparing.interleaved import InterleavedMeasurement, session_label
 from assay.comparing.pairs import TERM
 from assay.comparing.sessions import ComparedSession, Failing, failing, stored_runs
-from assay.report.interleaved import interleaved_conclusion, interleaved_json, show_interleaved
+from assay.report.diff import interleaved_conclusion, show_interleaved
+from assay.report.diff_json import interleaved_json
 from assay.results import runner
 from assay.results.diff import judging
 from assay.results.diff.difference import difference

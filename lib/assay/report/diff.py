@@ -13,6 +13,8 @@ from typing import get_args
 from rich.console import Console
 
 from assay.comparing.against import AgainstResult
+from assay.comparing.interleaved import Interleaved
+from assay.comparing.sessions import Failing
 from assay.report.console import (
     FAR,
     WIDE,
@@ -170,6 +172,46 @@ def conclusion_against(held: AgainstResult, word: str) -> str:
     if word == 'DISTURBED' and found.verdict == 'not worse':
         return f'DISTURBED: some cases are no evidence; of the others: {told}'
     return told
+
+
+def show_interleaved(found: Interleaved, everything: bool = False) -> None:
+    """The settings, then the difference as of stored runs, and at its end the cases that failed.
+
+    :param everything: all rows of all tables, and a table of what is the same.
+    """
+    out = console()
+    before, after = found.settings
+    if found.stopped:
+        print_line(out, visible(f'what follows is what was known when it ended: {found.stopped}'))
+    print_line(out, visible(f'before is {before}, after is {after}'))
+    again = f'{many(found.suspects, "figure")} measured again in {many(found.pairs, "pair")}'
+    print_line(out, f'{again}, A B B A; of these the pairs alone decide')
+    show_all(found.difference, out, everything)
+    for one in found.uneven:
+        print_line(out, visible(f'failed: {_failing(one, found)}'))
+    for one in found.failed:
+        print_line(
+            out, visible(f'failed with both, which is no difference: {_failing(one, found)}')
+        )
+    print_line(out, visible(interleaved_conclusion(found)))
+
+
+def interleaved_conclusion(found: Interleaved) -> str:
+    """The last line."""
+    decides = 'more time (--within), fewer cases (-n) or a quieter machine may decide it'
+    told = diff_conclusion(found.difference, decides)
+    if found.uneven:
+        counts, cases = told.partition(': ')[2], many(len(found.uneven), 'case')
+        told = f'WORSE: {counts}, {cases} failed more often with one setting'
+    return f'STOPPED: {told}; {found.stopped}' if found.stopped else told
+
+
+def _failing(one: Failing, found: Interleaved) -> str:
+    told = (
+        f'{bad} of {many(ran, "session")} with {setting}'
+        for bad, ran, setting in zip(one.failed, one.ran, found.settings, strict=True)
+    )
+    return f'{one.case}: {", ".join(told)}'
 
 
 def _what_rounds_decide(held: AgainstResult) -> str:
