@@ -97,7 +97,7 @@ class NodeTurns:
 
 
 def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = ()) -> NodeTurns:
-    """Ask for them.
+    """Ask Slurm for the nodes of a system, and the history for when each had a case.
 
     :param since: in seconds since 1970.
     :param jobs: what ``-J`` says: nodes that jobs cannot have by it do not count.
