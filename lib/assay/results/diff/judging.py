@@ -217,9 +217,7 @@ def _word_of_zeros(one: Compared, earlier: Measured | None) -> Word | None:
     return None
 
 
-def _why_not(
-    before: Measured, after: Measured, past: Past, settings: Settings | None = None
-) -> str:
+def _why_not(before: Measured, after: Measured, past: Past, settings: Settings | None) -> str:
     """Why two sides of a figure cannot be compared; empty if they can."""
     old, new = before.figure.unit or 'none', after.figure.unit or 'none'
     if old != new:
