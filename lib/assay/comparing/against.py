@@ -30,7 +30,7 @@ from assay.results.diff.cores import tell_distances
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.endings import ends_of
 from assay.results.diff.families import JITTER, family_of
-from assay.results.diff.sides import ENOUGH_CALM, first_few
+from assay.results.diff.sides import ENOUGH_CALM
 from assay.results.figure_series import FigureKey
 from assay.results.history import History, StoredRun, load_history
 from assay.results.run_selectors import choose_runs
@@ -42,7 +42,7 @@ from assay.running.reframe_options import Given
 from assay.running.selection import Listed, leaving_out
 from assay.running.session import Suite
 from assay.running.supervise import note_signals
-from assay.text import many
+from assay.text import first_few, many
 
 #: The purpose of rounds in the history: their cases were chosen for looking bad, and teach nothing.
 PURPOSE = 'against'

@@ -39,7 +39,6 @@ from assay.comparing.interleaved import AGAIN
 from assay.files import append_line, whole_lines
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference, difference
-from assay.results.diff.sides import first_few
 from assay.results.failures import failures
 from assay.results.figure_series import FigureKey, Measured, measured_figures
 from assay.results.history import History, StoredRun, load_history
@@ -52,7 +51,7 @@ from assay.running.application_builds import seconds_of_builds
 from assay.running.setting import COMMIT, ENVIRONMENT, SOURCES, SPECS, Setting
 from assay.running.supervise import note_signals
 from assay.spack.builds import NoBuildError, install_for_checks, why_not_chosen
-from assay.text import many, unknown_name
+from assay.text import first_few, many, unknown_name
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig

@@ -41,7 +41,7 @@ from assay.results.statistics.comparison import Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import ratio
 from assay.results.time_spent import TimeSpent
-from assay.text import many, plain, visible
+from assay.text import first_few, many, plain, visible
 
 #: In a narrow window the figure has one column, and what a cell of it is folded into has lines.
 _NAMES, _NARROW = ('<figure', '<case', '<environment'), ('<figure',)
@@ -383,7 +383,7 @@ def _head(found: Difference) -> Iterator[str]:
 
 def _runs(runs: Sequence[StoredRun]) -> str:
     when = [f'{run.begun.astimezone():%Y-%m-%d %H:%M}' for run in (runs[0], runs[-1])]
-    names = ', '.join(run.name for run in runs[:4]) + (', ...' if len(runs) > 4 else '')
+    names = first_few([run.name for run in runs])
     labels = dict.fromkeys(run.summary.label for run in runs if run.summary.label)
     told = f' with the label {", ".join(map(plain, labels))}' if labels else ''
     return f'{many(len(runs), "run")}{told}, {" to ".join(dict.fromkeys(when))} ({names})'

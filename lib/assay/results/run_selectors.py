@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from assay import AssayError
 from assay.quantities import seconds_of
 from assay.results.history import History, StoredRun, of_file
-from assay.text import did_you_mean, many, plain, similar
+from assay.text import did_you_mean, first_few, many, plain, similar
 
 if TYPE_CHECKING:
     from assay.results.figure_series import FigureKey, Measured
@@ -241,8 +241,7 @@ def _there_is(runs: Sequence[StoredRun], words: str) -> str:
     there = f'{many(len(runs), "run")} from {days[0]} to {days[1]}'
     if near := similar(words, labels):
         return f'{did_you_mean(near)} Stored: {there}.'
-    shown = ', '.join(map(repr, labels[:8])) + (', ...' if len(labels) > 8 else '')
-    the_labels = f'the labels {shown}' if labels else 'no label'
+    the_labels = f'the labels {first_few([*map(repr, labels)], 8)}' if labels else 'no label'
     return f'stored: {there}, with {the_labels}.'
 
 

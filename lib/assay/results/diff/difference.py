@@ -44,7 +44,6 @@ from assay.results.diff.sides import (
     all_disturbed,
     assert_comparable,
     beside_controls,
-    first_few,
     pair_figures,
     tables_of,
     two_states,
@@ -60,6 +59,7 @@ from assay.results.statistics.families import FALSE_SHARE, FigureFamily
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
 from assay.running.setting import Settings
+from assay.text import first_few
 
 # What moved of the machine, and what may only have followed it ------------------------------------
 
