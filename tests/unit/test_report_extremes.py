@@ -128,7 +128,7 @@ def test_a_hundred_partitions(golden_report, tmp_path):
     assert found.has_partitions
     text = page.page(found)
     assert len(text.encode()) < 5_000_000
-    assert len({line.partition for line in found.first}) == 100
+    assert len({line.row.case.partition for line in found.first}) == 100
     assert 'and 88 more values' in Seen(text).text
 
 
