@@ -96,8 +96,16 @@ def show_all(found: Difference, out: Console, everything: bool) -> None:
 
 
 def _show_everything(found: Difference, out: Console) -> None:
-    """Every section, with all rows of its tables; cases without figures have their lines above."""
+    """Every section, with all rows of its tables."""
     _show_machine(found, out)
+    if found.lost:
+        rows = ((one.case, _ends(one)) for one in found.lost)
+        title = f'lost: {many(len(found.lost), "case")} gave figures before, and none after'
+        print_table(out, title, '<case|<result', rows, all_rows=True)
+    if found.gone:
+        title = f'gone: {many(len(found.gone), "figure")} that had a value before'
+        rows = ((str(one.figure), one.reason) for one in found.gone)
+        print_table(out, title, '<figure|<why', rows, all_rows=True)
     for cause in found.causes:
         _show_cause(cause, out)
     unsure = [one for one in found.figures if one.word == 'cannot tell' and not one.has_followed]
