@@ -203,8 +203,8 @@ class TimeLeft:
         known = [earlier[name] for name in names if name in earlier]
         usual = median(known) if known else 1.0
         self._open = {name: earlier.get(name, usual) for name in names}
-        self._total = sum(self._open.values())
-        self._trusted = TRUST * self._total if 2 * len(known) >= len(names) else 0.0
+        is_known = 2 * len(known) >= len(names)
+        self._trusted = TRUST * sum(self._open.values()) if is_known else 0.0
         self._done = 0.0
         self._began: float | None = None
 

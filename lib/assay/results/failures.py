@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.results.cases import GOOD, Case, Run, deciding_attempt, is_no_evidence
+from assay.results.cases import GOOD, Case, CaseFigure, Run, deciding_attempt, is_no_evidence
 from assay.results.rows import (
     bounds_in_words,
     is_beyond,
@@ -168,31 +168,18 @@ def _all_missed(case: Case) -> str | None:
         no_number = figure.value is not None and not is_number(figure.value)
         is_missed = is_beyond(figure.value, figure.lower, figure.upper)
         if no_number or (is_missed and row_of(case, figure).verdict == 'fail'):
-            held = (figure.reference, figure.lower, figure.upper)
-            sentence = describe_miss(figure.name, figure.value, figure.unit, *held)
-            sentences.append(f'{sentence}: {figure.slowest_rank}'.removesuffix(': '))
+            sentences.append(f'{describe_miss(figure)}: {figure.slowest_rank}'.removesuffix(': '))
     return '; '.join([*sentences, *case.disturbances]) if sentences else None
 
 
-def describe_miss(
-    name: str,
-    value: float | None,
-    unit: str,
-    reference: float | None,
-    lower: float | None,
-    upper: float | None,
-) -> str:
-    """A sentence: a figure is beyond its bounds, or no number.
-
-    :param lower: in its unit; None if it is open.
-    :param upper: likewise.
-    """
-    if not is_number(value):
-        return f'{name} is {value}: not a number'
-    bounds = with_unit(bounds_in_words(lower, upper), unit)
+def describe_miss(one: CaseFigure) -> str:
+    """A sentence: a figure is beyond its bounds, or no number."""
+    if not is_number(one.value):
+        return f'{one.name} is {one.value}: not a number'
+    bounds = with_unit(bounds_in_words(one.lower, one.upper), one.unit)
     return (
-        f'{name} is {with_unit(number(value), unit)}, but {bounds} is allowed '
-        f'(reference {number(reference)})'
+        f'{one.name} is {with_unit(number(one.value), one.unit)}, but {bounds} is allowed '
+        f'(reference {number(one.reference)})'
     )
 
 
