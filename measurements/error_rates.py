@@ -26,9 +26,14 @@ from scipy import stats
 
 from assay.results.statistics.bounds import bounds
 from assay.results.statistics.changes import find_changes
-from assay.results.statistics.comparison import compare, judge
+from assay.results.statistics.comparison import compare, judge_comparisons
 from assay.results.statistics.multiplicity import rate_of_a_look
-from assay.results.statistics.retest import LOOKS, decide, spread_of_foursomes, suspects
+from assay.results.statistics.retest import (
+    LOOKS,
+    decide_by_pairs,
+    figures_that_look_changed,
+    spread_of_foursomes,
+)
 from assay.results.statistics.series import series
 from assay.results.statistics.spread import learn
 
@@ -256,7 +261,9 @@ def measured_again(history, pairs, count, slower=0.0, looked=None):
     old, new = pairs[OLD], pairs[NEW] * (1 - slower)
     spread = spread_of_foursomes(np.log(history))
     for n in LOOKS:
-        decision = decide(old[:n], new[:n], 'higher', count, spread=spread, suspected=looked)
+        decision = decide_by_pairs(
+            old[:n], new[:n], 'higher', count, spread=spread, suspected=looked
+        )
         if decision.word:
             break
     return decision.word, n
@@ -278,7 +285,7 @@ def interleaved(values, pairs, count, slower=0.0, history=True, kind=None):
             compare(series(one[OLD[:FIRST]]), series(new), 'higher', old, kind)
             for one, new, old in zip(first, first[:, NEW[:FIRST]] * (1 - slower), past, strict=True)
         ]
-        looked = {i: direction(comparisons[i]) for i in suspects(comparisons)}
+        looked = {i: direction(comparisons[i]) for i in figures_that_look_changed(comparisons)}
     words = [None] * len(values)
     for i, way in looked.items():
         own = values[i, :HISTORY] if history else values[i, :0]
@@ -305,11 +312,13 @@ def suite(job):
     start, end = HISTORY + REPEATS, HISTORY + 2 * REPEATS
     after, late, pairs = values[:, start:end], values[:, start : start + 12], values[:, end:]
     comparisons = compared(values, after)
-    words = [verdict.word for verdict in judge(comparisons)]
+    words = [verdict.word for verdict in judge_comparisons(comparisons)]
     found = {'Assay, 5 runs and 5': np.array([word in CHANGED for word in words])}
-    words = [verdict.word for verdict in judge(compared(values, after, before=MANY_BEFORE))]
+    words = [
+        verdict.word for verdict in judge_comparisons(compared(values, after, before=MANY_BEFORE))
+    ]
     found['Assay, 20 runs and 5'] = np.array([word in CHANGED for word in words])
-    looked = suspects(comparisons)
+    looked = figures_that_look_changed(comparisons)
     again = np.zeros(len(values), bool)
     for i in looked:
         word, _ = measured_again(
@@ -360,7 +369,9 @@ def year(seed):
             )
             for one, old in zip(values, past, strict=True)
         ]
-        alarms['Assay'] += any(verdict.word in CHANGED for verdict in judge(comparisons, rate))
+        alarms['Assay'] += any(
+            verdict.word in CHANGED for verdict in judge_comparisons(comparisons, rate)
+        )
         reference, today = values[:, :first], values[:, night : night + 1]
         alarms['ReFrame, bounds of 5%'] += reframe_bounds(reference, today, 0.05).any()
         alarms['ReFrame, bounds of 10%'] += reframe_bounds(reference, today, 0.10).any()
@@ -425,7 +436,7 @@ def power(job):
     )
     again = np.zeros(many, bool)
     for i, one in enumerate(comparisons):
-        if suspects([one]):
+        if figures_that_look_changed([one]):
             # Of the other figures, so many are suspects too.
             word, _ = measured_again(
                 values[i, :HISTORY], pairs[i], 1 + OTHER_SUSPECTS, slower, direction(one)

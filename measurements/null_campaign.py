@@ -22,7 +22,7 @@ from typing import Any
 import polars
 
 from assay import paths
-from assay.results.reframe_report import read_report
+from assay.results.reframe_report import read_reframe_report
 from assay.results.rows import rows
 
 DATA = Path(__file__).with_name('data') / 'null.parquet'
@@ -40,7 +40,7 @@ def one_run(fabrics: str) -> list[dict[str, Any]]:
         command += [f'--report-file={path}']
         command += ['-n', f'{CHECKS}%fabric=({fabrics})%layout=packed']
         subprocess.run(command, stdout=subprocess.DEVNULL, timeout=3600)
-        run = read_report(path)
+        run = read_reframe_report(path)
     return [
         {
             'run': run.uuid,

@@ -51,8 +51,8 @@ from injected import BETWEEN_NODES, CHANGES, EARLIER, UNCHANGED, Change
 from assay import AssayError, paths
 from assay.quantities import seconds_of
 from assay.results.figures import plain_rows, table
-from assay.results.history import load
-from assay.results.reframe_report import read_report
+from assay.results.history import load_history
+from assay.results.reframe_report import read_reframe_report
 from assay.running import turn
 from assay.vcluster.cluster import Cluster
 
@@ -149,7 +149,7 @@ def session(change: Change, number: int, place: Place, cases: str) -> pl.DataFra
         # 1 if something missed its reference, 3 if it was disturbed: that is measured as well.
         if code not in (0, 1, 3) or not path.exists():
             raise AssayError(f'a run ended with exit code {code}:\n{said[-4000:]}')
-        figures = table(plain_rows(read_report(path)))
+        figures = table(plain_rows(read_reframe_report(path)))
     say(f'session {number}, {change.name}: {said.strip().splitlines()[-1]}')
     return without_root(figures, root)
 
@@ -217,7 +217,7 @@ def trial(
         arguments = ['-n', cases, '--label', 'after', '--against', 'before', '--repeat', '3']
         arguments += ['--budget', budget]
         code, said = run(root, place, change, arguments, results)
-    history = load(results / 'perflogs' / 'results.db')
+    history = load_history(results / 'perflogs' / 'results.db')
     if not any(one.summary.label == 'after' for one in history.runs):
         raise AssayError(f'nothing was measured:\n{said[-4000:]}')
     told['loads'].append(os.getloadavg()[0])
@@ -468,7 +468,7 @@ def measure_trials(
             return
         ours = cases or cases_of(change)
         before = WORK / 'trials' / f'{number}-before'
-        runs = [one for one in load(before / 'perflogs' / 'results.db').runs if one.verdict]
+        runs = [one for one in load_history(before / 'perflogs' / 'results.db').runs if one.verdict]
         if len(runs) < 3:
             began = time.monotonic()
             run_before(place, ours, before)

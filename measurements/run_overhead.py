@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 from assay import paths
-from assay.results.reframe_report import read_report
+from assay.results.reframe_report import read_reframe_report
 from assay.running import runs
 
 
@@ -35,7 +35,7 @@ def measure(arguments: list[str]) -> tuple[float, float, int]:
     wall = time.monotonic() - start
     if done.returncode:
         sys.exit(f'{done.stdout[-2000:]}{done.stderr}\nthe run failed: nothing to compare with')
-    cases = read_report(runs.newest_report()).last_cases
+    cases = read_reframe_report(runs.newest_report()).last_cases
     jobs = [job_seconds(Path(case.files.stage)) for case in cases if not case.is_fixture]
     return wall, sum(jobs), len(jobs)
 

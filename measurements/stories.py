@@ -40,7 +40,7 @@ import reframe.core.runtime as rt
 from reframe.frontend.reporting import storage
 
 from assay import AssayError, paths
-from assay.results.history import load
+from assay.results.history import load_history
 from assay.results.statistics.comparison import Word
 from assay.running import turn
 from assay.vcluster import faults
@@ -203,7 +203,9 @@ def drift(stamp: str, drifts: Sequence[str]) -> bool:
     :param drifts: the figures of PointToPoint that get worse, from night ``STEADY`` on.
     """
     label = f'{stamp}-drift'
-    (uuid,) = [run.uuid for run in load().runs if run.summary.label == f'{stamp}-before'][-1:]
+    (uuid,) = [run.uuid for run in load_history().runs if run.summary.label == f'{stamp}-before'][
+        -1:
+    ]
     # ReFrame's own JSON, which is stored again and again.
     with closing(sqlite3.connect(paths.RESULTS_DATABASE)) as connection:
         query = 'SELECT json_blob FROM sessions WHERE uuid = ?'

@@ -24,7 +24,7 @@ SUMS = 'SHA256SUMS'
 END = '# whole\n'
 
 
-def create(folder: Path, mpis: Iterable[str], with_spack: bool) -> None:
+def create_bundle(folder: Path, mpis: Iterable[str], with_spack: bool) -> None:
     """Gather the suite, its wheels and those of MPIs, and all that Spack has fetched, in a folder.
 
     :param mpis: names of lock files in ``config/mpi``, besides those that any machine may need

@@ -47,7 +47,7 @@ def try_lock(handle: int, path: Path) -> bool:
 
 
 def lock_as_reframe(handle: int, path: Path) -> None:
-    """The same in the way of ReFrame, which does not see the other; wait until it can be had."""
+    """Wait for a lock in the way of ReFrame, which does not see those of :func:`lock`."""
     _lock(fcntl.lockf, handle, path, wait=True)
 
 
@@ -57,11 +57,18 @@ def _lock(how: Callable[[int, int], object], handle: int, path: Path, wait: bool
     except BlockingIOError:
         raise LockedError(f'{path}: another process has it locked') from None
     except OSError as error:
-        raise AssayError(lock_problem(error, path)) from None
+        problem = f'cannot be locked: {error.strerror}'
+        if error.errno in _NONE:
+            problem = (
+                f'its file system has no locks ({error.strerror}), which Assay needs where it '
+                'keeps files: use a checkout on another file system, or have this one mounted with '
+                'them (Lustre: -o flock; NFS: with a lock daemon, not -o nolock)'
+            )
+        raise AssayError(f'{path}: {problem}') from None
 
 
 @contextmanager
-def hold(path: Path, wait: bool = True) -> Iterator[int]:
+def hold_lock(path: Path, wait: bool = True) -> Iterator[int]:
     """Hold the lock of a file, which is made if it is missing.
 
     :raises LockedError, AssayError: as :func:`lock`.
@@ -77,7 +84,7 @@ def hold(path: Path, wait: bool = True) -> Iterator[int]:
         os.close(handle)
 
 
-def assert_possible(folder: Path) -> None:
+def assert_lockable(folder: Path) -> None:
     """:raises AssayError: if files in a folder, or where that will be, cannot be locked."""
     there = next(one for one in (folder, *folder.parents) if one.exists())
     try:
@@ -86,14 +93,3 @@ def assert_possible(folder: Path) -> None:
                 _lock(how, file.fileno(), there, wait=False)
     except OSError as error:
         raise AssayError(f'{there}: {error.strerror}') from None
-
-
-def lock_problem(error: OSError, path: Path) -> str:
-    """A sentence: a file could not be locked, and what to do."""
-    if error.errno not in _NONE:
-        return f'{path}: cannot be locked: {error.strerror}'
-    return (
-        f'{path}: its file system has no locks ({error.strerror}), which Assay needs where it '
-        'keeps files: use a checkout on another file system, or have this one mounted with them '
-        '(Lustre: -o flock; NFS: with a lock daemon, not -o nolock)'
-    )

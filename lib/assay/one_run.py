@@ -20,12 +20,12 @@ from assay.report.diff import conclusion_against, show_against
 from assay.report.progress import Progress, conclude_run
 from assay.report.terminal import show_budget
 from assay.results import node_turns
-from assay.results.budget import Choice, choose
+from assay.results.budget import Choice, fill_budget
 from assay.results.case_history import CaseHistory, case_histories
 from assay.results.diff.cores import tell_distances
-from assay.results.history import StoredRun, load
+from assay.results.history import StoredRun, load_history
 from assay.results.node_turns import NodeTurns
-from assay.results.reframe_report import read_report
+from assay.results.reframe_report import read_reframe_report
 from assay.results.run_selectors import of_system
 from assay.results.verdict import Verdict
 from assay.running import allocation, runs, selection, session_extras, turn
@@ -83,7 +83,7 @@ def measure(
     began = time.monotonic()
     own.distances.write_text('{}')
     with suppress(AssayError):  # which is reported when the run is judged
-        history = load()
+        history = load_history()
         tell_distances(own, history, of_system(history, suite.system)[-LATEST:])
     if choice:
         options = [*options, *options_of(choice)]
@@ -124,7 +124,7 @@ def measure_against(
             return 128 + end.stopped
         if not own.report.exists():
             return verdict.exit_code
-        after.append(read_report(own.report).uuid)
+        after.append(read_reframe_report(own.report).uuid)
         verdicts.append(verdict)
         if verdict.word == 'FAILED':  # which more runs would not mend
             break
@@ -161,7 +161,7 @@ def measure_every_node(request: RunRequest, budget: float | None) -> int:
     now = node_turns.turns(suite, site, began, given.jobs)
     while now.late and _has_free(suite, site, given, began, end_of_budget):
         own = runs.begin() if codes else suite.own
-        node_turns.choose_nodes(suite, site, 'turn', own)
+        node_turns.use_chosen_nodes(suite, site, 'turn', own)
         verdict, end = measure(request, own)
         if end.stopped:
             return 128 + end.stopped
@@ -246,7 +246,9 @@ def choose_for(
     beside = time.monotonic() - began
     if not cases:
         selection.explain(site, given)
-    choice = choose(cases, case_histories(load(), suite.system), budget, beside, times, suspects)
+    choice = fill_budget(
+        cases, case_histories(load_history(), suite.system), budget, beside, times, suspects
+    )
     show_budget(choice)
     return choice
 
@@ -282,7 +284,7 @@ def in_ordered_job(
     began = time.monotonic()
     cases = choice.listed if choice else list_cases(suite.command, options, suite.environment)
     beside = time.monotonic() - began  # the run itself reads the checks again
-    known = case_histories(load(), suite.system)
+    known = case_histories(load_history(), suite.system)
     with suite.in_one_job(site, given, options, cases, budget) as job:
         now = allocation.ask_standing(job) if job else None
         if now and now.nodes:  # or the steps tell that it has ended
@@ -290,7 +292,7 @@ def in_ordered_job(
             if not math.isinf(now.left):
                 count = 1 if turn.is_needed(site) else len(now.nodes)
                 with suppress(AssayError):  # nothing fits: the steps find that out by themselves
-                    found = choose(cases, known, now.left, beside, times, suspects, count)
+                    found = fill_budget(cases, known, now.left, beside, times, suspects, count)
                     told |= _first(found, job)
             path = suite.own.folder / 'times.json'
             with explain_errors(path, 'written'):

@@ -24,7 +24,7 @@ def seconds_of(text: str) -> float:
     return float(total)
 
 
-def time_of(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A time as :func:`seconds_of` reads it, rounded up to a second."""
     left = max(1, math.ceil(seconds))
     words = []

@@ -4,8 +4,8 @@ Escape sequences move the cursor over lines that were printed before and write o
 place; characters of no width or of another direction show something else than what is there.
 
 Names of nodes are folded and expanded here as well, as schedulers write them; lists of CPUs, as the
-kernel does; and words of messages: how many of something, and names that nothing has, with what
-was meant.
+kernel does; and words of messages: how many of something, the first of many names, and names that
+nothing has, with what was meant.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def plain(text: object, most: int = MOST) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """As :func:`visible`, with the line feeds and tabs of a text of several lines left."""
+    """A text of several lines made :func:`visible`; its line feeds and tabs stay."""
     if text.isprintable():
         return text
     parts = re.split(r'([\n\t])', COLOURS.sub('', text))
@@ -153,6 +153,11 @@ def as_list(numbers: frozenset[int] | set[int] | list[int]) -> str:
 def many(count: int, what: str) -> str:
     """``1 core``, ``2 cores``."""
     return f'{count} {what}{"s" * (count != 1)}'
+
+
+def first_few(names: Sequence[str], most: int = 4) -> str:
+    """Some names, with dots for more of them; ``nothing`` for none."""
+    return ', '.join([*names[:most], *(['...'] if len(names) > most else [])]) or 'nothing'
 
 
 def similar(name: str, known: Iterable[str], most: int = 3) -> list[str]:

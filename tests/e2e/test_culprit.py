@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from assay.comparing.culprit import CulpritSearch, question
-from assay.results.history import load
+from assay.results.history import load_history
 from assay.results.runner import Runner, make_ready
 from assay.results.statistics.culprits import Split
 from assay.running import reframe_options, session
@@ -70,7 +70,7 @@ def test_the_variable_that_did_it_is_named_first(tmp_path):
             runner.release(own, ended.verdict.passed)
             assert ended.verdict.passed, ended.verdict
             runs.append(ended.run.uuid)
-        history = load()
+        history = load_history()
         sides = ([one for one in history.runs if one.uuid == run] for run in runs)
         asked = question(history, *sides, site)
         assert [one.name for one in asked.factors] == [*before, *after]

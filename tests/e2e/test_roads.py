@@ -7,8 +7,8 @@ import pytest
 from assay import paths
 from assay.results.diff.cores import on_alike_cores
 from assay.results.figure_series import measured_figures as measured_figures
-from assay.results.history import load
-from assay.results.run_selectors import choose
+from assay.results.history import load_history
+from assay.results.run_selectors import choose_runs
 from command import assert_good, counts
 from families import FOUND
 from roads import Road
@@ -81,8 +81,8 @@ def measured(road, line, label):
 
 def is_plain(root):
     """Whether three runs before and after that can be compared differ far more than each side."""
-    stored = load(root / 'perflogs' / 'results.db')
-    before, after = (stored.figures(choose(stored, label)) for label in ('before', 'after'))
+    stored = load_history(root / 'perflogs' / 'results.db')
+    before, after = (stored.figures(choose_runs(stored, label)) for label in ('before', 'after'))
     sides = [
         {
             figure: one.values.to_list()

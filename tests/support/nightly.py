@@ -9,7 +9,7 @@ from assay.nights import measuring, night
 from assay.nights.night import Folder, Night
 from assay.nights.outcome import NightMemory
 from assay.results import store
-from assay.results.history import load
+from assay.results.history import load_history
 from assay.running import reframe_options, runs
 from assay.running.supervise import Ended
 from changing import changing
@@ -54,7 +54,7 @@ def night_site(tmp_path, golden_report, monkeypatch):
     one = Site(tmp_path / 'perflogs' / 'results.db', golden_report)
     one.told = tmp_path / 'told'
     monkeypatch.setattr(night.settings, 'load', lambda system: HERE)
-    monkeypatch.setattr(measuring, 'load', lambda: load(one.database))
+    monkeypatch.setattr(measuring, 'load_history', lambda: load_history(one.database))
     monkeypatch.setattr(measuring, 'make_ready', lambda *about: [])
     keep = partial(store.keep_verdict, database=one.database)
     monkeypatch.setattr(store, 'keep_verdict', keep)

@@ -32,7 +32,7 @@ from assay.acceptance.show import risks, sentences
 from assay.acceptance.status import case_runs, fits, jobs_of, outcomes, status_of
 from assay.commands import accept
 from assay.results.case_history import case_histories
-from assay.results.history import load
+from assay.results.history import load_history
 from assay.running import reframe_options
 from assay.running.runs import RunFolder
 from assay.running.selection import Listed
@@ -450,7 +450,7 @@ def test_nothing_is_kept_where_it_goes_with_the_virtual_cluster(place, monkeypat
 
 
 def test_without_a_history_nothing_is_known(tmp_path):
-    history = load(tmp_path / 'results.db')
+    history = load_history(tmp_path / 'results.db')
     asked = [wanted(commitment()), wanted(commitment(expected_spread=0.1))]
     assert seconds(case_histories(history, 'generic'), asked) == [None, None]
     unknown, expected = spreads(history, asked)

@@ -24,9 +24,9 @@ from assay.comparing.against import (
 from assay.report.diff import conclusion_against, show_against
 from assay.results import runner
 from assay.results.diff.difference import difference
-from assay.results.history import load
-from assay.results.reframe_report import read_report
-from assay.results.run_selectors import choose
+from assay.results.history import load_history
+from assay.results.reframe_report import read_reframe_report
+from assay.results.run_selectors import choose_runs
 from assay.results.runner import Concluded
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.unchanged import usual_runs
@@ -133,11 +133,11 @@ def machine(tmp_path, golden_report, monkeypatch):
     one = Machine(tmp_path / 'perflogs' / 'results.db', golden_report)
 
     def judged(own, end, given):
-        return Concluded(read_report(own.report), [], Verdict(tuple(end.problems)))
+        return Concluded(read_reframe_report(own.report), [], Verdict(tuple(end.problems)))
 
     monkeypatch.setattr(runner, 'judge_session', judged)
     monkeypatch.setattr(runner, 'store_verdict', lambda report, verdict: [])
-    monkeypatch.setattr(against, 'load', lambda: load(one.database))
+    monkeypatch.setattr(against, 'load_history', lambda: load_history(one.database))
     monkeypatch.setenv('COLUMNS', '160')
     return one
 
@@ -149,8 +149,8 @@ def names():
 
 
 def held(machine, after, budget=600.0, options=()):
-    stored = load(machine.database)
-    before = choose(stored, 'before')
+    stored = load_history(machine.database)
+    before = choose_runs(stored, 'before')
     one = Against(machine, read([*options]), [*options], [], 'after', before, after, names())
     return one.decide(budget)
 
@@ -336,8 +336,8 @@ def test_the_rate_of_the_suite_is_spent_once(machine, upgrade):
 def test_rounds_have_the_label_of_the_runs_and_teach_nothing(machine, upgrade):
     after = upgrade()
     held(machine, after)
-    stored = load(machine.database)
-    again = [run for run in choose(stored, 'after') if run.summary.purpose]
+    stored = load_history(machine.database)
+    again = [run for run in choose_runs(stored, 'after') if run.summary.purpose]
     assert [run.summary.purpose for run in again] == [PURPOSE] * FIRST_LOOK
     assert not {run.uuid for run in again} & {run.uuid for run in usual_runs(stored.runs)}
 
@@ -443,7 +443,7 @@ def command(machine, monkeypatch, tmp_path):
         monkeypatch.setattr(one_run, 'measure', measure)
         machine.runs(3, 'before')
         machine.change = slower(factor)
-        before = choose(load(machine.database), 'before')
+        before = choose_runs(load_history(machine.database), 'before')
         request = one_run.RunRequest(machine, None, read([*options]), 'after', [*options], [])
         code = one_run.measure_against(request, before, names(), repeat, 600.0)
         return code, [*ended]
@@ -500,7 +500,7 @@ def test_what_ends_without_a_verdict_is_an_error_in_junit(command, machine, monk
 
 def test_runs_of_another_system_are_named(machine):
     machine.runs(1, 'before')
-    stored = load(machine.database)
+    stored = load_history(machine.database)
     assert [run.summary.label for run in runs_before(stored, 'before', 'toy:node')] == ['before']
     with pytest.raises(AssayError, match='before: these runs are of the system toy, not mycluster'):
         runs_before(stored, 'before', 'mycluster')
@@ -510,8 +510,8 @@ def test_runs_of_another_system_are_named(machine):
 
 def test_runs_that_share_no_case_are_refused(machine):
     machine.runs(1, 'before')
-    stored = load(machine.database)
-    before = choose(stored, 'before')
+    stored = load_history(machine.database)
+    before = choose_runs(stored, 'before')
     shared = Listed(names()[0], 'toy:node', 'mpich')
     assert_cases_in_common(stored, before, 'before', [shared, Listed('Other', 'toy:node', 'mpich')])
     with pytest.raises(

@@ -143,8 +143,8 @@ def place(tmp_path, monkeypatch):
     shutil.copy(paths.REFERENCES / 'generic.yaml', references)
     monkeypatch.setattr(paths, 'REFERENCES', references)
     database = tmp_path / 'perflogs' / 'results.db'
-    load = history.load
-    monkeypatch.setattr(history, 'load', lambda: load(database))
+    load = history.load_history
+    monkeypatch.setattr(history, 'load_history', lambda: load(database))
     return references / 'learned' / f'{SYSTEM}.yaml'
 
 

@@ -10,7 +10,7 @@ import pytest
 from assay import AssayError
 from assay.one_run import options_of
 from assay.report import terminal
-from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, advice, choose
+from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, advice, fill_budget
 from assay.results.case_history import CaseHistory
 from assay.running.selection import leaving_out
 from assay.running.session_extras import assert_ours_are_left, cases_left_out
@@ -25,10 +25,13 @@ def test_what_never_ran_comes_first_then_what_ran_longest_ago():
     cases = [case('Ring', one) for one in ('a', 'b', 'c', 'd')]
     ages = {'a': 1, 'b': 9, 'c': 5}
     known = {one.title: ran(ages[name]) for name, one in zip('abc', cases, strict=False)}
-    choice = choose(cases, known, budget=30 / BY_AGE)
+    choice = fill_budget(cases, known, budget=30 / BY_AGE)
     assert names(choice.chosen)[:3] == [f'Ring %fabric={one}' for one in 'dbc']
     assert names(choice.left_out) == []
-    assert names(choose(cases, known, budget=25).left_out) == ['Ring %fabric=c', 'Ring %fabric=a']
+    assert names(fill_budget(cases, known, budget=25).left_out) == [
+        'Ring %fabric=c',
+        'Ring %fabric=a',
+    ]
 
 
 def test_of_the_equally_old_each_part_is_covered_first():
@@ -36,9 +39,9 @@ def test_of_the_equally_old_each_part_is_covered_first():
     cases = [case('Ring', f'a{number}') for number in range(16)]
     cases += [case('Stream', 'a0'), case('Zero', 'a0', 'mpich')]
     known = {one.title: ran() for one in cases}
-    found = names(choose(cases, known, budget=10 * 18 / BY_AGE).chosen)
+    found = names(fill_budget(cases, known, budget=10 * 18 / BY_AGE).chosen)
     assert {one.partition(' ')[0] for one in found[:3]} == {'Ring', 'Stream', 'Zero'}
-    short = choose(cases, known, budget=40)
+    short = fill_budget(cases, known, budget=40)
     assert {one.partition(' ')[0] for one in names(short.chosen)} == {'Ring', 'Stream', 'Zero'}
 
 
@@ -58,7 +61,7 @@ def test_trouble_comes_before_age_in_the_rest(endings, figures, comes):
     cases = [case('Ring', f'a{number}') for number in range(9)]
     known = {one.title: ran(9 - number) for number, one in enumerate(cases)}
     known[cases[-1].title] = ran(0, endings=endings, figures=figures)
-    assert (cases[-1].name in {one.name for one in choose(cases, known, 80).chosen}) == comes
+    assert (cases[-1].name in {one.name for one in fill_budget(cases, known, 80).chosen}) == comes
 
 
 def test_what_is_worst_comes_first_among_what_is_in_trouble():
@@ -66,8 +69,8 @@ def test_what_is_worst_comes_first_among_what_is_in_trouble():
     known = {one.title: ran(9 - number) for number, one in enumerate(cases)}
     known[cases[7].title] = ran(1, endings=['disturbed'])
     known[cases[8].title] = ran(0, endings=['failed'])
-    assert names(choose(cases, known, 40).chosen)[-1] == 'Ring %fabric=a8'
-    suspect = choose(cases, known, 40, suspects=[cases[7].title])
+    assert names(fill_budget(cases, known, 40).chosen)[-1] == 'Ring %fabric=a8'
+    suspect = fill_budget(cases, known, 40, suspects=[cases[7].title])
     assert names(suspect.chosen)[-1] == 'Ring %fabric=a7'
 
 
@@ -75,14 +78,14 @@ def test_what_nothing_covers_comes_before_age_in_the_rest():
     """The only case of Stream ran last."""
     cases = [*(case('Ring', f'a{number}') for number in range(9)), case('Stream', 'a0')]
     known = {one.title: ran(9 - number) for number, one in enumerate(cases)}
-    assert 'Stream %fabric=a0' in names(choose(cases, known, 80).chosen)
+    assert 'Stream %fabric=a0' in names(fill_budget(cases, known, 80).chosen)
 
 
 def test_a_check_is_chosen_with_all_its_environments_and_counted_so():
     both = [case('Ring', environment=one) for one in ('openmpi', 'mpich')]
     alone = case('Stream')
     known = {one.title: ran(2, 10) for one in both} | {alone.title: ran(1, 10)}
-    choice = choose([*both, alone], known, budget=25)
+    choice = fill_budget([*both, alone], known, budget=25)
     assert (names(choice.chosen), choice.cases, choice.expected) == (['Ring %fabric=shm'], 2, 20)
     assert choice.titles_left_out == {alone.title}
 
@@ -90,39 +93,39 @@ def test_a_check_is_chosen_with_all_its_environments_and_counted_so():
 def test_how_long_a_case_takes_is_known_or_assumed():
     cases = [case('Ring', 'a'), case('Ring', 'b'), case('Halo', 'a')]
     known = {cases[0].title: CaseHistory(DAY, None, [40.0, 50.0, 400.0], ['good'])}
-    choice = choose(cases, known, budget=3600)
+    choice = fill_budget(cases, known, budget=3600)
     assert [one.seconds for one in sorted(choice.chosen, key=lambda one: one.name)] == [50] * 3
     assert choice.assumed == 2
-    assert choose(cases, {}, budget=3600).expected == 3 * CASE
-    assert choose(cases[:1], known, budget=3600, times=3).expected == 150
+    assert fill_budget(cases, {}, budget=3600).expected == 3 * CASE
+    assert fill_budget(cases[:1], known, budget=3600, times=3).expected == 150
 
 
 def test_a_build_counts_once_and_fully_only_the_first_time():
     cases = [case('Ring', one, needs=[BUILD_OF['openmpi']]) for one in ('a', 'b')]
     known = {one.title: ran() for one in cases}
-    assert choose(cases, known, 3600).expected == 20 + BUILD
+    assert fill_budget(cases, known, 3600).expected == 20 + BUILD
     # It was built by the only run that needed it; later ones use that.
     for seconds, expected in ([90], BUILT), ([90, 2], 2), ([90, 80, 85], 85):
         known[BUILD_OF['openmpi']] = CaseHistory(DAY, None, [*map(float, seconds)], ['good'])
-        assert choose(cases, known, 3600).expected == 20 + expected
+        assert fill_budget(cases, known, 3600).expected == 20 + expected
 
 
 def test_nothing_selected_and_nothing_that_fits_are_errors():
     with pytest.raises(AssayError, match='no case is selected'):
-        choose([], {}, 100)
+        fill_budget([], {}, 100)
     one = case('Ring', needs=[BUILD_OF['mpich']])
     with pytest.raises(AssayError, match=r'nothing would run in 50 s.*less than 63 s.*more time'):
-        choose([one], {}, 50, beside=3)
+        fill_budget([one], {}, 50, beside=3)
 
 
 def test_what_does_not_fit_is_passed_over_and_named():
     long, short = case('Long'), case('Short')
     known = {long.title: ran(9, 500), short.title: ran(1, 10)}
-    choice = choose([long, short], known, 100)
+    choice = fill_budget([long, short], known, 100)
     assert (names(choice.chosen), choice.left_out) == (['Short %fabric=shm'], (*choice.too_long,))
     # It is the longest not run, and would for ever be; what takes nearly all has its turn.
     wide = case('Wide')
-    choice = choose([long, short, wide], known | {wide.title: ran(5, 95)}, 100)
+    choice = fill_budget([long, short, wide], known | {wide.title: ran(5, 95)}, 100)
     assert names(choice.chosen) == ['Wide %fabric=shm']
 
 
@@ -133,12 +136,12 @@ def test_what_fits_once_all_is_built_is_not_called_too_long():
     budget = CASE + BUILD - 1
     quick = case('Quick', environment='mpich', needs=[other])
     known |= {one.title: ran(9, CASE) for one in (first, second)} | {quick.title: ran(1, 5)}
-    choice = choose([first, second, quick], known, budget)
+    choice = fill_budget([first, second, quick], known, budget)
     assert (names(choice.left_out)[0], choice.too_long) == ('Halo %fabric=shm', {})
     # And so it is: the build is made for the quick one, and then used for this.
     known |= {first.title: ran(0, CASE), quick.title: ran(0, 5)}
     known[other] = CaseHistory(DAY, None, [BUILD], ['good'])
-    assert names(choose([first, second, quick], known, budget).chosen)[0] == 'Halo %fabric=shm'
+    assert names(fill_budget([first, second, quick], known, budget).chosen)[0] == 'Halo %fabric=shm'
 
 
 def test_what_no_build_is_ever_made_for_is_named_with_the_budget_that_it_takes():
@@ -146,15 +149,15 @@ def test_what_no_build_is_ever_made_for_is_named_with_the_budget_that_it_takes()
     built, other = BUILD_OF['openmpi'], BUILD_OF['mpich']
     first, second = case('Ring', needs=[built]), case('Halo', environment='mpich', needs=[other])
     known = {built: CaseHistory(DAY, None, [1.0, 1.0], ['good'])}
-    choice = choose([first, second], known, CASE + BUILD - 1, beside=3)
+    choice = fill_budget([first, second], known, CASE + BUILD - 1, beside=3)
     assert {one.name: seconds for one, seconds in choice.too_long.items()} == {
         second.name: 3 + CASE + BUILD
     }
     assert choice.turns is None
-    assert not choose([first, second], known, 3 + CASE + BUILD, beside=3).too_long
+    assert not fill_budget([first, second], known, 3 + CASE + BUILD, beside=3).too_long
     # A build that takes as long each night is known to, and is no less in the way.
     known |= {other: CaseHistory(DAY, None, [90.0, 90.0], ['failed', 'failed'])}
-    assert [*choose([first, second], known, 100).too_long.values()] == [CASE + 90]
+    assert [*fill_budget([first, second], known, 100).too_long.values()] == [CASE + 90]
 
 
 def test_the_budget_that_is_enough():
@@ -188,13 +191,13 @@ def test_the_time_is_kept_and_the_choice_is_the_same_each_time(seed):
         for one in chance.sample(cases, len(cases) * 3 // 4)
     }
     for budget in (130, 400, 1200, 4000):
-        choice = choose(cases, known, budget, beside=4)
+        choice = fill_budget(cases, known, budget, beside=4)
         assert choice.expected <= budget
         names_chosen = {one.name for one in choice.chosen}
         ours = [one for one in cases if one.name in names_chosen]
         assert choice.cases == len(ours) and choice.cases + choice.cases_left_out == len(cases)
         chance.shuffle(cases)
-        again = choose(cases, dict(sorted(known.items())), budget, beside=4)
+        again = fill_budget(cases, dict(sorted(known.items())), budget, beside=4)
         assert [one.name for one in again.chosen] == [one.name for one in choice.chosen]
         assert math.isclose(again.expected, choice.expected)
 
@@ -237,13 +240,13 @@ def test_nothing_starves(seed, failing):
     assert nights < 8
     first, runs = None, []
     for night in range(6 * nights):
-        choice = choose(cases, known, budget)
+        choice = fill_budget(cases, known, budget)
         assert choice.expected <= budget
         if {one.title for one in cases} <= known.keys() and first is None:
             first = night
             assert choice.turns == nights
-            assert choose(cases, known, choice.seconds_needed(nights) + 1).turns == nights
-            assert choose(cases, known, choice.seconds_needed(nights) - 9).turns == nights + 1
+            assert fill_budget(cases, known, choice.seconds_needed(nights) + 1).turns == nights
+            assert fill_budget(cases, known, choice.seconds_needed(nights) - 9).turns == nights + 1
         runs.append({one.name for one in choice.chosen})
         when = DAY + timedelta(days=night)
         spent(cases, known, seconds, chance, choice, when, FAILING[failing])
@@ -258,17 +261,17 @@ def test_a_day_in_the_future_keeps_nothing_from_its_turn():
     known = {one.title: ran(1) for one in cases}
     future = DAY + timedelta(days=365)
     known[cases[3].title] = CaseHistory(None, future, [10.0], ['good'])
-    assert names(choose(cases, known, 12).chosen) == ['Ring %fabric=a3']
+    assert names(fill_budget(cases, known, 12).chosen) == ['Ring %fabric=a3']
     known = {
         one.title: CaseHistory(None, future + timedelta(days=-number), [10.0], ['good'])
         for number, one in enumerate(cases)
     }
-    assert names(choose(cases, known, 12).chosen) == ['Ring %fabric=a3']
+    assert names(fill_budget(cases, known, 12).chosen) == ['Ring %fabric=a3']
 
 
 def test_what_is_stored_of_it():
     cases = [case('Ring', f'a{number}') for number in range(9)]
-    (*names_left_out, stored) = options_of(choose(cases, {}, budget=3 * CASE))
+    (*names_left_out, stored) = options_of(fill_budget(cases, {}, budget=3 * CASE))
     assert len(names_left_out) == 6 and all(one.startswith('--exclude=') for one in names_left_out)
     name, _, value = stored.removeprefix('--session-extras=').partition('=')
     assert cases_left_out({name: value}) == 6
@@ -293,7 +296,7 @@ def test_what_is_said_before_and_after(capsys):
     cases = [case('Ring', f'a{number}') for number in range(9)] + [case('Long')]
     known = {one.title: ran(9 - number) for number, one in enumerate(cases[1:9])}
     known[cases[-1].title] = ran(3, 900)
-    choice = choose(cases, known, 60)
+    choice = fill_budget(cases, known, 60)
     terminal.show_budget(choice)
     said = capsys.readouterr().err
     assert '6 of 10 cases chosen, expected to take 60 s of 60 s' in said
@@ -305,5 +308,5 @@ def test_what_is_said_before_and_after(capsys):
         terminal.budget_words(choice)
         == ' (budget 60 s); only 6 of the 10 selected cases were chosen'
     )
-    everything = choose(cases, known, 3600)
+    everything = fill_budget(cases, known, 3600)
     assert terminal.budget_words(everything) == ' (budget 3600 s); all selected cases were chosen'

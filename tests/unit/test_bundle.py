@@ -42,7 +42,7 @@ def checkout(elsewhere, monkeypatch):
 def folder(checkout):
     """A bundle of it, for a Python that no machine has: there the launcher ends."""
     made = checkout.with_name('a bundle')
-    bundle.create(made, [], with_spack=False)
+    bundle.create_bundle(made, [], with_spack=False)
     (made / 'python').write_text('3.99\n')
     (made / bundle.SUMS).unlink()
     bundle._write_sums(made)
@@ -111,7 +111,7 @@ def test_a_folder_that_holds_something_is_left_alone(checkout, tmp_path):
     (taken / 'thesis').touch()
     for folder in (taken, taken / 'thesis'):
         with pytest.raises(AssayError, match='already exists and is not empty: name a new folder'):
-            bundle.create(folder, [], with_spack=False)
+            bundle.create_bundle(folder, [], with_spack=False)
     assert (taken / 'thesis').exists()
 
 
@@ -119,13 +119,13 @@ def test_what_is_not_committed_would_be_missing(checkout, tmp_path):
     (checkout / 'mine.py').touch()
     append(checkout / 'requirements-test.lock')
     with pytest.raises(AssayError, match=r'would lack requirements-test\.lock, mine\.py: commit'):
-        bundle.create(tmp_path / 'bundle', [], with_spack=False)
+        bundle.create_bundle(tmp_path / 'bundle', [], with_spack=False)
 
 
 def test_a_checkout_without_git(checkout, tmp_path):
     shutil.rmtree(checkout / '.git')
     with pytest.raises(AssayError, match=r'`git -C .*` failed: '):
-        bundle.create(tmp_path / 'bundle', [], with_spack=False)
+        bundle.create_bundle(tmp_path / 'bundle', [], with_spack=False)
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def rare(checkout, monkeypatch):
 def test_a_bundle_that_fails_leaves_nothing(rare, tmp_path):
     before = sorted(tmp_path.iterdir())
     with pytest.raises(AssayError, match='cannot fetch rare==1'):
-        bundle.create(tmp_path / 'bundle', [rare], with_spack=False)
+        bundle.create_bundle(tmp_path / 'bundle', [rare], with_spack=False)
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -159,7 +159,7 @@ def test_it_has_its_name_only_when_it_is_whole(checkout, tmp_path, monkeypatch):
         write_sums(draft)
 
     monkeypatch.setattr(bundle, '_write_sums', last_step)
-    bundle.create(folder, [], with_spack=False)
+    bundle.create_bundle(folder, [], with_spack=False)
     assert (folder / bundle.SUMS).read_text().endswith(bundle.END)
 
 
@@ -171,7 +171,7 @@ def test_a_spack_of_the_site_is_not_what_a_bundle_takes(checkout, tmp_path, monk
     monkeypatch.setenv('SPACK_ROOT', str(tmp_path))
     bundle.find_spack.cache_clear()
     with pytest.raises(AssayError, match='takes the Spack that `assay spack setup --clone`'):
-        bundle.create(tmp_path / 'bundle', [], with_spack=True)
+        bundle.create_bundle(tmp_path / 'bundle', [], with_spack=True)
     bundle.find_spack.cache_clear()
 
 

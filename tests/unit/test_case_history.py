@@ -7,7 +7,7 @@ import pytest
 
 from assay.results import case_history
 from assay.results.case_history import FORGIVEN, LATELY, case_histories, earlier_seconds
-from assay.results.history import load
+from assay.results.history import load_history
 from reports import cases, disturbed, run_of
 from stored import NOW, made, put
 
@@ -20,7 +20,7 @@ def database(tmp_path):
 
 
 def learned(database):
-    return case_histories(load(database), 'toy:node')
+    return case_histories(load_history(database), 'toy:node')
 
 
 def own(report):

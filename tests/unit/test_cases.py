@@ -4,29 +4,29 @@ import pytest
 
 from assay import AssayError
 from assay.results.failures import Retried, disturbed_cases, failures, retried_cases
-from assay.results.reframe_report import read_report
+from assay.results.reframe_report import read_reframe_report
 from assay.results.rows import rows
-from assay.results.verdict import counts, judge
+from assay.results.verdict import counts, judge_run
 from reports import LOG, NO_EVIDENCE, cases, disturbed, passing, run_of, then
 
 
 def test_a_retry_replaces_what_it_retries_and_is_told(golden_report):
     failed, passed = golden_report('FailedSanity'), passing(golden_report('FailedSanity'))
     report = then(failed, passed, only_failed=True)
-    assert judge(run_of(report), 0, LOG).passed
+    assert judge_run(run_of(report), 0, LOG).passed
     assert failures(run_of(report)) == []
     assert counts(run_of(report)) == (2, 0, 0, 0)
     assert retried_cases(run_of(report))[0] == Retried(
         'FailedSanity %fabric=shm %layout=packed @toy:node+gnu', 2, 'another fabric was used'
     )
     assert len(rows(run_of(report))) == 2
-    assert not judge(run_of(report), 1, LOG).passed
+    assert not judge_run(run_of(report), 1, LOG).passed
 
 
 def test_a_retry_that_fails_is_no_pass(golden_report):
     runs = [golden_report('FailedSanity') for _ in range(3)]
     report = then(*runs, only_failed=True)
-    assert judge(run_of(report), 0, LOG).problems == ('2 of 2 cases failed',)
+    assert judge_run(run_of(report), 0, LOG).problems == ('2 of 2 cases failed',)
     assert retried_cases(run_of(report)) == []
 
 
@@ -37,7 +37,7 @@ def test_every_repetition_counts(golden_report):
         golden_report('Passed'),
         only_failed=False,
     )
-    assert judge(run_of(report), 0, LOG).problems == ('2 of 6 cases failed',)
+    assert judge_run(run_of(report), 0, LOG).problems == ('2 of 6 cases failed',)
     assert failures(run_of(report))[0].case == (
         'Passed %fabric=shm %layout=packed @toy:node+gnu, run 2'
     )
@@ -49,10 +49,10 @@ def test_a_repetition_without_time_to_end_is_none(golden_report):
     stopped = golden_report('Passed')
     for case in cases(stopped):
         case['result'], case['perfvalues'] = 'abort', None
-    assert judge(run_of(stopped), 0, LOG).problems == ('2 of 2 cases failed',)
+    assert judge_run(run_of(stopped), 0, LOG).problems == ('2 of 2 cases failed',)
     report = then(golden_report('Passed'), stopped, only_failed=False)
     report['session_info']['cmdline'] += ' --duration=1m'
-    assert judge(run_of(report), 0, LOG).passed
+    assert judge_run(run_of(report), 0, LOG).passed
 
 
 def test_a_failure_stays_one_though_its_retry_was_disturbed(golden_report):
@@ -62,7 +62,7 @@ def test_a_failure_stays_one_though_its_retry_was_disturbed(golden_report):
         disturbed(golden_report('FailedReference')),
     )
     report = then(missed, no_evidence, only_failed=True)
-    assert judge(run_of(report), 1, LOG).problems == ('2 of 2 cases failed',)
+    assert judge_run(run_of(report), 1, LOG).problems == ('2 of 2 cases failed',)
     assert failures(run_of(report))[0].reason.startswith(
         'latency is 42.50 us, but at most 22.00 us is'
     )
@@ -72,14 +72,14 @@ def test_a_failure_stays_one_though_its_retry_was_disturbed(golden_report):
         passing(golden_report('FailedReference')),
         only_failed=True,
     )
-    assert judge(run_of(report), 0, LOG).passed
+    assert judge_run(run_of(report), 0, LOG).passed
     assert retried_cases(run_of(report))[0].reason == NO_EVIDENCE
     report = then(
         disturbed(golden_report('FailedReference')),
         golden_report('FailedReference'),
         only_failed=True,
     )
-    assert judge(run_of(report), 1, LOG).word == 'FAILED'
+    assert judge_run(run_of(report), 1, LOG).word == 'FAILED'
 
 
 def test_each_repetition_counts_beside_a_disturbed_one(golden_report):
@@ -88,7 +88,7 @@ def test_each_repetition_counts_beside_a_disturbed_one(golden_report):
         golden_report('FailedReference'),
         only_failed=False,
     )
-    assert judge(run_of(report), 1, LOG).problems == ('2 of 4 cases failed',)
+    assert judge_run(run_of(report), 1, LOG).problems == ('2 of 4 cases failed',)
     assert counts(run_of(report)) == (0, 2, 2, 0)
 
 
@@ -110,7 +110,7 @@ def test_a_broken_report_is_named(tmp_path, text):
     path = tmp_path / 'report.json'
     path.write_text(text)
     with pytest.raises(AssayError, match=r'report\.json: not a report'):
-        read_report(path)
+        read_reframe_report(path)
 
 
 def test_a_repetition_of_what_all_failed_is_no_retry(golden_report):
@@ -119,7 +119,7 @@ def test_a_repetition_of_what_all_failed_is_no_retry(golden_report):
         for run in one['runs']:
             run['testcases'] = [case for case in run['testcases'] if not case['fixture']]
     report = then(failed, passed, only_failed=False)
-    assert judge(run_of(report), 0, LOG).problems == ('2 of 4 cases failed',)
+    assert judge_run(run_of(report), 0, LOG).problems == ('2 of 4 cases failed',)
     assert retried_cases(run_of(report)) == []
 
 

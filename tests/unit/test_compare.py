@@ -15,15 +15,16 @@ from assay.comparing import interleaved
 from assay.comparing.interleaved import InterleavedMeasurement, session_label
 from assay.comparing.pairs import TERM
 from assay.comparing.sessions import ComparedSession, Failing, failing, stored_runs
-from assay.report.interleaved import interleaved_conclusion, interleaved_json, show_interleaved
+from assay.report.diff import interleaved_conclusion, show_interleaved
+from assay.report.diff_json import interleaved_json
 from assay.results import runner
 from assay.results.diff import judging
 from assay.results.diff.difference import difference
 from assay.results.failures import is_bad
 from assay.results.figure_series import learn_past
-from assay.results.history import load
-from assay.results.reframe_report import read_report
-from assay.results.run_selectors import assert_label, choose
+from assay.results.history import load_history
+from assay.results.reframe_report import read_reframe_report
+from assay.results.run_selectors import assert_label, choose_runs
 from assay.results.runner import Concluded
 from assay.results.statistics.retest import BUDGET
 from assay.results.verdict import Verdict
@@ -51,14 +52,14 @@ def machine(tmp_path, golden_report, monkeypatch):
     problems = one.problems = {}
 
     def judged(own, end, given):
-        run = read_report(own.report)
+        run = read_reframe_report(own.report)
         failed = [case for case in run.cases if is_bad(case)]
         said = (f'{len(failed)} cases failed',) if failed else ()
         return Concluded(run, [], Verdict((*said, *problems.get(len(one.ran), ())), 0, said))
 
     monkeypatch.setattr(runner, 'judge_session', judged)
     monkeypatch.setattr(runner, 'store_verdict', lambda report, verdict: [])
-    monkeypatch.setattr(interleaved, 'load', lambda: load(one.database))
+    monkeypatch.setattr(interleaved, 'load_history', lambda: load_history(one.database))
     monkeypatch.setenv('COLUMNS', '200')
     return one
 
@@ -588,8 +589,8 @@ def test_its_sessions_leave_the_folders_of_other_runs(machine):
 
 def test_its_sessions_are_found_again_and_never_taken_for_runs_to_diff(machine):
     compared(machine, seconds=0)
-    stored = load(machine.database)
-    before, after = (choose(stored, session_label(ENVIRONMENTS, side)) for side in (0, 1))
+    stored = load_history(machine.database)
+    before, after = (choose_runs(stored, session_label(ENVIRONMENTS, side)) for side in (0, 1))
     assert [len(before), len(after)] == [2, 2]
     for side in (0, 1):
         assert_label(session_label(ENVIRONMENTS, side))
@@ -600,7 +601,9 @@ def test_its_sessions_are_found_again_and_never_taken_for_runs_to_diff(machine):
 
 def test_a_session_that_was_not_stored_ends_it(machine):
     with pytest.raises(AssayError, match='was not stored'):
-        stored_runs(load(machine.database), [ComparedSession(0, ('x',), frozenset(), frozenset())])
+        stored_runs(
+            load_history(machine.database), [ComparedSession(0, ('x',), frozenset(), frozenset())]
+        )
 
 
 # What it is asked ---------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ def test_a_good_run_is_stored_as_such_and_written_where_it_was_asked(
     copy, junit = tmp_path / 'there' / 'report.json', tmp_path / 'junit.xml'
     verdict, stored = concluded(report, copy=copy, junit=junit)
     assert verdict.passed
-    assert stored == store.StoredVerdict('PASSED', ())
+    assert stored == ('PASSED', ())
     assert json.loads(copy.read_text()) == report
     assert '<testsuite' in junit.read_text()
     out = capsys.readouterr()
@@ -68,7 +68,7 @@ def test_a_good_run_is_stored_as_such_and_written_where_it_was_asked(
 def test_a_name_that_no_case_is_of_fails_a_run_whose_cases_passed(concluded, golden_report, capsys):
     verdict, stored = concluded(passing(golden_report('Passed')), names=['^Passed', 'Rign'])
     problem = "no selected case is of -n 'Rign': correct it, or see `assay run -l`"
-    assert verdict.problems == (problem,) and stored.verdict == 'FAILED'
+    assert verdict.problems == (problem,) and stored[0] == 'FAILED'
     out = capsys.readouterr()
     assert f'assay: {problem}' in out.err
     assert out.out.splitlines()[-1].startswith('FAILED: 2 passed, 0 failed')
@@ -85,7 +85,7 @@ def test_a_name_that_no_case_is_of_fails_a_run_whose_cases_passed(concluded, gol
 def test_how_it_ended_fails_it_and_is_stored(concluded, golden_report, capsys, end, problem):
     report = passing(golden_report('Passed'))
     verdict, stored = concluded(report, end)
-    assert stored == store.StoredVerdict('FAILED', verdict.problems)
+    assert stored == ('FAILED', verdict.problems)
     assert problem in verdict.problems
     assert f'assay: {problem}' in capsys.readouterr().err
 
@@ -105,7 +105,7 @@ def test_a_file_that_cannot_be_written_fails_the_run_in_the_history_too(
         there = tmp_path / 'file' / 'below'
         verdict, stored = concluded(passing(golden_report('Passed')), **{name: there})
         assert f'{there}' in verdict.problems[-1]
-        assert stored == store.StoredVerdict('FAILED', verdict.problems)
+        assert stored == ('FAILED', verdict.problems)
 
 
 def test_the_page_of_a_run_has_its_verdict(concluded, golden_report, tmp_path):
@@ -144,7 +144,7 @@ def test_a_mistake_while_a_file_is_made_hides_no_table(
     assert verdict.exit_code == 1 and not path.exists()
     (problem,) = verdict.problems
     assert problem == rf"{path}: not written: KeyError: '\x1b[2Jnobody thought of this'"
-    assert stored == store.StoredVerdict('FAILED', verdict.problems)
+    assert stored == ('FAILED', verdict.problems)
     out = capsys.readouterr()
     assert '42.50 us' in out.out
     assert out.out.splitlines()[-1].startswith('FAILED: 2 passed')

@@ -54,8 +54,8 @@ from assay.results import provenance, runner
 from assay.results.diff.causes import Fact
 from assay.results.diff.difference import difference
 from assay.results.figure_series import FigureKey
-from assay.results.history import load
-from assay.results.reframe_report import read_report
+from assay.results.history import load_history
+from assay.results.reframe_report import read_reframe_report
 from assay.results.runner import Concluded, StoppedError
 from assay.results.searches import conclusions_of
 from assay.results.statistics.culprits import (
@@ -1440,10 +1440,10 @@ def machine(tmp_path, golden_report, monkeypatch):
     monkeypatch.setattr(
         runner,
         'judge_session',
-        lambda own, end, given: Concluded(read_report(own.report), [], Verdict((), 0, ())),
+        lambda own, end, given: Concluded(read_reframe_report(own.report), [], Verdict((), 0, ())),
     )
     monkeypatch.setattr(runner, 'store_verdict', lambda report, verdict: [])
-    monkeypatch.setattr(culprit, 'load', lambda: load(one.database))
+    monkeypatch.setattr(culprit, 'load_history', lambda: load_history(one.database))
     return one
 
 
@@ -1465,7 +1465,7 @@ def asked(machine, before=(), cases='', figures='', environments=('openmpi', 'op
     """The question that runs with no variables and with all of them leave."""
     old = {machine.state(dict(before)) for _ in range(3)}
     new = {machine.state(dict.fromkeys(NAMES, 'new')) for _ in range(3)}
-    history = load(machine.database)
+    history = load_history(machine.database)
     sides = ([run for run in history.runs if run.uuid in some] for some in (old, new))
     site = Site()
     site['environments'] = [one for one in site['environments'] if one['name'] in environments]
@@ -1493,7 +1493,7 @@ def test_the_variable_that_did_it_is_found(machine, capsys):
     sizes = [len(one) for one in machine.asked]
     assert sizes[:2] == [8, 0]
     assert sizes[2:4] == [len(found.pairs[1].second), len(found.pairs[1].first)]
-    assert {run.summary.purpose for run in load(machine.database).runs} == {None, 'culprit'}
+    assert {run.summary.purpose for run in load_history(machine.database).runs} == {None, 'culprit'}
     show_culprits(found)
     text = capsys.readouterr().out
     assert text.startswith('FOUND: OMPI_MCA_c: - -> new did it, probability ')
@@ -1758,7 +1758,7 @@ def program_asked(machine, before, after):
     sides = []
     for machine.commit in (before, after):
         sides.append({machine.state({}) for _ in range(3)})
-    history = load(machine.database)
+    history = load_history(machine.database)
     both = [[run for run in history.runs if run.uuid in some] for some in sides]
     return difference(history, *both), question(history, *both, Site())
 
@@ -1942,7 +1942,7 @@ def test_what_a_search_found_is_told_where_its_runs_are_shown(machine, capsys):
     kept = begun.journal.path.read_text()
     Journal(one.name).conclude(one, 'FOUND: <it>', './assay culprit a b', commands)
     assert begun.journal.path.read_text() == kept
-    history = load(machine.database)
+    history = load_history(machine.database)
     before, after = (
         [run for run in history.runs if run.uuid in some] for some in (one.before, one.after)
     )
@@ -1969,7 +1969,7 @@ def test_the_command_that_is_told_asks_the_same_and_the_answer_is_shown_first(
         put(machine.database, *(machine.report('openmpi', text=label) for _ in range(3)))
     machine.go_to_head, machine.load = lambda: None, Site
     for where, what in {
-        'history.load': lambda: load(machine.database),
+        'history.load_history': lambda: load_history(machine.database),
         'runner.make_ready': lambda *about: [],
     }.items():
         monkeypatch.setattr(f'assay.results.{where}', what)
@@ -1984,7 +1984,7 @@ def test_the_command_that_is_told_asks_the_same_and_the_answer_is_shown_first(
 
     asked_with(system='toy', figures='latency')
     told = './assay culprit last-good upgraded --system toy --figure latency'
-    run = load(machine.database).runs[0].uuid
+    run = load_history(machine.database).runs[0].uuid
     assert [one.command for one in conclusions_of(run)] == [told]
 
     def denied(path, line):
@@ -2143,7 +2143,7 @@ def may_fail(monkeypatch):
     """Sessions with a case that failed have failed."""
 
     def judged(own, end, given):
-        run = read_report(own.report)
+        run = read_reframe_report(own.report)
         failed = ('a case failed',) * any(case.result == 'fail' for case in run.last_cases)
         return Concluded(run, [], Verdict(failed, 0, failed))
 

@@ -16,8 +16,8 @@ from assay.results.diff.cores import tell_distances
 from assay.results.diff.difference import difference
 from assay.results.figure_series import CONDITIONS
 from assay.results.grouping import Member, group_changes
-from assay.results.history import load
-from assay.results.run_selectors import choose
+from assay.results.history import load_history
+from assay.results.run_selectors import choose_runs
 from assay.running.runs import RunFolder
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import figures
@@ -101,8 +101,10 @@ class Site:
         case['units'] = {'socket_latency': 'us'}
 
     def difference(self, before='last~1', after='last', **options):
-        history = load(self.database)
-        return difference(history, choose(history, before), choose(history, after), **options)
+        history = load_history(self.database)
+        return difference(
+            history, choose_runs(history, before), choose_runs(history, after), **options
+        )
 
 
 @pytest.fixture
@@ -118,8 +120,8 @@ def told(site, monkeypatch):
     """
 
     def run(*options, width=200, screen=False):
-        stored = load(site.database)
-        monkeypatch.setattr('assay.results.history.load', lambda: stored)
+        stored = load_history(site.database)
+        monkeypatch.setattr('assay.results.history.load_history', lambda: stored)
         ended = call('compare-runs', *options, *([] if screen else ['--all']), COLUMNS=str(width))
         return ended.exit_code, ended.output
 
@@ -540,8 +542,8 @@ def test_what_was_measured_again_counts_by_that_alone(site):
     site.runs(1, label='before')
     site.runs(3, slower(1.3), label='after')
     site.runs(3, only('Ring', disturbed), label='after')
-    stored = load(site.database)
-    before, after = choose(stored, 'before'), choose(stored, 'after')
+    stored = load_history(site.database)
+    before, after = choose_runs(stored, 'before'), choose_runs(stored, 'after')
     found = difference(stored, before, after, remeasured=after[3:])
     words = {(one.after.check, one.after.fabric, one.word) for one in found.figures}
     sizes = {(one.after.check, one.after.fabric): one.after.series.size for one in found.figures}
@@ -562,8 +564,8 @@ def test_too_few_rounds_take_no_doubt_away(site, first, rounds):
         site.runs(1, of_one(factor), label='after')
     for factor in rounds:
         site.runs(1, only('Ring %fabric=shm', of_one(factor)), label='after')
-    stored = load(site.database)
-    before, after = choose(stored, 'before'), choose(stored, 'after')
+    stored = load_history(site.database)
+    before, after = choose_runs(stored, 'before'), choose_runs(stored, 'after')
     found = difference(stored, before, after, remeasured=after[len(first) :])
     (doubtful,) = found.suspects
     assert (found.verdict, doubtful.after.series.size) == ('undecided', 4)
@@ -871,7 +873,7 @@ def test_a_job_whose_cores_were_moved_meanwhile_is_left_out(site):
 def test_a_run_is_told_how_near_cores_were_in_the_runs_before(site, tmp_path):
     for latency, move in ((300, 1.0), (44, 1.0), (41, 1.1), (30, 3.0)):
         site.runs(1, on_cores(latency, move))
-    history = load(site.database)
+    history = load_history(site.database)
     own = RunFolder(tmp_path)
     tell_distances(own, history, history.runs[:1])
     told = json.loads(own.distances.read_text())

@@ -61,7 +61,7 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(one_run, 'time', clock)
     monkeypatch.setattr(one_run, 'measure', made.measure)
     monkeypatch.setattr(node_turns, 'turns', made.turns)
-    monkeypatch.setattr(node_turns, 'choose_nodes', lambda *about: None)
+    monkeypatch.setattr(node_turns, 'use_chosen_nodes', lambda *about: None)
     monkeypatch.setattr(paths, 'RUNS', tmp_path)
     own = runs.begin()
     suite = SimpleNamespace(own=own, in_one_job=lambda *about: nullcontext())

@@ -7,7 +7,7 @@ from assay.acceptance.contract import Commitment
 from assay.acceptance.plan import seconds, spreads
 from assay.acceptance.run import SelectedCase
 from assay.results.case_history import case_histories
-from assay.results.history import load
+from assay.results.history import load_history
 from reports import cases
 from stored import made, put
 
@@ -32,7 +32,7 @@ def test_the_time_of_a_case_is_what_it_worked(tmp_path, golden_report):
         SelectedCase(commitment, name, f'toy:{own["partition"]}', own['environ'])
         for name in (own['display_name'], 'Passed %fabric=none')
     ]
-    known = case_histories(load(tmp_path / 'results.db'), 'toy')
+    known = case_histories(load_history(tmp_path / 'results.db'), 'toy')
     assert seconds(known, wanted) == [2 + median(ran[:3]), None]
 
 
@@ -44,10 +44,10 @@ def test_a_spread_is_that_of_runs_in_which_nothing_changed(tmp_path, golden_repo
     asked = [
         SelectedCase(commitment, own['display_name'], f'toy:{own["partition"]}', own['environ'])
     ]
-    (alone,) = spreads(load(database), asked)
+    (alone,) = spreads(load_history(database), asked)
     assert alone.source == '6 runs in the history'
     others = [made(golden_report, 6 + n, days=10 - n, value=38.0 + 8 * n) for n in range(2)]
     others[0]['session_info']['purpose'] = 'campaign'
     others[1]['session_info']['time_start_unix'] += 10**9
     put(database, *others)
-    assert spreads(load(database), asked) == [alone]
+    assert spreads(load_history(database), asked) == [alone]

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as prometheu
 from assay import AssayError
 from assay.results.export import as_csv, as_metrics, as_parquet
 from assay.results.figures import plain_rows, table
-from assay.results.history import load
+from assay.results.history import load_history
 from command import call
 from reports import cases, run_of
 from stored import put
@@ -20,8 +20,8 @@ from stored import put
 def stored(database, made, monkeypatch):
     """Three runs, the second of them labelled, and the last of them of the future."""
     put(database, made(1, days=3), made(2, days=1, label='before', value=43.5), made(3, days=-9))
-    history = load(database)
-    monkeypatch.setattr('assay.results.history.load', lambda: history)
+    history = load_history(database)
+    monkeypatch.setattr('assay.results.history.load_history', lambda: history)
     return history
 
 
@@ -120,8 +120,8 @@ def test_an_unknown_ending_lists_the_three(stored, target):
 
 
 def test_nothing_is_stored(monkeypatch, tmp_path):
-    history = load(tmp_path / 'results.db')
-    monkeypatch.setattr('assay.results.history.load', lambda: history)
+    history = load_history(tmp_path / 'results.db')
+    monkeypatch.setattr('assay.results.history.load_history', lambda: history)
     with pytest.raises(AssayError, match='no run is stored'):
         export('--output', tmp_path / 'x.csv')
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.results.failures import failures, reason, skipped_cases
+from assay.results.failures import failure_reason, failures, skipped_cases
 from reports import cases, run_of
 
 REPORTS = Path(__file__).parents[1] / 'golden' / 'reports'
@@ -22,7 +22,7 @@ def test_a_case_whose_build_failed(golden_report):
     report = golden_report('FailedSanity')
     cases(report)[1].update(result='fail_deps', fail_phase=None, fail_reason=None)
     words = 'it did not run, because what it depends on failed'
-    assert reason(run_of(report).counted[1]) == words
+    assert failure_reason(run_of(report).counted[1]) == words
 
 
 def test_sentences_are_one_visible_line(golden_report):

@@ -8,7 +8,7 @@ import pytest
 from assay import AssayError
 from assay.commands import main as cli
 from assay.commands.options import PERCENT, TIME
-from assay.quantities import fraction_of, seconds_of, time_of
+from assay.quantities import duration_text, fraction_of, seconds_of
 from command import COMMAND
 
 #: Options whose help differs between commands, and why that is one meaning all the same.
@@ -137,7 +137,7 @@ def test_a_time_is_read(text, seconds):
     [(0.2, '1s'), (60, '1m'), (5400, '1h30m'), (7200, '2h'), (86461, '1d1m1s')],
 )
 def test_a_time_is_told_as_it_is_read(seconds, text):
-    assert time_of(seconds) == text
+    assert duration_text(seconds) == text
     assert seconds <= seconds_of(text) < seconds + 1
 
 

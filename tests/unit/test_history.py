@@ -21,10 +21,10 @@ from assay import AssayError
 from assay.report.history import history_json
 from assay.results import figures, store
 from assay.results.figures import SCHEMA, plain_rows, table
-from assay.results.history import load, of_file, remove_runs
+from assay.results.history import load_history, of_file, remove_runs
 from assay.results.reframe_report import as_run
 from assay.results.rows import rows
-from assay.results.run_selectors import assert_label, choose, removable
+from assay.results.run_selectors import assert_label, choose_runs, removable
 from assay.results.verdict import summary
 from assay.running import session_extras
 from changing import changing
@@ -42,8 +42,8 @@ def test_the_form_is_reframes():
 def test_nothing_is_stored_yet(database):
     assert (store.sessions(database), store.verdicts(database)) == ([], {})
     assert store.set_aside_if_damaged(database) is None
-    assert load(database).runs == ()
-    assert load(database).figures([]).schema == SCHEMA
+    assert load_history(database).runs == ()
+    assert load_history(database).figures([]).schema == SCHEMA
 
 
 def test_verdicts_go_with_reframes_sessions(database, made):
@@ -53,8 +53,8 @@ def test_verdicts_go_with_reframes_sessions(database, made):
     store.keep_verdict(one, 'FAILED', ['a', 'b'], database)
     store.keep_verdict(other, 'PASSED', [], database)
     store.keep_verdict('of no session', 'PASSED', [], database)
-    assert store.verdicts(database)[one] == store.StoredVerdict('FAILED', ('a', 'b'))
-    assert load(database).runs[0].verdict == 'FAILED'
+    assert store.verdicts(database)[one] == ('FAILED', ('a', 'b'))
+    assert load_history(database).runs[0].verdict == 'FAILED'
     with reframes(database):
         backend = storage.StorageBackend.default()
         backend.remove_sessions(storage.QuerySelectorTestcase(uuid=one))
@@ -87,12 +87,12 @@ def test_a_damaged_database_is_named_and_set_aside(database, made, damage):
     content = database.read_bytes()
     if damage != 'overwritten':  # of which a list does not come by the damage
         with pytest.raises(AssayError, match=r'results\.db is damaged .*`assay run` sets it aside'):
-            load(database)
+            load_history(database)
     aside = store.set_aside_if_damaged(database)
     assert aside.read_bytes() == content
     assert not database.exists()
     put(database, made(99))
-    history = load(database)
+    history = load_history(database)
     assert [run.uuid[:8] for run in history.runs] == ['00000063']
     assert str(aside) in history.notices()[0]
     assert store.set_aside_if_damaged(database) is None
@@ -102,7 +102,7 @@ def test_a_database_of_another_form_is_left_alone(database, made):
     put(database, made(1))
     with sqlite3.connect(database) as connection:
         connection.execute("UPDATE metadata SET schema_version = '9.9'")
-    for use in (load, store.set_aside_if_damaged):
+    for use in (load_history, store.set_aside_if_damaged):
         with pytest.raises(AssayError, match=r'results\.db has the form 9\.9, .* reads 1\.0'):
             use(database)
     assert database.exists()
@@ -113,7 +113,7 @@ def test_a_locked_database_is_named(database, made, monkeypatch):
     monkeypatch.setattr(store, 'PATIENCE', 0.1)
     connection = sqlite3.connect(database, isolation_level=None)
     connection.execute('BEGIN EXCLUSIVE')
-    for use in (load, store.set_aside_if_damaged):
+    for use in (load_history, store.set_aside_if_damaged):
         with pytest.raises(AssayError, match=r'results\.db is locked by another process'):
             use(database)
     connection.close()
@@ -147,16 +147,16 @@ def test_one_damaged_session_is_named_among_good_ones(database, made, text):
     bad = made(2)['session_info']['uuid']
     with sqlite3.connect(database) as connection:
         connection.execute('UPDATE sessions SET json_blob = ? WHERE uuid = ?', [text, bad])
-    history = load(database)
+    history = load_history(database)
     (notice,) = history.notices()
     assert bad in notice
     assert '`assay forget 00000002` drops it' in notice
     assert [run.summary.passed for run in history.runs] == [2, 0, 2]
     assert history.figures(history.runs)['run'].n_unique() == 2
     with pytest.raises(AssayError, match='means a run that cannot be read'):
-        choose(history, 'last~1')
+        choose_runs(history, 'last~1')
     remove_runs(history, removable(history, '00000002'))
-    assert load(database).notices() == []
+    assert load_history(database).notices() == []
 
 
 @pytest.mark.parametrize(
@@ -179,18 +179,18 @@ def test_one_damaged_row_is_named_among_good_ones(database, made, column, value)
     )
     with sqlite3.connect(database) as connection:
         connection.execute(f'UPDATE {where.format(column)} = ?', [value, uuid])
-    history = load(database)
+    history = load_history(database)
     (notice,) = history.notices()
     assert '`assay forget 00000002` drops it' in notice
     assert '\n' not in notice
     assert history.figures(history.runs)['run'].n_unique() == 2
     assert json.loads(history_json(history.runs))
-    assert names(choose(history, 'last')) == ['00000003']
+    assert names(choose_runs(history, 'last')) == ['00000003']
     with pytest.raises(AssayError, match='means a run that cannot be read'):
-        choose(history, '00000002')
+        choose_runs(history, '00000002')
     remove_runs(history, removable(history, '00000002'))
-    assert load(database).notices() == []
-    assert names(load(database).runs) == ['00000001', '00000003']
+    assert load_history(database).notices() == []
+    assert names(load_history(database).runs) == ['00000001', '00000003']
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_session_of_another_shape_counts_for_nothing(database, made, tmp_path)
     with sqlite3.connect(database) as connection:
         where = 'UPDATE sessions SET json_blob = ? WHERE uuid = ?'
         connection.execute(where, [json.dumps(odd), odd['session_info']['uuid']])
-    history = load(database)
+    history = load_history(database)
     (notice,) = history.notices()
     assert 'not as ReFrame writes it' in notice
     assert '`assay forget 00000001` drops it' in notice
@@ -241,9 +241,9 @@ def test_a_session_of_another_shape_counts_for_nothing(database, made, tmp_path)
     report = tmp_path / 'report.json'
     report.write_text(json.dumps(odd))
     with pytest.raises(AssayError, match=r'report\.json: .*not as ReFrame writes it'):
-        history.figures(choose(history, str(report)))
+        history.figures(choose_runs(history, str(report)))
     remove_runs(history, removable(history, '00000001'))
-    assert load(database).notices() == []
+    assert load_history(database).notices() == []
 
 
 @pytest.mark.parametrize('system', [None, 7])
@@ -268,12 +268,12 @@ LOADS = """
 import sys
 import time
 from pathlib import Path
-from assay.results.history import load
-load(Path(sys.argv[1]))
+from assay.results.history import load_history
+load_history(Path(sys.argv[1]))
 print('there', flush=True)
 deadline = time.monotonic() + 600  # a test that was killed tells nobody
 while not Path(sys.argv[2]).exists() and time.monotonic() < deadline:
-    history = load(Path(sys.argv[1]))
+    history = load_history(Path(sys.argv[1]))
     assert history.figures(history.runs).height == 2 * len(history.runs)
 """
 
@@ -300,7 +300,7 @@ def test_two_processes_store_at_once_while_others_read(database, made):
             one.result()
         end.touch()
         assert [(one.communicate()[0], one.returncode) for one in readers] == [('', 0)] * 2
-    history = load(database)
+    history = load_history(database)
     assert [run.verdict for run in history.runs] == ['PASSED'] * 20
     assert history.figures(history.runs).height == 40
 
@@ -416,36 +416,36 @@ def cached(database):
 
 def test_the_cache_follows_the_database(database, made, monkeypatch):
     put(database, made(1), made(2))
-    fresh = load(database).figures(load(database).runs)
+    fresh = load_history(database).figures(load_history(database).runs)
     monkeypatch.setattr(store, 'runs', None)  # nothing is read of the database now
-    assert load(database).figures(load(database).runs).equals(fresh)
+    assert load_history(database).figures(load_history(database).runs).equals(fresh)
     monkeypatch.undo()
     put(database, made(3))
     store.remove([made(1)['session_info']['uuid']], database)
-    history = load(database)
+    history = load_history(database)
     found = history.figures(history.runs)
     assert found['run'].unique(maintain_order=True).to_list() == [run.uuid for run in history.runs]
     assert history.figures(history.runs[1:])['run'].n_unique() == 1
     cached(database).unlink()
-    assert load(database).figures(history.runs).equals(found)
+    assert load_history(database).figures(history.runs).equals(found)
 
 
 @pytest.mark.parametrize('content', ['', 'cut', 'foreign'])
 def test_a_cache_that_is_none_is_made_again(database, made, content):
     put(database, made(1))
-    whole = load(database).figures(load(database).runs)
+    whole = load_history(database).figures(load_history(database).runs)
     if content == 'foreign':
         pl.DataFrame({'run': [1]}).write_parquet(cached(database))
     else:
         half = cached(database).read_bytes()[: 2000 if content == 'cut' else 0]
         cached(database).write_bytes(half)
-    assert load(database).figures(load(database).runs).equals(whole)
+    assert load_history(database).figures(load_history(database).runs).equals(whole)
 
 
 def test_a_damaged_byte_of_a_cache_does_not_come_to_polars(database, made, monkeypatch):
     """Which takes it for other values, or aborts the process."""
     put(database, made(1))
-    whole = load(database).figures(load(database).runs)
+    whole = load_history(database).figures(load_history(database).runs)
     good = cached(database).read_bytes()
     for place in (0, 40, len(good) // 2, len(good) - 1):
         bad = bytearray(good)
@@ -454,17 +454,17 @@ def test_a_damaged_byte_of_a_cache_does_not_come_to_polars(database, made, monke
         with monkeypatch.context() as patch:
             for name in ('read_parquet_metadata', 'read_parquet'):
                 patch.setattr(pl, name, mock.Mock(side_effect=AssertionError))
-            history = load(database)
+            history = load_history(database)
         assert history.figures(history.runs).equals(whole)
         assert cached(database).read_bytes() == good
 
 
 def test_a_cache_of_other_code_is_made_again(database, made, monkeypatch):
     put(database, made(1))
-    load(database)
+    load_history(database)
     before = cached(database).stat().st_ino
     monkeypatch.setattr(figures, '_code', lambda: 'another')
-    load(database)
+    load_history(database)
     assert cached(database).stat().st_ino != before
 
 
@@ -476,24 +476,24 @@ def test_a_folder_that_cannot_be_written_needs_no_cache(database, made, monkeypa
 
     monkeypatch.setattr(figures.os, 'open', refuse)
     monkeypatch.setattr(Path, 'open', refuse)
-    assert load(database).figures(load(database).runs).height == 2
+    assert load_history(database).figures(load_history(database).runs).height == 2
 
 
 KILLED = """
 import sys, time
 from pathlib import Path
-from assay.results.history import load
+from assay.results.history import load_history
 def replace(draft, path):
     print('written', flush=True)
     time.sleep(600)
 Path.replace = replace
-load(Path(sys.argv[1]))
+load_history(Path(sys.argv[1]))
 """
 
 
 def test_a_killed_writer_leaves_the_old_cache(database, made):
     put(database, made(1))
-    load(database)
+    load_history(database)
     old = cached(database).read_bytes()
     put(database, made(2))
     with subprocess.Popen(
@@ -503,7 +503,7 @@ def test_a_killed_writer_leaves_the_old_cache(database, made):
         process.send_signal(signal.SIGKILL)
     assert cached(database).read_bytes() == old
     assert len([*database.parent.glob('.figures-cache.*')]) == 1
-    history = load(database)
+    history = load_history(database)
     assert history.figures(history.runs).height == 4
     assert not [*database.parent.glob('.figures-cache.*')]
 
@@ -511,8 +511,8 @@ def test_a_killed_writer_leaves_the_old_cache(database, made):
 WITHOUT_REFRAME = """
 import sys
 from pathlib import Path
-from assay.results.history import load
-assert load(Path(sys.argv[1]))._figures['nodes'].drop_nulls().len()
+from assay.results.history import load_history
+assert load_history(Path(sys.argv[1]))._figures['nodes'].drop_nulls().len()
 assert 'reframe' not in sys.modules
 """
 
@@ -534,7 +534,7 @@ def history(database, made):
         made(0xBEEF3333, days=1, label='after', system='other'),
         made(0xCCCC4444, label='beef'),
     )
-    return load(database)
+    return load_history(database)
 
 
 def names(runs):
@@ -546,22 +546,26 @@ def day(days):
 
 
 def test_words_choose_runs_oldest_first(history, tmp_path, made):
-    assert names(choose(history, 'last')) == ['cccc4444']
-    assert names(choose(history, 'last~2')) == ['aaaa2222']
-    assert names(choose(history, 'last~1', 'toy:node')) == ['aaaa2222']
-    assert names(choose(history, 'before')) == ['aaaa1111', 'aaaa2222']
-    assert names(choose(history, day(2))) == ['aaaa2222']
-    assert names(choose(history, f'{day(3)}..{day(1)}')) == ['aaaa1111', 'aaaa2222', 'beef3333']
-    assert names(choose(history, 'AAAA2')) == ['aaaa2222']
-    assert names(choose(history, history.runs[2].uuid)) == ['beef3333']
+    assert names(choose_runs(history, 'last')) == ['cccc4444']
+    assert names(choose_runs(history, 'last~2')) == ['aaaa2222']
+    assert names(choose_runs(history, 'last~1', 'toy:node')) == ['aaaa2222']
+    assert names(choose_runs(history, 'before')) == ['aaaa1111', 'aaaa2222']
+    assert names(choose_runs(history, day(2))) == ['aaaa2222']
+    assert names(choose_runs(history, f'{day(3)}..{day(1)}')) == [
+        'aaaa1111',
+        'aaaa2222',
+        'beef3333',
+    ]
+    assert names(choose_runs(history, 'AAAA2')) == ['aaaa2222']
+    assert names(choose_runs(history, history.runs[2].uuid)) == ['beef3333']
     own = made(0xDDDD5555, days=-0.001, purpose='culprit')
     put(history.database, own)
-    more = load(history.database)
-    assert names(choose(more, 'last', uncounted='culprit')) == ['cccc4444']
-    assert names(choose(more, 'dddd5', uncounted='culprit')) == ['dddd5555']
+    more = load_history(history.database)
+    assert names(choose_runs(more, 'last', uncounted='culprit')) == ['cccc4444']
+    assert names(choose_runs(more, 'dddd5', uncounted='culprit')) == ['dddd5555']
     report = tmp_path / 'report.json'
     report.write_text(json.dumps(made(0xEEEE, system='far')))
-    (run,) = choose(history, str(report))
+    (run,) = choose_runs(history, str(report))
     assert (run.name, run.summary.system, run.file) == ('0000eeee', 'far', report)
     assert history.figures([run, history.runs[0]])['system'].unique().sort().to_list() == [
         'far',
@@ -586,36 +590,36 @@ def test_words_choose_runs_oldest_first(history, tmp_path, made):
 )
 def test_words_that_mean_nothing_are_told(history, words, sentence):
     with pytest.raises(AssayError, match=sentence) as caught:
-        choose(history, words)
+        choose_runs(history, words)
     assert '\n' not in str(caught.value)
 
 
 def test_an_empty_history_and_an_unknown_system(history, tmp_path):
     with pytest.raises(AssayError, match=r'no run is stored in .*: `assay run` stores one'):
-        choose(load(tmp_path / 'results.db'), 'last')
-    for use in (choose, removable):
+        choose_runs(load_history(tmp_path / 'results.db'), 'last')
+    for use in (choose_runs, removable):
         with pytest.raises(AssayError, match='no run of the system nowhere is stored'):
             use(history, 'last', 'nowhere')
 
 
 def test_a_list_is_of_the_runs_that_words_would_choose_from(history, tmp_path, monkeypatch):
     def listed(*options, stored=history):
-        monkeypatch.setattr('assay.results.history.load', lambda: stored)
+        monkeypatch.setattr('assay.results.history.load_history', lambda: stored)
         return call('history', *options)
 
     for system in ('other', 'other:node'):
         assert '1 of 1 runs' in listed('--system', system).output
     with pytest.raises(AssayError, match='no run of the system nowhere is stored'):
         listed('--system', 'nowhere')
-    nothing = listed('--system', 'nowhere', stored=load(tmp_path / 'results.db'))
+    nothing = listed('--system', 'nowhere', stored=load_history(tmp_path / 'results.db'))
     assert (nothing.exit_code, nothing.output) == (0, 'no run is stored\n')
 
 
 def test_a_run_of_the_future_is_not_the_last(history, database, made):
     put(database, made(0xFFFF, days=-400))
-    later = load(database)
+    later = load_history(database)
     assert names(later.runs)[-1] == '0000ffff'
-    assert names(choose(later, 'last')) == ['cccc4444']
+    assert names(choose_runs(later, 'last')) == ['cccc4444']
     assert 'which is in the future: a clock was wrong' in later.notices()[0]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from assay import AssayError
 from assay.report import junit
-from assay.results.verdict import judge
+from assay.results.verdict import judge_run
 from reports import LOG as END
 from reports import NO_EVIDENCE, cases, disturbed, passing, run_of, then
 
@@ -37,7 +37,7 @@ ALLOWED = {
 
 def written(tmp_path, report, exit_code=0, log=LOG):
     run = run_of(report) if report else None
-    verdict = judge(run, exit_code, log)
+    verdict = judge_run(run, exit_code, log)
     junit.write_junit(tmp_path / 'new' / 'junit.xml', run, verdict, log or [], 1234.5678)
     root = ElementTree.parse(tmp_path / 'new' / 'junit.xml').getroot()
     assert root.tag == 'testsuites'
@@ -166,6 +166,6 @@ def test_no_character_that_xml_forbids_gets_in(tmp_path, golden_report):
 
 def test_a_file_that_cannot_be_written(golden_report):
     run = run_of(golden_report('Passed'))
-    verdict = judge(run, 0, LOG)
+    verdict = judge_run(run, 0, LOG)
     with pytest.raises(AssayError, match='cannot be written'):
         junit.write_junit(junit.Path('/proc/nothing/junit.xml'), run, verdict, LOG, 1.0)

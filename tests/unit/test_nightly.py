@@ -16,7 +16,7 @@ from assay.nights.night import PUT_OFF, Folder, Night, in_maintenance
 from assay.nights.outcome import KEPT, RUN, KnownVerdict, NightMemory, NightOutcome
 from assay.results import store
 from assay.results.diff.difference import difference
-from assay.results.history import load
+from assay.results.history import load_history
 from assay.running import reframe_options
 from assay.running.supervise import Ended
 from changing import changing
@@ -232,7 +232,7 @@ def test_a_case_that_is_no_longer_run_is_told(site):
 
 def test_good_nights_that_are_gone_are_no_reason_to_begin_anew(site):
     good_nights(site)
-    store.remove([run.uuid for run in load(site.database).runs], site.database)
+    store.remove([run.uuid for run in load_history(site.database).runs], site.database)
     code, told = spend(site)
     assert code == 1 and 'the good nights are no longer in the history' in told
     assert f'rm {Folder("toy", "smoke").file}' in told

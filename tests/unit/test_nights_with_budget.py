@@ -6,9 +6,9 @@ import pytest
 
 from assay import one_run
 from assay.nights.outcome import BUDGET, KnownVerdict, NightOutcome, with_left_out
-from assay.results.budget import choose
+from assay.results.budget import fill_budget
 from assay.results.case_history import CaseHistory
-from assay.results.history import load
+from assay.results.history import load_history
 from assay.running import allocation, reframe_options
 from assay.running.selection import Listed
 from budgets import BUILD_OF, DAY, case, ran
@@ -46,13 +46,13 @@ def short(site, monkeypatch):
     site.change, site.seconds = change, dict.fromkeys(FABRICS, 10)
     site.names = {one: f'{name} @toy:node+openmpi' for one, name in names.items()}
     monkeypatch.setattr(one_run, 'list_cases', listed)
-    monkeypatch.setattr(one_run, 'load', lambda: load(site.database))
+    monkeypatch.setattr(one_run, 'load_history', lambda: load_history(site.database))
     return site
 
 
 def fabrics(site):
     """Of the cases of the newest run."""
-    history = load(site.database)
+    history = load_history(site.database)
     return {*history.figures(history.runs[-1:])['fabric'].cast(str).to_list()}
 
 
@@ -218,7 +218,7 @@ def half():
     known |= {
         name: CaseHistory(DAY, None, [1.0, 1.0], ['good', 'good']) for name in BUILD_OF.values()
     }
-    choice = choose([run, other], known, 20)
+    choice = fill_budget([run, other], known, 20)
     assert choice.titles_left_out == {other.title}
     return run, other, choice
 

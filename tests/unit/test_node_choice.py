@@ -306,7 +306,7 @@ SITE = {'systems/0/partitions': [{'name': 'a', 'scheduler': 'slurm', 'access': [
     ],
 )
 def test_nodes_without_a_turn_are_told(monkeypatch, capsys, jobs, told):
-    monkeypatch.setattr(node_turns, 'load', lambda: Stored(jobs))
+    monkeypatch.setattr(node_turns, 'load_history', lambda: Stored(jobs))
     states = {'n1': 'idle', 'n2': 'allocated', 'n3': 'mixed', 'n4': 'drained: fan'}
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
     node_turns.tell_turns(SimpleNamespace(system='made'), SITE, [])
@@ -314,7 +314,7 @@ def test_nodes_without_a_turn_are_told(monkeypatch, capsys, jobs, told):
 
 
 def test_nodes_that_are_excluded_have_no_turn(monkeypatch):
-    monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n1', 1)]))
+    monkeypatch.setattr(node_turns, 'load_history', lambda: Stored([('n1', 1)]))
     states = dict.fromkeys(['n1', 'n2', 'n3', 'n4'], 'idle')
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
     access = {'name': 'a', 'scheduler': 'slurm', 'access': ['-p all', '--exclude=n[2-3]']}
@@ -328,7 +328,7 @@ def test_nodes_that_are_excluded_have_no_turn(monkeypatch):
     [([], ('n1', 'n2', 'n3')), (['constraint=big'], ('n1', 'n3')), (['C=[gpu|big]'], None)],
 )
 def test_nodes_that_do_not_satisfy_a_constraint_have_no_turn(monkeypatch, jobs, late):
-    monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n1', 1)]))
+    monkeypatch.setattr(node_turns, 'load_history', lambda: Stored([('n1', 1)]))
     states = dict.fromkeys(['n1', 'n2', 'n3', 'n4'], 'idle')
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
     monkeypatch.setattr('assay.machine.slurm.records', lambda what: FEATURES)
@@ -342,7 +342,7 @@ def test_nodes_that_do_not_satisfy_a_constraint_have_no_turn(monkeypatch, jobs, 
 
 
 def test_nodes_of_a_reservation_have_their_turn_in_it(monkeypatch):
-    monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n9', 1)]))
+    monkeypatch.setattr(node_turns, 'load_history', lambda: Stored([('n9', 1)]))
     states = {'n1': 'idle', 'n2': 'maint', 'n3': 'reserved', 'n4': 'allocated'}
     monkeypatch.setattr(allocation, 'node_states', lambda partitions: states)
     monkeypatch.setattr(allocation, 'reserved_nodes', lambda names: {'n2', 'n4'})
@@ -356,13 +356,13 @@ def test_nodes_of_a_reservation_have_their_turn_in_it(monkeypatch):
 
 
 def test_only_slurm_is_told_nodes(tmp_path, monkeypatch):
-    monkeypatch.setattr(node_turns, 'load', lambda: Stored([('n1', 1)]))
+    monkeypatch.setattr(node_turns, 'load_history', lambda: Stored([('n1', 1)]))
     monkeypatch.setattr(node_turns, 'switches', lambda: {})
     suite = SimpleNamespace(system='made', environment={})
     own = SimpleNamespace(folder=tmp_path)
-    node_turns.choose_nodes(suite, SITE, 'turn', own)
+    node_turns.use_chosen_nodes(suite, SITE, 'turn', own)
     choice = node_choice.of_run(suite.environment)
     assert choice.choose(['n1', 'n2'], 1) == ['n2']
     local = {'systems/0/partitions': [{'name': 'a', 'scheduler': 'local'}]}
     with pytest.raises(AssayError, match='the scheduler of a is local'):
-        node_turns.choose_nodes(suite, local, 'turn', own)
+        node_turns.use_chosen_nodes(suite, local, 'turn', own)

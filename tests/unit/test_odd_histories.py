@@ -34,8 +34,8 @@ class Stored:
     def __init__(self, folder, golden_report, monkeypatch):
         self.folder, self.golden_report = folder, golden_report
         self.database = folder / 'perflogs' / 'results.db'
-        load = history.load
-        monkeypatch.setattr(history, 'load', lambda: load(self.database))
+        load = history.load_history
+        monkeypatch.setattr(history, 'load_history', lambda: load(self.database))
         (folder / 'references').mkdir()
         shutil.copy(paths.REFERENCES / 'generic.yaml', folder / 'references')
         monkeypatch.setattr(paths, 'REFERENCES', folder / 'references')

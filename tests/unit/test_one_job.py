@@ -1344,7 +1344,7 @@ def first(cluster, salloc, suite, monkeypatch):
     """How many of four cases, each on two nodes of four, come first in so much time."""
     cases = [Listed(f'Ring %fabric={one}', 'made:a', 'openmpi', nodes=2) for one in 'abcd']
     monkeypatch.setattr(one_run, 'list_cases', lambda *_: cases)
-    monkeypatch.setattr(one_run, 'load', lambda: None)
+    monkeypatch.setattr(one_run, 'load_history', lambda: None)
     salloc(GRANTED)
 
     def order(left, own=None, chosen=None, known=cases):

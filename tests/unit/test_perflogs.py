@@ -8,9 +8,9 @@ import pytest
 
 from assay import AssayError, paths
 from assay.results.cases import CaseFigure
-from assay.results.history import load, of_file
+from assay.results.history import load_history, of_file
 from assay.results.perflogs import PAUSE, runs_of
-from assay.results.run_selectors import choose
+from assay.results.run_selectors import choose_runs
 
 BEGAN = datetime(2026, 11, 1, 12)
 COLUMNS = (
@@ -51,12 +51,12 @@ def perflogs(tmp_path):
 
 @pytest.fixture
 def history(tmp_path):
-    return load(tmp_path / 'results.db')
+    return load_history(tmp_path / 'results.db')
 
 
 def test_a_line_tells_what_a_report_would(perflogs, history):
     folder = perflogs(line(7), line(7, figure='rate', value='3', ended='fail|fail'))
-    (run,) = choose(history, f'{folder}/')
+    (run,) = choose_runs(history, f'{folder}/')
     assert (run.begun, run.ended) == ((BEGAN + timedelta(seconds=7)).astimezone(),) * 2
     assert (run.summary.system, run.summary.commit, run.summary.label) == ('toy', 'abc', None)
     first, second = history.figures([run]).rows(named=True)
@@ -119,11 +119,11 @@ def test_a_run_ends_where_a_case_comes_again_or_after_a_pause(perflogs, history)
     figures = history.figures(runs)
     assert [figures.filter(run=run.uuid).height for run in runs] == [2, 1, 2, 1, 1, 2, 1]
     assert [run.uuid for run in of_file(folder)] == [run.uuid for run in runs]
-    assert [run.summary.system for run in choose(history, f'{folder}/', 'far')] == ['far']
+    assert [run.summary.system for run in choose_runs(history, f'{folder}/', 'far')] == ['far']
     assert len({run.uuid for run in runs}) == len(runs)
     assert history.figures(runs[1:3])['run'].n_unique() == 2
     with pytest.raises(AssayError, match='is of the system toy, not nowhere'):
-        choose(history, f'{folder}/', 'nowhere')
+        choose_runs(history, f'{folder}/', 'nowhere')
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_run_ends_where_a_case_comes_again_or_after_a_pause(perflogs, history)
 def test_what_is_damaged_is_named(perflogs, history, bad, sentence):
     folder = perflogs(line(0), bad, line(2))
     with pytest.raises(AssayError, match=sentence) as caught:
-        choose(history, f'{folder}/')
+        choose_runs(history, f'{folder}/')
     assert '\n' not in str(caught.value)
 
 
@@ -187,11 +187,11 @@ def test_columns_of_a_figure_may_have_shorter_names(perflogs):
 def test_a_folder_without_perflogs(perflogs, history, tmp_path):
     for folder in (tmp_path, perflogs()):
         with pytest.raises(AssayError, match='has no perflogs of ReFrame with a line in them'):
-            choose(history, f'{folder}/')
+            choose_runs(history, f'{folder}/')
     file = perflogs() / 'toy' / 'node' / 'Ring.log'
     file.write_text('12:00|Stream|100\n')
     with pytest.raises(AssayError, match='line 1 has no columns with names before it'):
-        choose(history, f'{tmp_path}/')
+        choose_runs(history, f'{tmp_path}/')
     file.write_bytes(b'\xff')
     with pytest.raises(AssayError, match=r'Ring\.log: cannot be read'):
-        choose(history, f'{tmp_path}/')
+        choose_runs(history, f'{tmp_path}/')

@@ -503,7 +503,8 @@ def test_a_longer_way_costs_no_less():
 
 
 def test_the_command(tmp_path, monkeypatch):
-    monkeypatch.setattr('assay.results.history.load', lambda: History((), None, pl.DataFrame()))
+    nothing = History((), None, pl.DataFrame())
+    monkeypatch.setattr('assay.results.history.load_history', lambda: nothing)
     monkeypatch.setattr('assay.placing.costs.costs_of', lambda *_: KNOWN)
     path = witnessed.write(tmp_path / 'r.json', ring(2, 4, dealt=True, pairs_only=True))
     ended = call('place', path, '--for', 'openmpi', '-o', tmp_path / 'ranks')

@@ -10,7 +10,7 @@ import pytest
 from assay import AssayError, paths
 from assay.commands import history as history_commands
 from assay.machine import provenance
-from assay.results.provenance import changed_facts, facts_of
+from assay.results.provenance import changed_facts, facts_from_variables
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ def test_what_nobody_knows_of_a_node_is_no_change(tmp_path, capsys):
 def test_libraries_are_compared_where_both_looked_for_them():
     def facts(*libraries):
         given = ' '.join(f"'library {one}'" for one in libraries)
-        return facts_of({'ran_settings': f"'limit of core=0 B' {given}"})
+        return facts_from_variables({'ran_settings': f"'limit of core=0 B' {given}"})
 
     old = facts('libucp=1.15.0 294c74f6 (/a b/libucp.so.0)', 'libm=d6e6f9e3 (/lib/libm.so.6)')
     new = facts('libucp=1.16.0 d013dfae (/c/libucp.so.0)', 'libm=d6e6f9e3 (/lib/libm.so.6)')

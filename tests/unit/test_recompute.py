@@ -14,7 +14,7 @@ from assay.checks.all_checks import all_checks
 from assay.checks.site import SiteApplicationCheck
 from assay.machine import topology
 from assay.machine.topology import read_topology
-from assay.results.reframe_report import read_report
+from assay.results.reframe_report import read_reframe_report
 from golden_jobs import FILES, GOLDEN, JOBS, chosen
 from machines import lay
 from sites import sites
@@ -45,7 +45,7 @@ def _fabric(golden):
 def again(archive):
     folder = archive.run(1)
     known = facts.read(folder / archives.SYSTEM)
-    (found,) = compute_again([(folder, read_report(folder / archives.REPORT))], known)
+    (found,) = compute_again([(folder, read_reframe_report(folder / archives.REPORT))], known)
     return found
 
 
@@ -56,7 +56,7 @@ def everything(tmp_path_factory):
 
 def test_every_figure_of_every_check(everything):
     found = again(everything)
-    cases = read_report(everything.run(1) / archives.REPORT).cases
+    cases = read_reframe_report(everything.run(1) / archives.REPORT).cases
     assert not found.faults
     assert found.figures == sum(len(case.figures) for case in cases) > 300
     assert len(cases) == len(GOLDEN)

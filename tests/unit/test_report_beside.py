@@ -8,16 +8,18 @@ import pytest
 
 from assay import AssayError
 from assay.report.html import beside, page
+from assay.report.html.beside import JudgedRun
 from assay.report.html.page import write_stored
-from assay.results.history import load
+from assay.results.history import load_history
 from assay.results.reframe_report import case_of
-from assay.results.run_selectors import choose
+from assay.results.run_selectors import choose_runs
 from assay.results.store import keep_verdict
 from pages import FIGURES, HOSTILE, Seen, filled, found_in
 from reports import cases, disturbed
 from stored import made, put
 
-RUN = [('system', 'here'), ('begun', 'now')]
+HERE = [('system', 'here'), ('begun', 'now')]
+THERE = [('system', 'there'), ('begun', 'then')]
 
 
 def of(report):
@@ -38,12 +40,16 @@ def two(golden_report):
 
 def compared(here, there):
     here, there = ([case_of(case) for case in some] for some in (here, there))
-    other = beside.Other('PASSED', 'good', '', (), [('system', 'there'), ('begun', 'then')], there)
-    return beside.compare_systems(RUN, here, other)
+    return beside.compare_systems(
+        *(
+            JudgedRun('PASSED', 'good', '', (), facts, some)
+            for facts, some in ((HERE, here), (THERE, there))
+        )
+    )
 
 
 def line(found, figure, number=0):
-    return [one for one in found.lines if one.row.figure == figure][number]
+    return [one for one in found.lines if one.row.figure.name == figure][number]
 
 
 def test_figure_by_figure_with_the_better_one(two):
@@ -92,7 +98,7 @@ def test_only_cases_of_the_same_name_environment_and_program(two):
     there[1]['environ'] = 'intelmpi'
     there[2]['implementation'] = 'upstream'
     found = compared(here, there)
-    assert {one.row.fabric for one in found.lines} == {here[3]['fabric']}
+    assert {one.row.case.fabric for one in found.lines} == {here[3]['fabric']}
     assert '27 figures of here have no partner of the same name.' in found.notes
     assert '27 figures of there have no partner of the same name.' in found.notes
 
@@ -105,10 +111,16 @@ def test_partitions_of_the_same_name_or_the_only_ones(two):
     there[1]['partition'] = 'node'
     there[1]['perfvalues']['toy:node:latency'][0] = 2.0
     # `node` goes with `node`; `other` and `compute` are left, and are the only ones.
-    first, second, *_ = [one for one in compared(here, there).lines if one.row.figure == 'latency']
+    first, second, *_ = [
+        one for one in compared(here, there).lines if one.row.figure.name == 'latency'
+    ]
     assert (first.values[1], second.values[1]) == ('2.000 us', '0.4700 us')
     here[2] |= {key: here[0][key] for key in ('display_name', 'environ')} | {'partition': 'third'}
-    names = [one.row.fabric for one in compared(here, there).lines if one.row.figure == 'latency']
+    names = [
+        one.row.case.fabric
+        for one in compared(here, there).lines
+        if one.row.figure.name == 'latency'
+    ]
     assert len(names) == 2  # whether `other` or `third` is like `compute` nobody knows
 
 
@@ -155,7 +167,7 @@ def test_of_very_many_figures_those_that_matter_are_kept(golden_report):
     assert len(found.lines) == beside.MOST
     assert any('These are 1000 of 2700 figures' in note for note in found.notes)
     # All of them are held to references, or asked for first.
-    assert {one.row.figure for one in found.lines} == {name for name, *_ in FIGURES[:4]}
+    assert {one.row.figure.name for one in found.lines} == {name for name, *_ in FIGURES[:4]}
     here, there = (of(filled(golden_report, 300, figures=FIGURES[4:])) for _ in range(2))
     there[299]['perfvalues']['toy:node:comm_share'][0] = 0.1
     assert compared(here, there).lines[-1].values == ('0.4000', '0.1000')
@@ -190,8 +202,8 @@ def page_of(golden_report, tmp_path):
         for report, word in zip(reports, ('FAILED', 'PASSED', 'PASSED', 'PASSED'), strict=False):
             why = ['something is wrong'] if word == 'FAILED' else []
             keep_verdict(report['session_info']['uuid'], word, why, database)
-        history = load(database)
-        write_stored(tmp_path / 'page.html', history, choose(history, words, only))
+        history = load_history(database)
+        write_stored(tmp_path / 'page.html', history, choose_runs(history, words, only))
         return Seen((tmp_path / 'page.html').read_text())
 
     return write_it
@@ -237,8 +249,8 @@ def test_names_of_systems_are_text(golden_report, two, text):
     there[0]['environ'] = here[0]['environ'] = there[0]['fabric'] = text
     run = [('system', text), ('begun', text)]
     here, there = ([case_of(case) for case in some] for some in two)
-    other = beside.Other(text, 'bad', text, [text], run, there)
-    seen = Seen(page.page(replace(found, beside=beside.compare_systems(run, here, other))))
+    both = [JudgedRun(text, 'bad', text, [text], run, some) for some in (here, there)]
+    seen = Seen(page.page(replace(found, beside=beside.compare_systems(*both))))
     plain = Seen(page.page(found))
     assert seen.tags.count('script') == plain.tags.count('script') and 'img' not in seen.tags
     assert not [one for one in seen.attributes if one[1].startswith('on') or one[1] == 'src']

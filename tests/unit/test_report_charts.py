@@ -6,7 +6,6 @@ import pytest
 
 from assay.report.html import charts
 from assay.report.html.chart import Axis, Chart, ChartSeries
-from assay.report.html.charts import Overlay
 from assay.results.reframe_report import case_of
 from pages import filled, left
 from reports import cases
@@ -18,8 +17,10 @@ def measured(golden_report, tmp_path):
     return lambda count=4: cases(filled(golden_report, count, tmp_path / 'output'))
 
 
-def overlay(name, some):
-    return Overlay(name, [*map(case_of, some)])
+def overlays(shown, earlier=()):
+    """The cases of a run, and those of an earlier one."""
+    found = {'': shown} | ({'5d38a3d3': earlier} if earlier else {})
+    return {name: [*map(case_of, some)] for name, some in found.items()}
 
 
 def drawn(some):
@@ -35,7 +36,7 @@ def only(found, title):
 
 
 def test_times_and_bandwidths_of_each_fabric_and_mpi(measured):
-    time, bandwidth = charts.curve_charts([overlay('', measured())])
+    time, bandwidth = charts.curve_charts(overlays(measured()))
     assert time.title.startswith('Time one way') and bandwidth.title.startswith('Bandwidth')
     assert 'PointToPoint, node, packed, 1_node' in time.title
     assert [one.name for one in time.series] == [
@@ -62,7 +63,7 @@ def test_times_and_bandwidths_of_each_fabric_and_mpi(measured):
 
 
 def test_earlier_runs_are_laid_over(measured):
-    time, _ = charts.curve_charts([overlay('', measured(1)), overlay('5d38a3d3', measured(2))])
+    time, _ = charts.curve_charts(overlays(measured(1), measured(2)))
     assert [(one.name, one.form, one.group) for one in time.series] == [
         ('shm openmpi', 'line', ''),
         ('shm openmpi (5d38a3d3)', 'faint', 'run 5d38a3d3'),
@@ -71,8 +72,8 @@ def test_earlier_runs_are_laid_over(measured):
 
 
 def test_layouts_have_charts_of_their_own_and_not_without_end(measured):
-    assert len(charts.curve_charts([overlay('', measured(12))])) == 4
-    found = charts.curve_charts([overlay('', measured(6 * 30))])
+    assert len(charts.curve_charts(overlays(measured(12)))) == 4
+    found = charts.curve_charts(overlays(measured(6 * 30)))
     assert len(found) == charts.MOST_CURVES
     assert found[-1].notes == ('These are the first 48 of 60 charts of curves.',)
 
@@ -83,7 +84,7 @@ def test_a_curve_is_of_the_best_windows():
 
 
 def test_files_that_are_gone_are_told(measured, tmp_path):
-    runs = [overlay('', measured(2)), overlay('5d38a3d3', measured(3))]
+    runs = overlays(measured(2), measured(3))
     assert charts.removal_notes(runs) == []
     (tmp_path / 'output').rename(tmp_path / 'elsewhere')
     assert charts.curve_charts(runs) == []
@@ -230,7 +231,7 @@ def test_each_chart_is_a_table_too(measured):
     bars = Chart('title', 'bars', Axis('%'), Axis('job'), (ChartSeries('a', ['x', 'y'], [1, 2]),))
     assert bars.headings == ['job', 'a']
     assert bars.cells == [['x', '1.000'], ['y', '2.000']]
-    for chart in [*charts.curve_charts([overlay('', measured(3))]), *drawn(measured(3))]:
+    for chart in [*charts.curve_charts(overlays(measured(3))), *drawn(measured(3))]:
         assert len(chart.cells) == len(chart.places)
         assert all(len(row) == len(chart.headings) for row in chart.cells)
         json.dumps(chart.cells, allow_nan=False)

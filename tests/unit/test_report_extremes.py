@@ -11,7 +11,7 @@ from assay.report.console import sparkline
 from assay.report.html import page
 from assay.report.html.contents import MOST_OVER
 from assay.report.html.page import LONGEST, embedded_json
-from assay.results.history import load, of_file
+from assay.results.history import load_history, of_file
 from pages import Seen, filled, found_in, html_of, left
 from reports import cases
 from stored import put
@@ -62,7 +62,7 @@ def test_a_history_of_huge_numbers(golden_report, tmp_path):
     put(
         database, *(stored.made(golden_report, at, 20 - at, value=v) for at, v in enumerate(values))
     )
-    history = load(database)
+    history = load_history(database)
     last = history.runs[-1]
     text = page.page(
         found_in(history.run_of(last), history=history, others=history.runs[:-1], word='FAILED')
@@ -109,7 +109,7 @@ def test_many_runs_are_laid_over_as_far_as_anybody_can_tell_them_apart(golden_re
         for case in cases(report):
             case['outputdir'] = str(tmp_path / 'output')
     put(tmp_path / 'results.db', *made)
-    history = load(tmp_path / 'results.db')
+    history = load_history(tmp_path / 'results.db')
     last, others = history.runs[-1], history.runs[:-1]
     found = found_in(history.run_of(last), history=history, others=others)
     assert len(found.runs) == count
@@ -128,7 +128,7 @@ def test_a_hundred_partitions(golden_report, tmp_path):
     assert found.has_partitions
     text = page.page(found)
     assert len(text.encode()) < 5_000_000
-    assert len({line.partition for line in found.first}) == 100
+    assert len({line.row.case.partition for line in found.first}) == 100
     assert 'and 88 more values' in Seen(text).text
 
 

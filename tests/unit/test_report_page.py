@@ -15,9 +15,9 @@ from assay.report.html.page import embedded_json, plotly, write_stored
 from assay.report.html.screened import screening_section
 from assay.report.html.sections import LINES, WIDTH, last_lines, log_of
 from assay.results import history as histories
-from assay.results.history import load, of_file
+from assay.results.history import load_history, of_file
 from assay.results.reframe_report import case_of
-from assay.results.run_selectors import choose
+from assay.results.run_selectors import choose_runs
 from assay.results.store import keep_verdict
 from assay.screening.verdict import judge
 from command import invoke
@@ -47,7 +47,7 @@ def test_the_verdict_and_what_it_rests_on_stand_first(golden_report):
 )
 def test_no_other_word_looks_like_a_pass(golden_report, word, kind):
     found = found_in(filled(golden_report), word)
-    assert (found.word, found.kind) == (word, kind)
+    assert (found.shown.word, found.shown.kind) == (word, kind)
     assert Seen(page.page(found)).attributes.count(('header', 'class', kind)) == 1
 
 
@@ -62,8 +62,8 @@ def test_a_run_with_a_budget_does_not_read_like_one_of_all_cases(golden_report):
 
 def test_what_nobody_judged_has_no_verdict(golden_report):
     found = found_in(filled(golden_report), None)
-    assert (found.word, found.kind) == ('NO VERDICT', 'bad')
-    assert 'there is no verdict' in found.problems[0]
+    assert (found.shown.word, found.shown.kind) == ('NO VERDICT', 'bad')
+    assert 'there is no verdict' in found.shown.problems[0]
 
 
 def test_why_it_failed_and_what_the_jobs_wrote_last(golden_report, tmp_path):
@@ -102,8 +102,8 @@ def test_a_figure_that_failed_is_no_pass_in_the_table(golden_report):
 
 def test_figures_that_nothing_holds_are_there_too(golden_report):
     found = found_in(filled(golden_report))
-    assert [line.row.figure for line in found.first] == [name for name, *_ in FIGURES[:4]]
-    assert [line.row.figure for line in found.rest] == [name for name, *_ in FIGURES[4:]]
+    assert [line.row.figure.name for line in found.first] == [name for name, *_ in FIGURES[:4]]
+    assert [line.row.figure.name for line in found.rest] == [name for name, *_ in FIGURES[4:]]
     assert [line.of_limit for line in found.first] == ['-', '-', f'{1 / 1.4:.1%}', '70.0%']
     assert [line.allowed for line in found.first] == ['-', '-', '≤ 2.300', '≥ 0.5000']
     assert [line.off_by for line in found.first] == ['-', '-', '+40.0%', '-30.0%']
@@ -285,15 +285,15 @@ def test_a_stored_run_with_its_history(golden_report, database, tmp_path):
     ]
     put(database, *reports)
     keep_verdict(reports[2]['session_info']['uuid'], 'FAILED', ['<b>why</b>'], database)
-    history = load(database)
+    history = load_history(database)
     path = tmp_path / 'new' / 'report.html'
-    write_stored(path, history, choose(history, 'last'))
+    write_stored(path, history, choose_runs(history, 'last'))
     seen = Seen(path.read_text())
     assert 'FAILED: 2 passed' in seen.text and '<b>why</b>' in seen.text
     assert re.search('▁[▄▅]█', seen.text)
     assert all(name in seen.text for name in ('00000001', '00000002', '00000003'))
     # Of an earlier run no later one is a part.
-    write_stored(path, history, choose(history, 'last~1'))
+    write_stored(path, history, choose_runs(history, 'last~1'))
     text = Seen(path.read_text()).text
     assert 'NO VERDICT' in text and '00000003' not in text
 
@@ -304,8 +304,8 @@ def test_other_runs_stand_beside_it(golden_report, database, tmp_path):
         stored.made(golden_report, 1, 2, label='these', value=40),
         stored.made(golden_report, 2, 1, label='these', value=44),
     )
-    history = load(database)
-    write_stored(tmp_path / 'page.html', history, choose(history, 'these'))
+    history = load_history(database)
+    write_stored(tmp_path / 'page.html', history, choose_runs(history, 'these'))
     text = Seen((tmp_path / 'page.html').read_text()).text
     assert 'in 00000001' in text
     assert '40.00+10.0%' in text.replace(' us', '')
@@ -313,7 +313,7 @@ def test_other_runs_stand_beside_it(golden_report, database, tmp_path):
 
 def test_the_command(golden_report, database, tmp_path, monkeypatch):
     put(database, stored.made(golden_report, 1))
-    monkeypatch.setattr(histories, 'load', lambda: load(database))
+    monkeypatch.setattr(histories, 'load_history', lambda: load_history(database))
     monkeypatch.chdir(tmp_path)
     assert invoke('report').output == 'report: report.html\n'
     assert 'PASSED' not in (tmp_path / 'report.html').read_text()
@@ -328,7 +328,7 @@ def test_the_command(golden_report, database, tmp_path, monkeypatch):
 def test_a_run_of_a_report_from_elsewhere(golden_report, database, tmp_path):
     path = tmp_path / 'report.json'
     path.write_text(json.dumps(filled(golden_report)))
-    history = load(database)
-    write_stored(tmp_path / 'page.html', history, choose(history, str(path)))
+    history = load_history(database)
+    write_stored(tmp_path / 'page.html', history, choose_runs(history, str(path)))
     text = Seen((tmp_path / 'page.html').read_text()).text
     assert 'NO VERDICT' in text and 'latency_over_limit' in text

@@ -10,8 +10,8 @@ import pytest
 from assay import paths
 from assay.report.html import page, screened
 from assay.report.html.page import write_stored
-from assay.results.history import load
-from assay.results.run_selectors import choose
+from assay.results.history import load_history
+from assay.results.run_selectors import choose_runs
 from assay.screening import kept
 from assay.screening.verdict import judge
 from pages import HOSTILE, Seen, filled, found_in
@@ -106,10 +106,10 @@ def test_a_stored_run_has_it_and_a_report_from_elsewhere_has_not(golden_report, 
     report = made(golden_report, 1, days=5)
     put(database, report)
     file.write_text(json.dumps(report))
-    history = load(database)
+    history = load_history(database)
     texts = []
     for words in ('last', str(file)):
-        write_stored(tmp_path / 'page.html', history, choose(history, words))
+        write_stored(tmp_path / 'page.html', history, choose_runs(history, words))
         texts.append(Seen((tmp_path / 'page.html').read_text()).text)
     assert 'Nodes and links: FOUND: 1 bad node of 8 nodes' in texts[0]
     assert 'Nodes and links' not in texts[1]
@@ -168,7 +168,7 @@ def test_what_is_told_apart_has_a_sign_and_a_word():
 
 def test_nodes_stand_by_switch_and_number():
     now = replace(screening(12), switches={'s10': ('n3', 'n11'), 's9': ('n10', 'n2')})
-    names = [now.nodes[at] for at in screened.in_order(now)]
+    names = [now.nodes[at] for at in screened.nodes_in_order(now)]
     assert names == [f'n{i}' for i in (0, 1, 4, 5, 6, 7, 8, 9, 2, 10, 3, 11)]
 
 

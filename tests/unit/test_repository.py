@@ -139,6 +139,6 @@ def test_what_was_used_long_ago_is_removed_unless_somebody_is_at_it(tmp_path, mo
         os.utime(folder, (1000 - number, 1000 - number))
     os.utime(folders[0])
     os.utime(folders[3])
-    with locks.hold(lock_of(folders[1])):
+    with locks.hold_lock(lock_of(folders[1])):
         forget_old([*folders, tmp_path / 'gone'])
     assert [folder.exists() for folder in folders] == [True, True, False, True]

@@ -17,8 +17,8 @@ import pytest
 import stored
 from assay import AssayError, paths
 from assay.results import perflogs, store
-from assay.results.history import load
-from assay.results.run_selectors import choose, kept_since, old_runs
+from assay.results.history import load_history
+from assay.results.run_selectors import choose_runs, kept_since, old_runs
 from command import call
 from stored import put
 
@@ -144,7 +144,7 @@ def history(tmp_path, made, monkeypatch):
     put(database, made(1, days=9), made(2, days=3), made(3, days=1))
     write(database.parent / 'toy' / 'node' / 'Ring.log', HEADER, line(9), line(3), line(1))
     write(database.parent / 'toy' / 'node' / 'Ring.log.h0', HEADER, line(30), line(20))
-    monkeypatch.setattr('assay.results.history.load', lambda: load(database))
+    monkeypatch.setattr('assay.results.history.load_history', lambda: load_history(database))
     return database
 
 
@@ -156,7 +156,7 @@ def assay(*options):
 
 def contents(database):
     found = {path: path.read_bytes() for path in perflogs.perflogs(database.parent)}
-    return found, [run.name for run in load(database).runs]
+    return found, [run.name for run in load_history(database).runs]
 
 
 def test_what_is_older_than_some_days_is_removed(history):
@@ -165,18 +165,18 @@ def test_what_is_older_than_some_days_is_removed(history):
     assert contents(history) == before
     folder = history.parent / 'toy' / 'node'
     assert told.splitlines() == [
-        f'would remove: {load(history).runs[0].uuid} of {ago(9):%Y-%m-%d %H:%M}',
+        f'would remove: {load_history(history).runs[0].uuid} of {ago(9):%Y-%m-%d %H:%M}',
         f'would remove: 1 lines of {folder / "Ring.log"}',
         f'would remove: 2 lines of {folder / "Ring.log.h0"}',
         'would remove in all: runs: 1, lines of perflogs: 3',
     ]
     assert assay('--keep', '5d') == told.replace('would remove', 'removed')
-    assert [run.name for run in load(history).runs] == ['00000002', '00000003']
+    assert [run.name for run in load_history(history).runs] == ['00000002', '00000003']
     assert (folder / 'Ring.log').read_text().splitlines() == [HEADER, line(3), line(1)]
     assert (folder / 'Ring.log.h0').read_text() == f'{HEADER}\n'
     assert assay('--keep', '5d') == 'removed in all: runs: 0, lines of perflogs: 0\n'
     assay('--keep', f'{ago(1):%Y-%m-%d}')
-    assert [run.name for run in load(history).runs] == ['00000003']
+    assert [run.name for run in load_history(history).runs] == ['00000003']
 
 
 def test_a_removal_by_words_can_be_seen_before_too(history):
@@ -190,7 +190,7 @@ def test_a_removal_by_words_can_be_seen_before_too(history):
 def test_a_run_without_a_time_is_not_old(history):
     with sqlite3.connect(history) as connection:
         connection.execute("UPDATE sessions SET session_start_unix = 'x' WHERE uuid LIKE '%2'")
-    assert [run.name for run in old_runs(load(history), ago(2))] == ['00000001']
+    assert [run.name for run in old_runs(load_history(history), ago(2))] == ['00000001']
 
 
 @pytest.mark.parametrize(
@@ -302,18 +302,18 @@ def test_nothing_is_lost_while_two_reframes_write(tmp_path):
                     file.write(f'{line(9)}\n')
             assert perflogs.remove_before(path, ago(4)) == 1
             if database.exists():
-                load(database)
+                load_history(database)
             time.sleep(0.02)
         assert (one.returncode, other.returncode) == (0, 0), one.stdout.read()
     lines = path.read_text().splitlines()
     assert lines[0].startswith('job_completion_time|')
     assert len([one for one in lines if '|seconds|1.5|' in one]) == 8
-    history = load(database)
+    history = load_history(database)
     assert len(history.runs) == 2
     stored_figures = history.figures(history.runs)
     assert stored_figures.height == 8
     # What perflogs alone tell is the same, as far as they tell it.
-    told = history.figures(choose(history, f'{tmp_path}/perflogs/'))
+    told = history.figures(choose_runs(history, f'{tmp_path}/perflogs/'))
     same = ['system', 'partition', 'environment', 'case', 'figure', 'value', 'unit', 'verdict']
     assert told.select(same).equals(stored_figures.select(same))
     assert told['run'].n_unique() == 8  # of two runs at once each line begins a new one
@@ -371,7 +371,7 @@ def test_a_killed_writer_of_the_database_has_written_all_or_nothing(
     assert database.with_name('results.db-journal').exists() is (place == 'COMMIT')
     assert [one.uuid for one in store.sessions(database)] == uuids[:left]
     assert store.set_aside_if_damaged(database) is None
-    history = load(database)
+    history = load_history(database)
     assert (len(history.runs), history.runs[0].verdict) == (left, 'PASSED')
     put(database, made(99))
-    assert len(load(database).runs) == left + 1
+    assert len(load_history(database).runs) == left + 1

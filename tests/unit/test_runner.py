@@ -53,7 +53,7 @@ def test_a_session_is_judged_and_its_verdict_stored(database, golden_report):
     one = runner(suite)
     ended = one.run(one.begin(), None, [])
     assert (ended.verdict.word, ended.stopped, ended.problems) == ('PASSED', None, ())
-    assert store.verdicts(database)[ended.run.uuid].verdict == 'PASSED'
+    assert store.verdicts(database)[ended.run.uuid][0] == 'PASSED'
     assert suite.purposes == ['compare']
 
 
@@ -62,7 +62,7 @@ def test_a_session_that_was_stopped_tells_by_what(database, golden_report):
     one = runner(Suite(database, (passing(golden_report('Passed')), stopped)))
     ended = one.run(one.begin(), None, [])
     assert ended.stopped is signal.SIGTERM and one.signals == [signal.SIGTERM]
-    assert store.verdicts(database)[ended.run.uuid].verdict == 'FAILED'
+    assert store.verdicts(database)[ended.run.uuid][0] == 'FAILED'
 
 
 def test_a_verdict_that_cannot_be_stored_is_a_problem(database, golden_report, monkeypatch):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from assay import paths
-from assay.results.failures import reason
+from assay.results.failures import failure_reason
 from assay.results.reframe_report import case_of
 from assay.running import reframe_plugin
 from assay.running.events import BUILDS, ENDED, NUMBER, ROUND, RUNS, WHY_SKIPPED
@@ -65,7 +65,7 @@ def test_each_case_is_told_as_the_report_has_it(told):
         # After a failure of the job ReFrame still looks for figures, of which it has no value.
         assert other == {'perfvalues'} if case['fail_phase'] == 'sanity' else not other
         assert early.keys() <= case.keys() | {WHY_SKIPPED}
-        assert reason(case_of(early)) == reason(case_of(case))
+        assert failure_reason(case_of(early)) == failure_reason(case_of(case))
 
 
 def test_what_a_skipped_case_says_is_told(told):

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from assay.report import terminal
-from assay.results.verdict import judge
+from assay.results.verdict import judge_run
 from assay.witness.disturbance import MOVED
 from reports import LOG, NO_EVIDENCE, cases, disturbed, passing, run_of, then
 
@@ -28,16 +28,16 @@ def test_figures_are_never_cut(monkeypatch, capsys, golden_report, width):
 
 def test_the_last_line_counts(capsys, golden_report):
     report = golden_report('FailedBuild')
-    terminal.show_verdict(run_of(report), judge(run_of(report), 1, LOG), 12.3)
+    terminal.show_verdict(run_of(report), judge_run(run_of(report), 1, LOG), 12.3)
     shown = capsys.readouterr()
     assert shown.out == 'FAILED: 0 passed, 2 failed, 0 skipped of 2 cases in 12 s\n'
     assert shown.err == 'assay: 2 of 2 cases failed\n'
     report = golden_report('Passed')
-    terminal.show_verdict(run_of(report), judge(run_of(report), 0, LOG), 3)
+    terminal.show_verdict(run_of(report), judge_run(run_of(report), 0, LOG), 3)
     assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'
     case = next(one for one in cases(report) if not one['fixture'])
     case |= {'result': 'skip', 'jobid': '7+2'}
-    terminal.show_verdict(run_of(report), judge(run_of(report), 0, LOG), 3)
+    terminal.show_verdict(run_of(report), judge_run(run_of(report), 0, LOG), 3)
     assert capsys.readouterr().out == (
         'PASSED: 1 passed, 0 failed, 0 skipped of 1 cases in 3 s; '
         '1 of 2 cases did not run before the end of the job\n'
@@ -56,14 +56,14 @@ def test_what_was_left_in_the_environment_is_told_once(capsys, golden_report):
 def test_disturbed_cases_are_counted_apart(capsys, golden_report):
     report = disturbed(golden_report('FailedReference'), 1)
     terminal.show_run(run_of(report), LOG)
-    terminal.show_verdict(run_of(report), judge(run_of(report), 1, LOG), 3)
+    terminal.show_verdict(run_of(report), judge_run(run_of(report), 1, LOG), 3)
     shown = capsys.readouterr().out.splitlines()
     assert shown[-1] == 'FAILED: 0 passed, 1 failed, 1 disturbed, 0 skipped of 2 cases in 3 s'
     case = 'FailedReference %fabric=tcp %layout=packed @toy:node+gnu'
     assert f'disturbed: {case}: {NO_EVIDENCE}' in shown
     assert not any(line.startswith(f'failed: {case}') for line in shown)
     report = disturbed(golden_report('FailedReference'))
-    terminal.show_verdict(run_of(report), judge(run_of(report), 1, LOG), 3)
+    terminal.show_verdict(run_of(report), judge_run(run_of(report), 1, LOG), 3)
     shown = capsys.readouterr()
     assert shown.out == (
         'DISTURBED: 0 passed, 0 failed, 2 disturbed, 0 skipped of 2 cases in 3 s\n'
@@ -157,7 +157,7 @@ def test_however_much_is_wrong_it_is_one_screen(monkeypatch, capsys, golden_repo
         for one in run['testcases'][1:]
         for n in range(20)
     ] + [other | {'display_name': f'Passed %fabric=shm %size={n}'} for n in range(good)]
-    verdict = judge(run_of(report), 1, LOG)
+    verdict = judge_run(run_of(report), 1, LOG)
     terminal.show_run(run_of(report), LOG, below=terminal.why_not_good(verdict))
     terminal.show_verdict(run_of(report), verdict, 3)
     shown = ''.join(capsys.readouterr()).splitlines()

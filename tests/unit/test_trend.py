@@ -10,8 +10,8 @@ import pytest
 
 from assay import AssayError
 from assay.report.console import sparkline
-from assay.results.history import load
-from assay.results.trend import trend
+from assay.results.history import load_history
+from assay.results.trend import find_trend
 from command import call
 from reports import cases, passing
 from stored import put
@@ -53,8 +53,8 @@ def stored(tmp_path, golden_report, monkeypatch):
                 made.append(case | {'display_name': name, 'name': name} | night)
             reports.append(report)
         put(database, *reports)
-        history = load(database)
-        monkeypatch.setattr('assay.results.history.load', lambda: history)
+        history = load_history(database)
+        monkeypatch.setattr('assay.results.history.load_history', lambda: history)
         return history
 
     return store
@@ -70,7 +70,7 @@ def said(*options):
 
 
 def look(history, cases='', figures=''):
-    return trend(history, history.runs, cases, figures)
+    return find_trend(history, history.runs, cases, figures)
 
 
 def upgraded(count=60, at=40, factor=1.08, seed=1):

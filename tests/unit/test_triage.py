@@ -10,7 +10,7 @@ from assay.report.history import history_json, show_history
 from assay.report.html.page import write_stored
 from assay.results import history as histories
 from assay.results import store
-from assay.results.history import load, of_file, remove_runs
+from assay.results.history import load_history, of_file, remove_runs
 from assay.results.triage import CLASSES, classify, triaged_failures
 from command import call
 from pages import HOSTILE, Seen
@@ -32,12 +32,12 @@ def database(golden_report, tmp_path):
 
 
 def runs_of(database, number):
-    history = load(database)
+    history = load_history(database)
     return history, [run for run in history.runs if run.uuid.startswith(f'{number:08x}')]
 
 
 def test_each_failure_is_open_until_somebody_says_what_is_behind_it(database):
-    history = load(database)
+    history = load_history(database)
     every = [*triaged_failures(history, history.runs)]
     assert [(one.run.name, one.case.split()[1]) for one in every] == [
         ('00000001', '%fabric=shm'),
@@ -47,7 +47,7 @@ def test_each_failure_is_open_until_somebody_says_what_is_behind_it(database):
     ]
     assert not any(one.cause for one in every)
     classify(*runs_of(database, 1), 'fabric=tcp', 'network', ' switch 3,\nticket 12 ')
-    history = load(database)
+    history = load_history(database)
     causes = [one.cause for one in triaged_failures(history, history.runs)]
     assert causes == [None, store.TriageCause(TCP, 'network', 'switch 3, ticket 12'), None, None]
     # A second word takes the place of the first.
@@ -74,7 +74,7 @@ def test_words_that_are_not_clear_change_nothing(database, words, kind, says):
 
 
 def test_only_failures_of_one_stored_run_are_classified(database, golden_report, tmp_path):
-    history = load(database)
+    history = load_history(database)
     with pytest.raises(AssayError, match='3 runs are meant'):
         classify(history, history.runs, TCP, 'network', '')
     with pytest.raises(AssayError, match='nothing failed in it'):
@@ -88,7 +88,7 @@ def test_only_failures_of_one_stored_run_are_classified(database, golden_report,
 def test_what_was_never_run_is_no_failure_to_look_into(golden_report, tmp_path):
     database = tmp_path / 'perflogs' / 'results.db'
     put(database, golden_report('FailedBuild'))
-    history = load(database)
+    history = load_history(database)
     assert [one.case.split()[0] for one in triaged_failures(history, history.runs)] == [
         'BrokenBuild'
     ]
@@ -105,7 +105,7 @@ def test_it_goes_with_its_run(database):
 
 
 def test_the_history_and_the_page_show_it(database, tmp_path, capsys):
-    show_history(load(database).runs, 20)
+    show_history(load_history(database).runs, 20)
     assert 'behind it' not in capsys.readouterr().out
     for text in HOSTILE:
         classify(*runs_of(database, 3), TCP, 'network', text)
@@ -113,7 +113,7 @@ def test_the_history_and_the_page_show_it(database, tmp_path, capsys):
         seen = Seen((tmp_path / 'page.html').read_text())
         assert 'behind it: network: ' in seen.text
         assert 'img' not in seen.tags and seen.tags.count('script') == 4
-    show_history(load(database).runs, 20)
+    show_history(load_history(database).runs, 20)
     out = capsys.readouterr().out
     assert 'behind it' in out and 'network 1' in out
     (run,) = json.loads(history_json(runs_of(database, 3)[1]))
@@ -121,7 +121,7 @@ def test_the_history_and_the_page_show_it(database, tmp_path, capsys):
 
 
 def test_the_command(database, monkeypatch):
-    monkeypatch.setattr(histories, 'load', lambda: load(database))
+    monkeypatch.setattr(histories, 'load_history', lambda: load_history(database))
 
     assert '4 failures, 4 without a class' in call('triage').output
     assert 'nothing failed in these runs' in call('triage', '00000002').output

@@ -30,7 +30,7 @@ from assay.acceptance.journal import AnyEntry, Begun, Reported, RunEnded, Screen
 from assay.files import read_bounded, write_whole
 from assay.machine.provenance import suite_commit
 from assay.results.cases import Case, folder_left
-from assay.results.reframe_report import read_report
+from assay.results.reframe_report import read_reframe_report
 from assay.running.runs import RunFolder
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _Sit
             _copy(own.log, draft / LOG)
         if own.report.is_file():
             _copy(own.report, draft / REPORT)
-            report = read_report(own.report)
+            report = read_reframe_report(own.report)
             uuid = report.uuid
             for case in report.cases:
                 for name, path in _files_of(case, own.folder):

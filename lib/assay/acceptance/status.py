@@ -24,8 +24,8 @@ from assay.acceptance.journal import AnyEntry, Begun, EndsRun, Interrupted, RunE
 from assay.acceptance.screenings import screening_status
 from assay.files import explain_errors
 from assay.results.cases import Case, Run, check_of, is_no_evidence, parameters_of
-from assay.results.failures import is_good, reason
-from assay.results.reframe_report import read_report
+from assay.results.failures import failure_reason, is_good
+from assay.results.reframe_report import read_reframe_report
 from assay.results.rows import number
 from assay.text import plain
 
@@ -85,7 +85,7 @@ def _outcome(run: int, case: Case, commitment: Commitment) -> FigureOutcome:
         told = f'; it measured {number(figure.value)}' if figure else ''
         return FigureOutcome(run, None, f'others disturbed it{told}')
     if case.result == 'skip' or case.fail_phase not in _MEASURED:
-        return FigureOutcome(run, None, f'{case.result}: {plain(reason(case), 300)}')
+        return FigureOutcome(run, None, f'{case.result}: {plain(failure_reason(case), 300)}')
     if figure is None:
         return FigureOutcome(run, None, f'it has no figure {commitment.figure}')
     unit, better = figure.unit, figure.better
@@ -199,7 +199,7 @@ def reports(archive: Archive, entries: Sequence[AnyEntry]) -> dict[int, Run]:
     for entry in journal.of(RunEnded, entries):
         path = archive.run(entry.what.run) / REPORT
         if path.is_file():
-            found[entry.what.run] = read_report(path)
+            found[entry.what.run] = read_reframe_report(path)
     return found
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from assay import AssayError, paths
 from assay.campaign.catalogue import SCREEN
 from assay.results.failures import Failure, disturbed_cases, failures, left_in_good_cases
-from assay.results.reframe_report import read_report
+from assay.results.reframe_report import read_reframe_report
 from assay.running import runs
 from assay.tools import ask
 
@@ -134,7 +134,7 @@ def await_end(run: subprocess.Popen[str], checks: list[str]) -> Look:
     of_all = [Failure(checks[0], '; '.join(reasons), ())] if reasons and run.returncode == 1 else []
     if of_all and not re.search(r'^FAILED: ', said, re.MULTILINE):
         return Look(of_all)  # it was refused before any case
-    report = read_report(runs.newest_report())
+    report = read_reframe_report(runs.newest_report())
     cases = [case.title for case in report.counted]
     for check in checks:
         if not any(is_of(case, check) for case in cases):

@@ -30,7 +30,7 @@ from assay.config import references
 from assay.job.launch import reports_in
 from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
 from assay.programs.figure import Figure
-from assay.results.cases import NO_EVIDENCE, bound
+from assay.results.cases import NO_EVIDENCE, CaseFigure, reference_and_bounds
 from assay.results.failures import describe_miss
 from assay.results.rows import is_beyond, is_number
 from assay.running import runs
@@ -340,19 +340,16 @@ class IsMeasuredAgain(RegressionTestPlugin):
             reference = held.get(name)
             if not reference:
                 continue
-            lower, upper = (
-                bound(reference.value, one) for one in (reference.lower, reference.upper)
-            )
-            misses = is_beyond(figure.value, lower, upper)
+            held_to = reference.value, reference.lower, reference.upper
+            seen = CaseFigure(name, figure.value, *reference_and_bounds(*held_to), figure.unit)
+            misses = is_beyond(seen.value, seen.lower, seen.upper)
             if reference.excuse is not None:
                 if not misses:  # which is a failure too, and not by others
                     return None
             elif misses:
                 if figure.better == 'exact':
                     return None
-                found.append(
-                    describe_miss(name, figure.value, figure.unit, reference.value, lower, upper)
-                )
+                found.append(describe_miss(seen))
         return found
 
     def explain_miss(self, error: PerformanceError) -> PerformanceError:

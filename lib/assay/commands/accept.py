@@ -51,7 +51,7 @@ def plan(
     from assay.acceptance.run import UNDECIDED, prepare, refusing
     from assay.acceptance.screenings import place
     from assay.results.case_history import case_histories
-    from assay.results.history import load
+    from assay.results.history import load_history
 
     with refusing():
         asked = prepare(contract, extra or [])
@@ -62,7 +62,7 @@ def plan(
         if asked.contract.screening_first:
             place(asked.load(), asked.contract)
         selected = asked.cases()
-    history = load()
+    history = load_history()
     times = seconds(case_histories(history, asked.contract.system), selected)
     found = make(asked.contract, selected, times, spreads(history, selected))
     if as_json:

@@ -52,7 +52,7 @@ def create(
         raise AssayError(
             f'unknown: --with {", ".join(sorted(unknown))}. Known: {", ".join(known)}, spack.'
         )
-    bundle.create(folder, mpis, 'spack' in (extra or []))
+    bundle.create_bundle(folder, mpis, 'spack' in (extra or []))
     size = sum(path.stat().st_size for path in folder.rglob('*') if path.is_file())
     print(f'{folder}: {size / 1e6:.0f} MB. Where it is to be used:')
     name = shlex.quote(folder.resolve().name)

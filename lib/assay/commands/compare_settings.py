@@ -82,7 +82,8 @@ def compare_settings(
         --after env=intelmpi --after fabric=ofi-verbs
     """
     from assay.comparing.interleaved import InterleavedMeasurement
-    from assay.report.interleaved import interleaved_json, show_interleaved
+    from assay.report.diff import show_interleaved
+    from assay.report.diff_json import interleaved_json
     from assay.results.diff.judging import assert_margin
     from assay.results.runner import make_ready
     from assay.running import reframe_options, selection, session, setting

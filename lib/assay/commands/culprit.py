@@ -69,14 +69,14 @@ def culprit(
         kept_reproducer,
         show_culprits,
     )
-    from assay.results.history import load
-    from assay.results.run_selectors import LAST, choose
+    from assay.results.history import load_history
+    from assay.results.run_selectors import LAST, choose_runs
     from assay.results.runner import Runner, make_ready
     from assay.running import reframe_options, session
 
-    history = load()
+    history = load_history()
     # `last` is the same when it goes on: its own sessions do not count.
-    old, new = (choose(history, words, system, PURPOSE) for words in (before, after))
+    old, new = (choose_runs(history, words, system, PURPOSE) for words in (before, after))
     if any(run.file for run in (*old, *new)):
         raise AssayError('runs of files may be of another machine: choose runs of this one.')
     given = reframe_options.read_for('a comparison', [])

@@ -54,10 +54,10 @@ def history(
     """
     from assay.report.history import history_json, show_history
     from assay.report.terminal import warn
-    from assay.results.history import load
+    from assay.results.history import load_history
     from assay.results.run_selectors import choose_or_all
 
-    stored = load()
+    stored = load_history()
     warn(stored.notices())
     runs = choose_or_all(stored, words, system)
     if as_json:
@@ -94,13 +94,13 @@ def forget(
       assay forget --keep 365d
     """
     from assay.report.history import show_removed
-    from assay.results.history import load, remove_runs
-    from assay.results.perflogs import old_lines, remove_old_lines
+    from assay.results.history import load_history, remove_runs
+    from assay.results.perflogs import remove_old_lines
     from assay.results.run_selectors import kept_since, old_runs, removable
 
     if bool(words) == (keep is not None):
         raise AssayError('name RUNS to remove, or how long to --keep runs: one of both.')
-    stored = load()
+    stored = load_history()
     if keep is None:
         old = removable(stored, words, system)
         show_removed(old if dry_run else remove_runs(stored, old), {}, dry_run)
@@ -109,11 +109,8 @@ def forget(
         raise AssayError(f"--keep {keep} is of all runs: leave out '--system'.")
     since = kept_since(keep)
     old = old_runs(stored, since)
-    if dry_run:
-        show_removed(old, old_lines(stored.database.parent, since), dry_run)
-    else:
-        lines = remove_old_lines(stored.database.parent, since)
-        show_removed(remove_runs(stored, old), lines, dry_run)
+    lines = remove_old_lines(stored.database.parent, since, dry_run)
+    show_removed(old if dry_run else remove_runs(stored, old), lines, dry_run)
 
 
 def compare_runs(
@@ -141,11 +138,11 @@ def compare_runs(
     from assay.report.diff_json import diff_json
     from assay.report.terminal import warn
     from assay.results.diff.difference import difference
-    from assay.results.history import load
-    from assay.results.run_selectors import choose
+    from assay.results.history import load_history
+    from assay.results.run_selectors import choose_runs
 
-    stored = load()
-    old, new = (choose(stored, words, system) for words in (before, after))
+    stored = load_history()
+    old, new = (choose_runs(stored, words, system) for words in (before, after))
     warn(stored.notices())
     found = difference(stored, old, new, margin)
     if as_json:
@@ -185,16 +182,16 @@ def trend(
     """
     from assay.report.terminal import warn
     from assay.report.trend import show_trend, trend_json
-    from assay.results.history import load
+    from assay.results.history import load_history
     from assay.results.run_selectors import choose_or_all
-    from assay.results.trend import trend
+    from assay.results.trend import find_trend
 
-    stored = load()
+    stored = load_history()
     warn(stored.notices())
     runs = choose_or_all(stored, words, system)
     if not words:  # nobody chose those with a purpose of their own
         runs = [run for run in runs if not run.summary.purpose]
-    found = trend(stored, runs, cases, figures)
+    found = find_trend(stored, runs, cases, figures)
     if as_json:
         print(trend_json(found))
     else:
@@ -238,11 +235,11 @@ def triage(
     """
     from assay.report.history import failures_json, show_failures
     from assay.report.terminal import warn
-    from assay.results.history import load
+    from assay.results.history import load_history
     from assay.results.run_selectors import choose_or_all, of_cases
     from assay.results.triage import classify, triaged_failures
 
-    stored = load()
+    stored = load_history()
     warn(stored.notices())
     runs = choose_or_all(stored, words, system)
     if kind:
@@ -283,11 +280,11 @@ def export(
 
     from assay.report.terminal import warn
     from assay.results.export import form
-    from assay.results.history import load
+    from assay.results.history import load_history
     from assay.results.run_selectors import choose_or_all
 
     make = form(str(output))
-    stored = load()
+    stored = load_history()
     warn(stored.notices())
     runs = choose_or_all(stored, words, system)
     if not runs:
@@ -326,12 +323,12 @@ def report(
     """
     from assay.report.html.page import write_stored
     from assay.report.terminal import warn
-    from assay.results.history import load
-    from assay.results.run_selectors import choose
+    from assay.results.history import load_history
+    from assay.results.run_selectors import choose_runs
 
-    stored = load()
+    stored = load_history()
     warn(stored.notices())
-    runs = choose(stored, words, system)
+    runs = choose_runs(stored, words, system)
     write_stored(output, stored, runs)
     print(f'report: {output}')
 
@@ -385,27 +382,27 @@ def baseline(
     from assay.report.terminal import warn
     from assay.results.baseline import of_the_past, propose, system_of
     from assay.results.figure_series import measured_figures
-    from assay.results.history import load
-    from assay.results.run_selectors import choose, choose_figures
+    from assay.results.history import load_history
+    from assay.results.run_selectors import choose_figures, choose_runs
 
-    stored = load()
+    stored = load_history()
     warn(stored.notices())
-    chosen = choose(stored, words, system)
+    chosen = choose_runs(stored, words, system)
     runs = of_the_past(chosen)
     hand = paths.REFERENCES / f'{system_of(runs)}.yaml'
     path = hand.parent / LEARNED / hand.name
     text = read_text(path)
     before, by_hand = parse_learned(text, path), faultless(read_text(hand), hand)
     found = choose_figures(measured_figures(stored.figures(runs)), cases, figures)
-    proposal = propose(found, before, worst, accept, paths.REFERENCES, paths.CHECKS)
-    result = rewrite(before, path, proposal.learned, by_hand)
+    learned, refused = propose(found, before, worst, accept)
+    result = rewrite(before, path, learned, by_hand)
     if result.added:
         assert_right(result.text, path)
         if dry_run:
             print(file_change(path, text, result.text), end='')
         elif result.text != text:
             replace_text(path, text, result.text)
-    show_baseline(proposal, result, path, worst, dry_run, len(chosen) - len(runs))
+    show_baseline(refused, result, path, worst, dry_run, len(chosen) - len(runs))
 
 
 def provenance(
@@ -436,13 +433,13 @@ def provenance(
       assay provenance last~1 last
       assay provenance old-report.json last -n 'MiniFE.*mpich'
     """
-    from assay.results.history import load
+    from assay.results.history import load_history
     from assay.results.provenance import changed_facts, facts_by_case, where_by_case
-    from assay.results.run_selectors import choose, of_cases
+    from assay.results.run_selectors import choose_runs, of_cases
 
-    stored, is_chosen = load(), of_cases(name)
+    stored, is_chosen = load_history(), of_cases(name)
     try:
-        chosen = [choose(stored, one, system)[-1] for one in (words, after) if one]
+        chosen = [choose_runs(stored, one, system)[-1] for one in (words, after) if one]
     except AssayError as error:
         if after or words == 'last':
             raise

@@ -223,13 +223,13 @@ def doctor(
       assay doctor --mpi /opt/acme-mpi
     """
     from assay.discovery.check_config import hold
-    from assay.results.defects import found_last
+    from assay.results.case_history import known_defects
     from assay.running.doctor import Findings, examine
     from assay.running.prepare import name_mpis
 
     name_mpis(system or settings.DEFAULT_SYSTEM, mpi or [])
     if system is None:
-        raise typer.Exit(0 if examine(found_last()) else 1)
+        raise typer.Exit(0 if examine(known_defects()) else 1)
     found = Findings()
     hold(system, found)
     raise typer.Exit(0 if found.can_run else 1)

@@ -84,7 +84,7 @@ def place(
     from assay.placing.plan import LEAST, plan
     from assay.placing.sat import hold_against_plan
     from assay.report.console import console, print_line
-    from assay.results.history import load
+    from assay.results.history import load_history
     from assay.text import parse_cpus, unknown_name
 
     if launcher is not None and launcher not in files.LAUNCHERS:
@@ -101,7 +101,7 @@ def place(
     library = before.mpi.library
     hosts = [host.name for host in before.hosts]
     by_node = launcher is not None and files.LAUNCHERS[launcher].by_node
-    made = plan(before, costs_of(hosts, system, cases, load()), kept, by_node)
+    made = plan(before, costs_of(hosts, system, cases, load_history()), kept, by_node)
     how = None
     if check:
         how = hold_against_plan(made, before, _read(check), launcher == files.SPLIT, by_node)

@@ -101,7 +101,7 @@ def run(
       assay run --mode maintenance --system mycluster:compute --one-job -J nodes=16
       assay run -l
     """
-    from assay.results.history import load
+    from assay.results.history import load_history
     from assay.results.run_selectors import assert_label
     from assay.running import reframe_options, session
     from assay.running.node_choice import way_of
@@ -126,7 +126,7 @@ def run(
         from assay.comparing.against import assert_cases_in_common, runs_before
 
         reframe_options.assert_can_be_held_against(given, repeat)
-        before = runs_before(load(), against, system)
+        before = runs_before(load_history(), against, system)
     way = way_of(choose_nodes) if choose_nodes is not None else None
     if every_node and way not in (None, 'turn'):
         raise AssayError(f'--every-node takes nodes in turn: leave out --choose-nodes {way}.')
@@ -157,11 +157,11 @@ def run(
     selected = []
     if against is not None:
         selected = list_cases(suite.command, context.args, suite.environment)
-        assert_cases_in_common(load(), before, against, selected)
+        assert_cases_in_common(load_history(), before, against, selected)
     given.remove_files_of_an_earlier_run()
     handles = make_ready(suite, site, given.environments)
     if way:
-        node_turns.choose_nodes(suite, site, way, suite.own)
+        node_turns.use_chosen_nodes(suite, site, way, suite.own)
     request = RunRequest(suite, site, given, label, context.args, handles)
     if every_node:
         raise typer.Exit(measure_every_node(request, budget))

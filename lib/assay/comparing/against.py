@@ -30,20 +30,19 @@ from assay.results.diff.cores import tell_distances
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.endings import ends_of
 from assay.results.diff.families import JITTER, family_of
-from assay.results.diff.sides import ENOUGH_CALM, first_few
+from assay.results.diff.sides import ENOUGH_CALM
 from assay.results.figure_series import FigureKey
-from assay.results.history import History, StoredRun, load
-from assay.results.run_selectors import choose
+from assay.results.history import History, StoredRun, load_history
+from assay.results.run_selectors import choose_runs
 from assay.results.runner import NoGoodError, Runner, StoppedError
 from assay.results.statistics.comparison import MARGIN
-from assay.results.statistics.families import slowness
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.retest import SUSPICION
 from assay.running.reframe_options import Given
 from assay.running.selection import Listed, leaving_out
 from assay.running.session import Suite
 from assay.running.supervise import note_signals
-from assay.text import many
+from assay.text import first_few, many
 
 #: The purpose of rounds in the history: their cases were chosen for looking bad, and teach nothing.
 PURPOSE = 'against'
@@ -85,11 +84,11 @@ def runs_before(history: History, words: str, system: str) -> list[StoredRun]:
     :raises AssayError: if the words choose none, or runs of another system.
     """
     try:
-        return choose(history, words, system)
+        return choose_runs(history, words, system)
     except AssayError:
         others: list[StoredRun] = []
         with suppress(AssayError):
-            others = choose(history, words)
+            others = choose_runs(history, words)
         if not others:
             raise
     raise AssayError(
@@ -144,7 +143,7 @@ def _looks_worse(one: Compared, margin: float, most_p: float = 1.0) -> bool:
     if one.word != 'cannot tell' or not one.verdict or family_of(one) == JITTER:
         return False
     comparison = one.verdict.comparison
-    return comparison.p_value <= most_p and slowness(comparison) > math.log1p(margin)
+    return comparison.p_value <= most_p and comparison.slowdown > math.log1p(margin)
 
 
 def _lacks_sessions(one: Compared, margin: float) -> bool:
@@ -252,7 +251,7 @@ class Against:
 
     def _look(self) -> Difference:
         """Compare all that was measured so far, at the rate of this look."""
-        self._history = history = load()
+        self._history = history = load_history()
         by_uuid = {run.uuid: run for run in history.runs if not run.summary.problem}
         if lacking := [one for one in (*self.after, *self.rounds) if one not in by_uuid]:
             raise AssayError(f'the run {lacking[0]} was not stored: nothing can be compared.')

@@ -39,10 +39,9 @@ from assay.comparing.interleaved import AGAIN
 from assay.files import append_line, whole_lines
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference, difference
-from assay.results.diff.sides import first_few
 from assay.results.failures import failures
 from assay.results.figure_series import FigureKey, Measured, measured_figures
-from assay.results.history import History, StoredRun, load
+from assay.results.history import History, StoredRun, load_history
 from assay.results.run_selectors import choose_figures
 from assay.results.runner import NoGoodError, Runner, StoppedError
 from assay.results.searches import CONCLUDED
@@ -52,7 +51,7 @@ from assay.running.application_builds import seconds_of_builds
 from assay.running.setting import COMMIT, ENVIRONMENT, SOURCES, SPECS, Setting
 from assay.running.supervise import note_signals
 from assay.spack.builds import NoBuildError, install_for_checks, why_not_chosen
-from assay.text import many, unknown_name
+from assay.text import first_few, many, unknown_name
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -760,7 +759,7 @@ class CulpritSearch:
             assert ended.run
             self.runner.release(own, not ended.verdict.problems)
             runs.append(ended.run.uuid)
-            history = load()
+            history = load_history()
             table = history.figures([run for run in history.runs if run.uuid == ended.run.uuid])
             undisturbed = table.with_columns(pl.lit(None, pl.String).alias('disturbances'))
             everything = self._figures(undisturbed)

@@ -23,7 +23,7 @@ from assay.comparing.sessions import (
     without_partition,
 )
 from assay.results.diff.difference import Difference, difference
-from assay.results.history import History, load
+from assay.results.history import History, load_history
 from assay.results.runner import NoGoodError, Runner, StoppedError
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.retest import BUDGET, FOURSOME
@@ -169,7 +169,7 @@ class InterleavedMeasurement:
         """
         with note_signals() as self.runner.signals:
             stopped = self._first()
-            found = compare_at_first(load(), self.first, self.settings, self.margin)
+            found = compare_at_first(load_history(), self.first, self.settings, self.margin)
             wanted = find_suspects(found, self.settings)
             say(
                 f'{many(len(found.figures), "figure")} of both, of which {len(wanted)} '
@@ -179,7 +179,7 @@ class InterleavedMeasurement:
             stopped = stopped or self._again(wanted)
             sessions = self.first, self.pairs
             why = str(stopped or '')
-            result = finish(load(), found, wanted, *sessions, self.settings, why)
+            result = finish(load_history(), found, wanted, *sessions, self.settings, why)
             if self.runner.signals:
                 return result, 128 + self.runner.signals[0]
             return result, 1 if isinstance(stopped, NoGoodError) else result.exit_code
@@ -225,7 +225,7 @@ class InterleavedMeasurement:
                 self._foursome(self.pairs, cases - open_cases)
             except StoppedError as stopped:
                 return stopped
-            told = decisions(load(), wanted, self.pairs, self.settings, self.margin)
+            told = decisions(load_history(), wanted, self.pairs, self.settings, self.margin)
             still = [one for one in wanted if not told[one.figure].is_decided]
         return None
 

@@ -27,8 +27,14 @@ from assay.results.statistics.comparison import (
     Word,
 )
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.results.statistics.retest import BUDGET, LOOKS, Decision, decide, spread_of_foursomes
-from assay.results.statistics.retest import suspects as suspected
+from assay.results.statistics.retest import (
+    BUDGET,
+    LOOKS,
+    Decision,
+    decide_by_pairs,
+    spread_of_foursomes,
+)
+from assay.results.statistics.retest import figures_that_look_changed as suspected
 from assay.results.statistics.series import Series
 from assay.results.statistics.spread import MANY, Variance
 from assay.running.setting import Settings
@@ -172,7 +178,9 @@ def _last_look(
         if look > len(values[0]):
             break
         before, after = (side[:look] for side in values)
-        decision = decide(before, after, better, count, SUITE_RATE, margin, one.spread, one.looked)
+        decision = decide_by_pairs(
+            before, after, better, count, SUITE_RATE, margin, one.spread, one.looked
+        )
         if decision.word:
             break
     return decision

@@ -59,7 +59,7 @@ def assert_writable() -> None:
             if results and path.is_relative_to(results):
                 how = f'have {paths.RESULTS_VARIABLE} name another folder'
             raise AssayError(f'you may not write to {there}, and a run has to: {how}.')
-        locks.assert_possible(there)
+        locks.assert_lockable(there)
 
 
 def assert_tmpdir() -> None:

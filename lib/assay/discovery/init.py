@@ -24,7 +24,7 @@ from assay.discovery.probing import probe
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi, find_in, find_mpis
 from assay.results.cases import Case
-from assay.results.failures import is_good, reason, skipped_cases
+from assay.results.failures import failure_reason, is_good, skipped_cases
 from assay.results.runner import Runner, make_ready
 from assay.running import prepare, reframe_options, session
 from assay.text import many, unknown_name
@@ -57,7 +57,7 @@ def lock_out_others(name: str) -> Iterator[None]:
     paths.INIT.mkdir(parents=True, exist_ok=True)
     with ExitStack() as opened:
         try:
-            opened.enter_context(locks.hold(paths.INIT / f'{name}.lock', wait=False))
+            opened.enter_context(locks.hold_lock(paths.INIT / f'{name}.lock', wait=False))
         except locks.LockedError:
             raise AssayError(f'another `assay init {name}` is under way') from None
         yield
@@ -250,7 +250,7 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
         raise AssayError('\n'.join(found.unstored))
     cases = {(one.partition, one.environment, one.fabric): one for one in found.run.own_cases}
     builds = {
-        (case.partition, case.environment): reason(case)
+        (case.partition, case.environment): failure_reason(case)
         for case in found.run.counted
         if case.is_fixture and case.result == 'fail'
     }
@@ -265,7 +265,7 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
         if why:
             left_out.setdefault(partition, {}).setdefault(environment, {})[fabric] = why
         elif not is_good(cases[way]):
-            noted[way] = reason(cases[way])
+            noted[way] = failure_reason(cases[way])
     return left_out, noted
 
 
@@ -292,4 +292,4 @@ def _why(
     # What it asked for it has proved before its figures are held to references.
     if case.result == 'fail' and case.fail_phase == 'performance':
         return None
-    return None if is_good(case) else reason(case)
+    return None if is_good(case) else failure_reason(case)

@@ -27,7 +27,7 @@ from assay.machine import job_states
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi
 from assay.machine.slurm import RefusedError, query, query_patiently
-from assay.quantities import time_of
+from assay.quantities import duration_text
 from assay.text import Piece
 from assay.tools import NoAnswerError, ask
 
@@ -304,8 +304,8 @@ def _wait(jobs: Sequence[_Job], patience: float) -> None:
                     job.problem += f' (try {what})'
             elif time.monotonic() > deadline:
                 job.problem = (
-                    f'its job {job.number} has not ended in {time_of(patience)}, and --wait=TIME '
-                    f'waits longer: {state}'
+                    f'its job {job.number} has not ended in {duration_text(patience)}, and '
+                    f'--wait=TIME waits longer: {state}'
                 )
         time.sleep(pause)
         pause = min(1.1 * pause, SELDOM)

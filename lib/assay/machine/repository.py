@@ -183,7 +183,10 @@ def forget_old(commits: Iterable[Path]) -> None:
     for old in sorted(ages, key=lambda one: ages[one])[KEPT:]:
         if ages[old] > IN_USE:
             lock = lock_of(old)
-            with suppress(AssayError), locks.hold(lock, False) if lock.exists() else nullcontext():
+            with (
+                suppress(AssayError),
+                locks.hold_lock(lock, False) if lock.exists() else nullcontext(),
+            ):
                 shutil.rmtree(old, ignore_errors=True)
 
 

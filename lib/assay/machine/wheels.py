@@ -71,7 +71,7 @@ def install_wheel(name: str, log: Path) -> bool:
         return False
     paths.MPI_PREFIXES.mkdir(parents=True, exist_ok=True)
     log.parent.mkdir(parents=True, exist_ok=True)
-    with locks.hold(paths.MPI_PREFIXES / f'{name}.install-lock'):
+    with locks.hold_lock(paths.MPI_PREFIXES / f'{name}.install-lock'):
         if stamp.is_file() and stamp.read_text() == wanted:
             return True  # another run has just installed it
         new = prefix.with_name(f'{name}.new')

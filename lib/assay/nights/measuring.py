@@ -30,8 +30,8 @@ from assay.results.cases import Run
 from assay.results.diff.difference import Difference, difference
 from assay.results.failures import failures
 from assay.results.figure_series import measured_figures
-from assay.results.history import History, StoredRun, load
-from assay.results.reframe_report import read_report
+from assay.results.history import History, StoredRun, load_history
+from assay.results.reframe_report import read_reframe_report
 from assay.results.runner import make_ready
 from assay.results.verdict import Verdict
 from assay.running import runs
@@ -93,7 +93,7 @@ class NightMeasurement:
             of = self.suite, self.site, self.given, self.options
             self.choice = choose_for(self.budget, *of, suspects=suspects)
         if self.way:
-            node_turns.choose_nodes(self.suite, self.site, self.way, self.suite.own)
+            node_turns.use_chosen_nodes(self.suite, self.site, self.way, self.suite.own)
         about = self.suite, self.site, self.given, self.options, self.choice, self.budget
         with in_ordered_job(*about, suspects=suspects):
             verdict, report = self._run(self.suite.own, self.given, (), self.choice)
@@ -110,7 +110,7 @@ class NightMeasurement:
         if outcome.word == 'FAILED' or report is None:
             return outcome, None
         tonight = report.uuid
-        history = load()
+        history = load_history()
         stored = {run.uuid: run for run in history.runs if not run.summary.problem}
         if tonight not in stored:
             raise AssayError('the run of this night is not in the history')
@@ -141,7 +141,7 @@ class NightMeasurement:
         if end.stopped:
             raise SystemExit(128 + end.stopped)
         try:
-            return verdict, read_report(own.report)
+            return verdict, read_reframe_report(own.report)
         except AssayError:  # the verdict says so
             return verdict, None
 
@@ -188,7 +188,7 @@ class NightMeasurement:
                 return of_run(verdict, more)
             if more:
                 uuids.append(more.uuid)
-            found = self._difference(load(), good, uuids, margin)
+            found = self._difference(load_history(), good, uuids, margin)
         if not self.choice:
             no_more = {*cases_not_run(found)} - _late(run)
         outcome = of_difference(found, no_more)

@@ -72,7 +72,7 @@ class Folder:
         with ExitStack() as opened:
             handle: int | None = None
             with suppress(locks.LockedError):
-                handle = opened.enter_context(locks.hold(path, wait=False))
+                handle = opened.enter_context(locks.hold_lock(path, wait=False))
                 os.utime(handle)
             yield handle
 

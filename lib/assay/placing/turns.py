@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay import AssayError, say
-from assay.results.statistics.retest import BUDGET, FOURSOME, LOOKS, Decision, decide
+from assay.results.statistics.retest import BUDGET, FOURSOME, LOOKS, Decision, decide_by_pairs
 from assay.running.program import run_passing_signals
 
 #: Signals that end it: the launcher gets them too, and has cleaned up when it ends.
@@ -49,7 +49,7 @@ def run_pairs(run: Run, margin: float) -> Turns:
             pairs = len(seconds[0])
             say(f'pairs {pairs - 1} and {pairs} of at most {BUDGET}')
             if pairs in LOOKS:
-                decision = decide(*seconds, 'lower', margin=margin)
+                decision = decide_by_pairs(*seconds, 'lower', margin=margin)
                 if decision.word:
                     break
     except KeyboardInterrupt:

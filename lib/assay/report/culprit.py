@@ -1,4 +1,4 @@
-"""Which change made figures worse, as text and as JSON."""
+"""The change that made figures worse, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def show_culprits(found: Culprits) -> None:
 
 
 def most_exact(found: Culprits) -> Culprits:
-    """Which commit, or version, says more than that it was one."""
+    """The search among commits or versions if it has an answer, which is more exact."""
     steps = found.steps
     return steps if steps and steps.is_sure and steps.changes else found
 
@@ -114,7 +114,7 @@ def culprit_conclusion(found: Culprits) -> str:
 
 
 def kept_conclusion(found: Culprits) -> str:
-    """What pages and comparisons tell: the most exact answer, and what it does not agree with."""
+    """The line for pages and comparisons: the most exact answer, and any that contradicts it."""
     told, steps = culprit_conclusion(most_exact(found)), found.steps
     if steps is None or most_exact(found) is steps:
         return told
@@ -128,7 +128,7 @@ def kept_reproducer(found: Culprits) -> list[str]:
 
 
 def _whether_still_there(found: Culprits) -> str:
-    """Where to look if no change did it."""
+    """A sentence on where to look if no change did it."""
     share = found.share_here
     assert share is not None, 'no pair, no answer'
     told = f'sessions here have {share:.0%} of the change, whichever changes are made'

@@ -1,4 +1,4 @@
-"""What differs between runs, as text; :mod:`~assay.report.diff_json` has it as JSON."""
+"""The difference between runs as text; :mod:`~assay.report.diff_json` has it as JSON."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import get_args
 from rich.console import Console
 
 from assay.comparing.against import AgainstResult
+from assay.comparing.interleaved import Interleaved
+from assay.comparing.sessions import Failing
 from assay.report.console import (
     FAR,
     WIDE,
@@ -26,7 +28,7 @@ from assay.report.console import (
     print_line,
     print_table,
 )
-from assay.results.diff.causes import Cause, Fact
+from assay.results.diff.causes import Cause, Fact, facts_with
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference
 from assay.results.diff.endings import Failed
@@ -39,7 +41,7 @@ from assay.results.statistics.comparison import Word
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.series import ratio
 from assay.results.time_spent import TimeSpent
-from assay.text import many, plain, visible
+from assay.text import first_few, many, plain, visible
 
 #: In a narrow window the figure has one column, and what a cell of it is folded into has lines.
 _NAMES, _NARROW = ('<figure', '<case', '<environment'), ('<figure',)
@@ -131,7 +133,7 @@ def diff_conclusion(found: Difference, decides: str | None = None) -> str:
 
 
 def _at_most(loss: float) -> str:
-    """What is known of figures of which it cannot be told whether they are the same."""
+    """Words on the loss that undecided figures may have at most."""
     if loss > FAR - 1:
         return 'of half of them it is not known how much worse they may be: run more often'
     return f'half of them may be worse by up to {percent(loss)} (95%)'
@@ -151,7 +153,7 @@ def word_counts(found: Difference) -> str:
 
 
 def show_against(held: AgainstResult, word: str, everything: bool = False) -> None:
-    """As :func:`show_diff`, of runs that were measured for it, and some of which again.
+    """Show the difference to runs that were measured for it, some of them again.
 
     :param word: of the verdict on these runs.
     """
@@ -180,8 +182,48 @@ def conclusion_against(held: AgainstResult, word: str) -> str:
     return told
 
 
+def show_interleaved(found: Interleaved, everything: bool = False) -> None:
+    """The settings, then the difference as of stored runs, and at its end the cases that failed.
+
+    :param everything: all rows of all tables, and a table of what is the same.
+    """
+    out = console()
+    before, after = found.settings
+    if found.stopped:
+        print_line(out, visible(f'what follows is what was known when it ended: {found.stopped}'))
+    print_line(out, visible(f'before is {before}, after is {after}'))
+    again = f'{many(found.suspects, "figure")} measured again in {many(found.pairs, "pair")}'
+    print_line(out, f'{again}, A B B A; of these the pairs alone decide')
+    show_all(found.difference, out, everything)
+    for one in found.uneven:
+        print_line(out, visible(f'failed: {_failing(one, found)}'))
+    for one in found.failed:
+        print_line(
+            out, visible(f'failed with both, which is no difference: {_failing(one, found)}')
+        )
+    print_line(out, visible(interleaved_conclusion(found)))
+
+
+def interleaved_conclusion(found: Interleaved) -> str:
+    """The last line."""
+    decides = 'more time (--within), fewer cases (-n) or a quieter machine may decide it'
+    told = diff_conclusion(found.difference, decides)
+    if found.uneven:
+        counts, cases = told.partition(': ')[2], many(len(found.uneven), 'case')
+        told = f'WORSE: {counts}, {cases} failed more often with one setting'
+    return f'STOPPED: {told}; {found.stopped}' if found.stopped else told
+
+
+def _failing(one: Failing, found: Interleaved) -> str:
+    told = (
+        f'{bad} of {many(ran, "session")} with {setting}'
+        for bad, ran, setting in zip(one.failed, one.ran, found.settings, strict=True)
+    )
+    return f'{one.case}: {", ".join(told)}'
+
+
 def _what_rounds_decide(held: AgainstResult) -> str:
-    """What would decide on what was measured again and still looks worse; empty if nothing does."""
+    """Advice on figures that were measured again and still look worse; empty if there are none."""
     if not held.difference.suspects:
         return ''
     if not held.rounds:
@@ -202,7 +244,7 @@ def _what_rounds_decide(held: AgainstResult) -> str:
 
 
 def _what_decides(found: Difference) -> str:
-    """What would decide on what looks worse in stored runs."""
+    """Advice on figures that look worse in stored runs."""
     if not found.suspects:
         if 2 * sum(one.before.series is None for one in found.figures) > len(found.figures):
             return (
@@ -236,7 +278,7 @@ def in_minutes(seconds: float) -> str:
 
 
 def _answer(found: Difference, everything: bool) -> Iterator[str]:
-    """What is worse, what looks so, and what is better: a line for each cause, and no figure."""
+    """The verdict, then a line for each cause of what is worse, looks worse, or is better."""
     sides = ' and '.join(
         f'{many(len(runs), "run")} {name}'
         for name, runs in (('before', found.before), ('after', found.after))
@@ -269,14 +311,8 @@ def _causes(found: Difference, word: Word) -> Iterator[str]:
             yield f'{word}: {_family(family, family.changed)}'
     left = [one for one in found.figures if one.word == word and id(one) not in told]
     for one in worst_first(left):
-        yield f'{word}: {_figure(one)}{_with_it(_facts_of(found, one))}'
-
-
-def _facts_of(found: Difference, one: Compared) -> list[Fact]:
-    """What changed with a figure, with fewest others first."""
-    number = next(n for n, other in enumerate(found.figures) if other is one)
-    facts = (fact for fact in found.facts if number in fact.figures)
-    return sorted(facts, key=lambda fact: (fact.follows, len(fact.figures), fact.name))
+        number = next(n for n, other in enumerate(found.figures) if other is one)
+        yield f'{word}: {_figure(one)}{_with_it(facts_with(found.facts, [number], ()))}'
 
 
 def _suspects(found: Difference) -> Iterator[str]:
@@ -331,7 +367,7 @@ def _show_most_changed(found: Difference, out: Console, lines: int) -> None:
 
 
 def _head(found: Difference) -> Iterator[str]:
-    """Which runs these are, and what is wrong with them or with the machine: a line each."""
+    """Lines on the runs, and on what is wrong with them or with the machine."""
     for name, runs in (('before', found.before), ('after', found.after)):
         yield f'{name + ":":8}{_runs(runs)}'
     past = many(found.earlier.runs, 'earlier run') if found.earlier.runs else 'no earlier run'
@@ -355,7 +391,7 @@ def _head(found: Difference) -> Iterator[str]:
 
 def _runs(runs: Sequence[StoredRun]) -> str:
     when = [f'{run.begun.astimezone():%Y-%m-%d %H:%M}' for run in (runs[0], runs[-1])]
-    names = ', '.join(run.name for run in runs[:4]) + (', ...' if len(runs) > 4 else '')
+    names = first_few([run.name for run in runs])
     labels = dict.fromkeys(run.summary.label for run in runs if run.summary.label)
     told = f' with the label {", ".join(map(plain, labels))}' if labels else ''
     return f'{many(len(runs), "run")}{told}, {" to ".join(dict.fromkeys(when))} ({names})'
@@ -397,7 +433,7 @@ def _show_cause(cause: Cause, out: Console) -> None:
 
 
 def _places(cause: Cause) -> str:
-    """Where all the figures are, as far as that does not name their group; empty if it does."""
+    """The reach and fabrics of all figures, unless they name the group; empty if they do."""
     named = (
         {kind for kind, _ in (*cause.group.shared, *cause.group.likewise)} if cause.group else {}
     )
@@ -410,7 +446,7 @@ def _places(cause: Cause) -> str:
 
 
 def _time(spent: TimeSpent) -> str:
-    """Where the time of a case went, such as ``computation 70.0% -> 60.0%; MPI_Send 1 -> 2 s``."""
+    """The time of a case by parts, such as ``computation 70.0% -> 60.0%; MPI_Send 1 -> 2 s``."""
     before, after = asdict(spent.before), asdict(spent.after)
     parts = [f'{part} {percent(share)} -> {percent(after[part])}' for part, share in before.items()]
     times = ' -> '.join(f'{time:.3g}' for time in spent.seconds)
@@ -470,7 +506,7 @@ def _show_facts(facts: Sequence[Fact], total: int, out: Console) -> None:
 
 
 def _short_notes(found: Difference) -> Iterator[str]:
-    """What was not compared, and what else changed: a line each, and that there is more."""
+    """Lines on what was not compared, what else changed, and that there is more."""
     yield from _searched(found)
     yield from _left_out(found, everything=False)
     if found.facts:
@@ -482,7 +518,7 @@ def _short_notes(found: Difference) -> Iterator[str]:
 
 
 def _notes(found: Difference) -> Iterator[str]:
-    """What is left out, what is not in both, and where the errors come from; a line each."""
+    """Lines on what is left out, what is not in both, and the sources of errors."""
     yield from _searched(found)
     yield from _left_out(found, everything=True)
     if found.conditions:
@@ -495,13 +531,13 @@ def _notes(found: Difference) -> Iterator[str]:
 
 
 def _searched(found: Difference) -> Iterator[str]:
-    """Which change did it, as far as that was searched; a line each."""
+    """Lines on searches for the change that did it."""
     sides = ([run.uuid for run in runs] for runs in (found.before, found.after))
     yield from map(str, conclusions_between(*sides))
 
 
 def _left_out(found: Difference, everything: bool) -> Iterator[str]:
-    """What is not in both, or does not count; a line each."""
+    """Lines on what is not in both, or does not count."""
     for word, figures in (('before', found.only_before), ('after', found.only_after)):
         if figures:
             cases = dict.fromkeys(figure.case for figure in figures)
@@ -535,7 +571,7 @@ def _left_out(found: Difference, everything: bool) -> Iterator[str]:
 
 
 def _terms(found: Difference) -> Counter[str]:
-    """Where the errors of figures come from."""
+    """The sources of the errors of figures."""
     comparisons = (one.verdict.comparison for one in found.figures if one.verdict)
     return Counter(one.term for one in comparisons if one.better != 'exact' and not one.reason)
 

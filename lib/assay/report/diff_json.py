@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, get_args
 
+from assay.comparing.interleaved import Interleaved
 from assay.files import json_text
 from assay.report.diff import cause_title
 from assay.results.diff.causes import Cause
@@ -125,3 +126,18 @@ def _as_json(one: Compared) -> dict[str, Any]:
         'p_value': verdict.p_value if verdict else None,
         'error_term': comparison.term if comparison else None,
     }
+
+
+def interleaved_json(found: Interleaved) -> str:
+    """JSON: that of stored runs, and what is known beside it."""
+    told = {
+        'settings': [str(one) for one in found.settings],
+        'measured_again': found.suspects,
+        'pairs': found.pairs,
+        'stopped': found.stopped or None,
+        'uneven': found.uneven,
+        'failed_with_both': found.failed,
+        **diff_as_object(found.difference),
+    }
+    told['verdict'] = found.verdict
+    return json_text(told, indent=2)

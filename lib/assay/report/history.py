@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from assay import AssayError, paths
 from assay.config.learned import Learned, Written, scalar
 from assay.files import json_text
 from assay.report.console import console, print_line, print_table
-from assay.results.baseline import Proposal
+from assay.results.baseline import Refused
 from assay.results.cases import bound
 from assay.results.history import StoredRun
 from assay.results.rows import is_beyond
@@ -35,7 +35,7 @@ def show_history(runs: Sequence[StoredRun], most: int) -> None:
     columns, rows = _COLUMNS, [_cells(run) for run in shown]
     if any(run.causes for run in shown):
         columns += '|<behind it'
-        rows = [[*row, causes_in_words(run.causes)] for row, run in zip(rows, shown, strict=True)]
+        rows = [[*row, _behind(run.causes)] for row, run in zip(rows, shown, strict=True)]
     print_table(out, title, columns, rows, all_rows=True)
 
 
@@ -124,7 +124,7 @@ def failures_json(found: Sequence[TriagedFailure]) -> str:
     return json_text(rows, indent=2)
 
 
-def causes_in_words(causes: Sequence[TriageCause]) -> str:
+def _behind(causes: Sequence[TriageCause]) -> str:
     """Such as ``network 2, unknown 1``; ``-`` for none."""
     kinds = Counter(cause.kind for cause in causes).most_common()
     return ', '.join(f'{kind} {count}' for kind, count in kinds) or '-'
@@ -144,7 +144,12 @@ def file_change(path: Path, old: str, new: str) -> str:
 
 
 def show_baseline(
-    proposal: Proposal, written: Written, path: Path, worst: float, dry_run: bool, future: int
+    refused: Iterable[Refused],
+    written: Written,
+    path: Path,
+    worst: float,
+    dry_run: bool,
+    future: int,
 ) -> None:
     """Print what was written and what was not; on standard error if the diff is on the other.
 
@@ -155,7 +160,7 @@ def show_baseline(
     out = sys.stderr if dry_run else sys.stdout
     if future:
         print(f'left out: {many(future, "run")} of the future', file=out)
-    for line in _lines(proposal, written, worst):
+    for line in _lines(refused, written, worst):
         print(plain(line), file=out)
     if not written.added:
         raise AssayError(f'nothing could be written to {_shown(path)}.')
@@ -164,7 +169,7 @@ def show_baseline(
     print(f'{many(count, "reference")} {done} written to {_shown(path)}', file=out)
 
 
-def _lines(proposal: Proposal, written: Written, worst: float) -> Iterator[str]:
+def _lines(refused: Iterable[Refused], written: Written, worst: float) -> Iterator[str]:
     for one, old in written.renewed:
         if change := _change(one, old):
             yield f'changed: {one.name}: {change}'
@@ -173,7 +178,7 @@ def _lines(proposal: Proposal, written: Written, worst: float) -> Iterator[str]:
             yield f'wide: {one.name}: its bound is {wide} from its value, more than {worst:.0%}'
     for one in written.kept:
         yield f'written by hand, left alone: {one.name}: it would have been {one.words}'
-    for figure, reason in proposal.refused:
+    for figure, reason in refused:
         yield f'refused: {figure}: {reason}'
     for one, reason in written.refused:
         yield f'refused: {one.name}: {reason}'

@@ -14,15 +14,15 @@ from xml.etree.ElementTree import Element, SubElement
 from assay import AssayError
 from assay.results.cases import Case, Run, deciding_attempt, is_no_evidence
 from assay.results.failures import (
+    case_findings,
+    failure_reason,
     files,
-    findings,
     is_good,
     left_in_good_cases,
-    reason,
     skipped_cases,
     why_not_run,
 )
-from assay.results.reframe_report import read_report
+from assay.results.reframe_report import read_reframe_report
 from assay.results.verdict import Verdict
 from assay.running.runs import RunFolder
 from assay.text import plain, visible_lines
@@ -63,8 +63,13 @@ def write_junit(
     elif verdict.disturbed:
         words = f'{verdict.disturbed} case(s) were disturbed by others: nothing is known of them'
         SubElement(whole, 'error', type='disturbed', message=words)
-    if run and (notes := _notes(run)):
-        SubElement(whole, 'system-out').text = '\n'.join(notes)
+    if run:
+        notes = [
+            left_in_good_cases(run),
+            *(f'finding: {one}' for one, _ in case_findings(run)),
+        ]
+        if told := '\n'.join(filter(None, notes)):
+            SubElement(whole, 'system-out').text = told
     totals = {
         'tests': str(len(suite)),
         'failures': str(len(suite.findall('testcase/failure'))),
@@ -85,7 +90,7 @@ def write_junit(
 def write_of_run(
     path: Path, own: RunFolder | None, verdict: Verdict, left_out: Iterable[str]
 ) -> None:
-    """Likewise of a run that has ended, with a verdict that goes beyond it.
+    """Write the file of a run that has ended, with a verdict that goes beyond it.
 
     :param own: the run; None if it never began.
     :param left_out: as of :func:`write_junit`.
@@ -95,15 +100,9 @@ def write_of_run(
     with suppress(AssayError, OSError):  # of one that did not get so far
         if own:
             log = own.log.read_text(errors='replace').splitlines()
-            report = read_report(own.report)
+            report = read_reframe_report(own.report)
             seconds = report.seconds or 0.0
     write_junit(path, report, verdict, log, seconds, left_out)
-
-
-def _notes(run: Run) -> list[str]:
-    """Notes on cases that passed."""
-    left = left_in_good_cases(run)
-    return [*([left] if left else []), *(f'finding: {one}' for one, _ in findings(run))]
 
 
 def _add_cases(suite: Element, run: Run, log: list[str]) -> None:
@@ -120,7 +119,9 @@ def _add_cases(suite: Element, run: Run, log: list[str]) -> None:
             SubElement(one, 'skipped', message=why_skipped[case.title])
         elif is_no_evidence(case):
             # JUnit has no word for it; a failure would be taken for a worse system.
-            SubElement(one, 'skipped', type='disturbed', message=f'disturbed: {reason(case)}')
+            SubElement(
+                one, 'skipped', type='disturbed', message=f'disturbed: {failure_reason(case)}'
+            )
         elif case.result == 'fail_deps':
             SubElement(one, 'failure', type='not run', message=why_not_run(case, counted_cases))
         elif not good:
@@ -141,5 +142,5 @@ def _add(suite: Element, check: str, name: str, seconds: float) -> Element:
 
 def _add_failure(one: Element, kind: str, case: Case) -> None:
     """The sentence that the terminal shows, and where the job's files are."""
-    found = SubElement(one, kind, type=case.result, message=reason(case))
+    found = SubElement(one, kind, type=case.result, message=failure_reason(case))
     found.text = plain(' '.join(files(case))) or None

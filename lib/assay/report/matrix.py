@@ -1,7 +1,4 @@
-"""A run on one screen: a line for each headline of a check, a column for each MPI and fabric.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""A run on one screen: a line for each headline of a check, a column for each MPI and fabric."""
 
 from __future__ import annotations
 
@@ -11,15 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from statistics import median
-from typing import TYPE_CHECKING
 
-from assay.results.cases import Case, is_no_evidence, parameters_of
+from rich.text import Text
+
+from assay.results.cases import Case, CaseFigure, is_no_evidence, parameters_of
 from assay.results.failures import is_good
-from assay.results.rows import Row, is_number, number, rows_of
+from assay.results.rows import is_number, number
 from assay.text import many, plain
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 #: Lines that all of it has at most, with its headings, where little else is said.
 MOST_LINES = 33
@@ -141,8 +136,6 @@ def matrix(cases: Iterable[Case], width: int, most: int = MOST_LINES) -> list[Te
     :param cases: those that count, without builds.
     :param most: lines that there may be; more only where even one check needs them.
     """
-    from rich.text import Text
-
     lines = _lines([case for case in cases if case.result != 'skip'])
     if not lines:
         return []
@@ -201,13 +194,13 @@ def _lines(cases: Sequence[Case]) -> list[_Line]:
     """
     of_cases = [_headlines(case) for case in cases]
     of_class: dict[str, dict[str, str]] = {}
-    for case, rows in zip(cases, of_cases, strict=True):
-        of_class.setdefault(case.check, {}).update({row.figure: row.unit for row in rows})
+    for case, figures in zip(cases, of_cases, strict=True):
+        of_class.setdefault(case.check, {}).update({one.name: one.unit for one in figures})
     found: dict[tuple[str, str], _Line] = {}
-    for case, label, rows in zip(cases, labels(cases), of_cases, strict=True):
+    for case, label, figures in zip(cases, labels(cases), of_cases, strict=True):
         mark = '' if is_good(case) else '?' if is_no_evidence(case) else '!'
         place = plain(case.environment), plain(case.fabric or '-')
-        values = {row.figure: row.value for row in rows}
+        values = {one.name: one.value for one in figures}
         units = of_class[case.check]
         for figure in values or units or ['']:
             unit = units.get(figure, '')
@@ -220,9 +213,9 @@ def _lines(cases: Sequence[Case]) -> list[_Line]:
     return list(found.values())
 
 
-def _headlines(case: Case) -> list[Row]:
-    rows = [row for row in rows_of(case) if row.value is not None]
-    return [row for row in rows if row.headline] or rows[:1]
+def _headlines(case: Case) -> list[CaseFigure]:
+    figures = [one for one in case.figures if one.value is not None]
+    return [one for one in figures if one.is_headline] or figures[:1]
 
 
 def _widths(lines: Sequence[_Line], width: int) -> _Widths:
@@ -282,25 +275,23 @@ def _divided(lines: Sequence[_Line], widths: _Widths, width: int) -> Iterator[_B
 
 
 def _drawn(block: _Block, widths: _Widths) -> Iterator[Text]:
-    from rich.text import Text
-
     columns = widths.columns(block.places)
     if block.environment and not block.corner:
         yield Text(block.environment, 'bold')
     elif not block.corner:
         names = groupby(zip(block.places, columns, strict=True), key=lambda one: one[0][0])
-        heading = ''.join(_right(name, sum(width for _, width in some)) for name, some in names)
+        heading = ''.join(name.rjust(sum(width for _, width in some)) for name, some in names)
         yield Text(f'{"":{widths.labels}}{heading}', 'bold')
     for left, words in enumerate(block.fabrics, 1 - len(block.fabrics)):
         corner = '' if left else block.corner
-        yield Text(f'{corner:{widths.labels}}{"".join(map(_right, words, columns))}', 'bold')
+        yield Text(f'{corner:{widths.labels}}{"".join(map(str.rjust, words, columns))}', 'bold')
     for line in block.lines:
         check, figure = _cut(line.check, widths.check - 2), _cut(line.figure, widths.figure - 1)
         text = Text(f'{check:{widths.check}}{figure:{widths.figure}}')
         for place, width in zip(block.places, columns, strict=True):
             cell = line.cells.get(place)
             mark, shown = (cell.mark, cell.number) if cell else ('', '-')
-            text.append(_right(f'{shown}{mark or " " * widths.mark}', width), _COLOURS[mark])
+            text.append(f'{shown}{mark or " " * widths.mark}'.rjust(width), _COLOURS[mark])
         text.rstrip()
         yield text
 
@@ -311,10 +302,6 @@ def _cut(text: str, most: int) -> str:
         return text
     end = most // 3
     return f'{text[: most - end - 3]}...{text[-end:]}'
-
-
-def _right(text: str, width: int) -> str:
-    return f'{text:>{width}}'
 
 
 def _short(value: float) -> str:

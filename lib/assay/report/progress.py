@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from assay.results.baseline import changes_since_learned
 from assay.results.budget import Choice
 from assay.results.case_history import TimeLeft, earlier_seconds
 from assay.results.cases import Case, CaseName, Run, is_no_evidence
-from assay.results.failures import is_good, reason
+from assay.results.failures import failure_reason, is_good
 from assay.results.reframe_report import case_of, name_of
 from assay.results.rows import nearest, row_in_words, rows_of
 from assay.results.runner import judge_session, store_verdict
@@ -90,7 +90,7 @@ class Progress:
             if word == 'pass':
                 _say(out, f'built {_short(case)} in {case.seconds.compile or 0:.0f} s')
             elif word == 'FAIL':
-                _say(out, f'{word} {case.title}: {reason(case)}', word)
+                _say(out, f'{word} {case.title}: {failure_reason(case)}', word)
             return word in ('pass', 'FAIL')
         if case.result == 'abort':  # many at once, of which the end tells
             return False
@@ -152,9 +152,9 @@ def _detail(case: Case, word: str) -> str:
     if word == 'not run':
         return 'what it needs failed'
     if word in SENTENCES:
-        return reason(case)
+        return failure_reason(case)
     rows = rows_of(case)
-    shown = nearest(rows) or [row for row in rows if row.headline] or rows
+    shown = nearest(rows) or [row for row in rows if row.figure.is_headline] or rows
     return row_in_words(shown[0]) if shown else ''
 
 
@@ -216,6 +216,9 @@ def _write(
 ) -> list[str]:
     """Write JUnit and the page where they are to go; why one of them cannot be written.
 
+    The table of the run and its verdict are still to come: nothing that is written beside them may
+    keep them back.
+
     :param left_out: titles of the cases that a budget left out.
     """
 
@@ -229,26 +232,15 @@ def _write(
 
         write_ended(path, run, verdict, log)
 
-    asked = ((given.junit, of_junit), (given.page, of_page))
-    found = (_problem(path, write, verdict.problems) for path, write in asked if path)
-    return [problem for problem in found if problem]
-
-
-def _problem(path: Path, write: Callable[[Path], None], known: Iterable[str]) -> str | None:
-    """Why a file could not be written, whatever the reason; None if it could.
-
-    The table of the run and its verdict are still to come: nothing that is written beside them may
-    keep them back.
-
-    :param known: problems that were told before, a mistake of ours with the place where it is.
-    """
-    try:
-        write(path)
-    except AssayError as error:
-        return str(error)
-    except Exception as error:  # a mistake of ours
-        problem = f'{path}: not written: {type(error).__name__}: {plain(error)}'
-        if problem not in known:
-            traceback.print_exc()
-        return problem
-    return None
+    problems = []
+    for path, write in ((given.junit, of_junit), (given.page, of_page)):
+        try:
+            if path:
+                write(path)
+        except AssayError as error:
+            problems.append(str(error))
+        except Exception as error:  # a mistake of ours: the place where it is, once
+            problems.append(f'{path}: not written: {type(error).__name__}: {plain(error)}')
+            if problems[-1] not in verdict.problems:
+                traceback.print_exc()
+    return problems

@@ -56,7 +56,7 @@ def screening_subject(now: Screening, verdict: ScreeningVerdict, begun: str) -> 
 
 
 def nodes_without_peers(verdict: ScreeningVerdict) -> str:
-    """Which nodes have no peers."""
+    """A sentence on the nodes that have no peers."""
     return f'too few of a kind to be judged: {node_set(verdict.without_peers)}'
 
 
@@ -172,17 +172,7 @@ def screening_json(now: Screening, verdict: ScreeningVerdict, scheduler: str, pa
             'earlier': verdict.earlier,
             'without_peers': verdict.without_peers,
             'left_out': now.left_out,
-            'findings': [
-                {
-                    'kind': one.kind,
-                    'members': one.members,
-                    'name': one.name,
-                    'chance': one.chance,
-                    'evidence': one.evidence,
-                    'reason': one.reason,
-                }
-                for one in verdict.findings
-            ],
+            'findings': [{**vars(one), 'chance': one.chance} for one in verdict.findings],
             'noise': verdict.noise,
             'drain': [one.members[0] for one in verdict.drain],
             'drain_commands': [*drain_lines(now, verdict, scheduler)],

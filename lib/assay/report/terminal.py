@@ -1,27 +1,45 @@
-"""The end of a run on the terminal: sentences, a line for each check, and the verdict.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""The end of a run on the terminal: sentences, a line for each check, and the verdict."""
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
-from assay.report.console import console, height
+from rich.table import Table
+from rich.text import Text
+
+from assay import say
+from assay.report.console import console, height, print_line
+from assay.report.matrix import MOST_LINES as MOST_OF_MATRIX
+from assay.report.matrix import labels, matrix
+from assay.results.budget import BudgetEntry, Choice, advice
+from assay.results.cases import Run
+from assay.results.failures import (
+    case_findings,
+    cases_without_reference,
+    disturbed_cases,
+    failures,
+    left_in_good_cases,
+    retried_cases,
+    skipped_cases,
+)
+from assay.results.rows import (
+    BAD,
+    Row,
+    bounds_in_words,
+    nearest,
+    number,
+    row_in_words,
+    rows,
+    rows_of,
+    with_unit,
+)
+from assay.results.verdict import Counts, Verdict, counts
+from assay.running import reframe_log
 from assay.text import many, plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from rich.table import Table
-
-    from assay.results.budget import BudgetEntry, Choice
-    from assay.results.cases import Run
-    from assay.results.rows import Row
-    from assay.results.verdict import Counts, Verdict
-
+from assay.witness.disturbance import FARTHER_APART, MOVED
 
 #: Columns of a window from which on each figure has one line in the table of all.
 WIDE = 120
@@ -58,11 +76,6 @@ def show_run(
     :param everything: whether each figure has a line, and no sentence is left out.
     :param below: what else is to be told on this screen, on standard error.
     """
-    from assay.report import matrix
-    from assay.report.console import print_line
-    from assay.results.rows import rows
-    from assay.running import reframe_log
-
     out = console()
     figures = rows(run)
     if everything:
@@ -76,9 +89,9 @@ def show_run(
     out.print()
     others = (*lines, *(f'assay: {one}' for one in below))
     left = SCREEN - OTHERS - sum(height(one, out.width) for one in others)
-    for line in matrix.matrix(run.own_cases, out.width, matrix.MOST_LINES if everything else left):
+    for line in matrix(run.own_cases, out.width, MOST_OF_MATRIX if everything else left):
         out.print(line, soft_wrap=True)
-    if measured := [row for row in figures if row.value is not None]:
+    if measured := [row for row in figures if row.figure.value is not None]:
         unheld = sum(row.verdict == 'no bound' for row in measured)
         recorded = reframe_log.is_recorded([*log, *printed])
         where = 'see `assay report`, --all, perflogs' if recorded else 'not all could be recorded'
@@ -104,17 +117,6 @@ def _shortened(said: list[list[str]], width: int) -> list[list[str]]:
 
 def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[str]]:
     """Sentences about cases, those of a kind together."""
-    from assay.results.failures import (
-        cases_without_reference,
-        disturbed_cases,
-        failures,
-        findings,
-        left_in_good_cases,
-        retried_cases,
-        skipped_cases,
-    )
-    from assay.witness.disturbance import FARTHER_APART, MOVED
-
     if words := left_in_good_cases(run):
         yield [words]
     yield [
@@ -122,7 +124,7 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
         f'figures were held to nothing'
         for case in cases_without_reference(run)
     ]
-    yield [f'finding: {one}' for one, _ in findings(run)]
+    yield [f'finding: {one}' for one, _ in case_findings(run)]
     by_reason: dict[str, list[str]] = {}
     for name, reason in skipped_cases(run, log):
         by_reason.setdefault(reason, []).append(name)
@@ -157,16 +159,13 @@ def _sentences(run: Run, log: Sequence[str], everything: bool) -> Iterator[list[
 
 def _nearest(run: Run) -> list[str]:
     """The figures that came nearest to failing, of as many checks."""
-    from assay.report.matrix import labels
-    from assay.results.rows import nearest, row_in_words, rows_of
-
     own = [case for case in run.own_cases if case.result != 'skip']
     of_checks: dict[str, list[Row]] = {}
     for case, label in zip(own, labels(own), strict=True):
         of_checks.setdefault(label, []).extend(rows_of(case))
     labelled = {row: label for label, some in of_checks.items() for row in nearest(some)}
     return [
-        f'least margin: {labelled[row]} {plain(f"{row.environment} {row.fabric}")}: '
+        f'least margin: {labelled[row]} {plain(" ".join(row.case.columns[1:3]))}: '
         f'{row_in_words(row)}'
         for row in nearest(labelled, NEAREST)
     ]
@@ -186,47 +185,29 @@ def ordinal(number: int) -> str:
 
 def figure_table(rows: list[Row], narrow: bool) -> Table:
     """One line a figure; in a narrow window the case has a line of its own above its figures."""
-    from itertools import groupby
-
-    from rich.table import Table
-    from rich.text import Text
-
-    from assay.results.rows import BAD
-
-    def case(row: Row) -> tuple[str, ...]:
-        return row.check, row.environment, row.fabric, row.layout
-
     table = Table(box=None, pad_edge=False, header_style='bold')
-    headings = ['check and figure'] if narrow else [*CASE, 'figure']
-    for heading in headings:
+    wide = ('check', 'environment', 'fabric', 'layout', 'figure')
+    for heading in ('check and figure',) if narrow else wide:
         table.add_column(heading, overflow='fold')
     for heading in ('value', 'reference'):
         table.add_column(heading, justify='right', no_wrap=True)
     for heading in ('allowed', 'verdict'):
         table.add_column(heading, no_wrap=True)
-    for name, figures in groupby(rows, case):
+    for name, figures in groupby(rows, lambda row: row.case.columns):
         if narrow:
             table.add_row(Text(plain(' '.join(name))))
         for row in figures:
-            head = [f'  {plain(row.figure)}'] if narrow else map(plain, [*name, row.figure])
+            one = row.figure
+            head = [f'  {plain(one.name)}'] if narrow else map(plain, [*name, one.name])
             style = 'red' if row.verdict in BAD else None
-            table.add_row(*map(Text, [*head, *figure_cells(row)]), style=style)
+            cells = [
+                with_unit(number(one.value), plain(one.unit)),
+                number(one.reference),
+                bounds_in_words(one.lower, one.upper) or '-',
+                row.verdict,
+            ]
+            table.add_row(*map(Text, [*head, *cells]), style=style)
     return table
-
-
-CASE = ('check', 'environment', 'fabric', 'layout')
-
-
-def figure_cells(row: Row) -> list[str]:
-    """Value, reference, bounds and verdict, as text."""
-    from assay.results.rows import bounds_in_words, number, with_unit
-
-    return [
-        with_unit(number(row.value), plain(row.unit)),
-        number(row.reference),
-        bounds_in_words(row.lower, row.upper) or '-',
-        row.verdict,
-    ]
 
 
 def why_not_good(verdict: Verdict) -> list[str]:
@@ -246,10 +227,7 @@ def show_verdict(
 
     :param choice: what was chosen for a budget, if there was one.
     """
-    from assay.results.verdict import counts
-
-    for problem in why_not_good(verdict):
-        print(f'assay: {problem}', file=sys.stderr)
+    warn(why_not_good(verdict))
     found = counts(run)
     chosen = budget_words(choice) if choice else ''
     late = sum(case.had_no_time for case in run.own_cases) if run else 0
@@ -272,9 +250,6 @@ def counted_words(found: Counts) -> str:
 
 def show_budget(choice: Choice) -> None:
     """Say what is chosen, what is left out, and what to do."""
-    from assay import say
-    from assay.results.budget import advice
-
     of = choice.cases + choice.cases_left_out
     say(
         f'--budget: {choice.cases} of {many(of, "case")} chosen, expected to take '

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from rich.console import Console
 
 from assay.files import json_text
 from assay.report.console import FAR, as_change, console, print_line, print_table, sparkline
+from assay.results.figure_series import FigureKey
+from assay.results.history import StoredRun
 from assay.results.rows import number
 from assay.results.statistics.changes import FEWEST
 from assay.results.trend import RATE, FigureTrend, Trend, TrendFinding
 from assay.text import many, plain
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from assay.results.figure_series import FigureKey
-    from assay.results.history import StoredRun
 
 #: Characters of a sparkline, in a wide window and in a narrow one.
 WIDE_LINE, NARROW_LINE = 24, 12
@@ -91,7 +90,8 @@ def trend_sentences(found: Trend) -> list[str]:
     ):
         if count:
             told.append(f'{many(count, "value")} left out: {why}')
-    if several := _of_several_units(found.lines):
+    units = Counter(str(one.figure) for one in found.lines)
+    if several := [figure for figure, count in units.items() if count > 1]:
         told.append(
             f'{several[0]} was stored in several units, each of which is a figure of its own'
             + (f' (and {len(several) - 1} more)' if several[1:] else '')
@@ -99,10 +99,6 @@ def trend_sentences(found: Trend) -> list[str]:
     if found.of_the_future:
         told.append(f'{many(found.of_the_future, "run")} of the future left out')
     return told
-
-
-def _of_several_units(lines: Iterable[FigureTrend]) -> list[str]:
-    return [text for text, units in Counter(str(one.figure) for one in lines).items() if units > 1]
 
 
 def _show(
@@ -122,20 +118,17 @@ def _show(
 
 def _changed(out: Console, one: TrendFinding, line: FigureTrend, found: Trend) -> list[object]:
     if one.form == 'drift':
-        change, before = f'{one.per_week:+.2%} a week', line.values[:FEWEST]
+        before = line.values[:FEWEST]
     else:
-        change = as_change(one.ratio)
         before = line.values[: line.sessions.index(found.runs.index(one.bad))][-FEWEST:]
     return [
-        *(line.figure, _spark(out, line, found), change, _run(one.first)),
+        *(line.figure, _spark(out, line, found), change_text(one), _run(one.first)),
         *(f'{one.earliest.name} to {one.latest.name}', _typical(before)),
-        *(_typical(line.values[-3:]), _state(one)),
+        *(_typical(line.values[-3:]), one.state),
     ]
 
 
 def _typical(values: Any) -> str:
-    import numpy as np
-
     return number(float(np.median(values))) if len(values) else '-'
 
 
@@ -151,10 +144,9 @@ def _spark(out: Console, line: FigureTrend, found: Trend) -> str:
     return sparkline(places, values, len(found.runs), width, out.encoding)
 
 
-def _state(one: TrendFinding) -> str:
-    if one.is_repaired and one.direction == 'worse':
-        return 'worse, repaired'
-    return one.direction
+def change_text(one: TrendFinding) -> str:
+    """Such as ``-12.0%`` or ``-0.50% a week``."""
+    return f'{one.per_week:+.2%} a week' if one.form == 'drift' else as_change(one.ratio)
 
 
 def _how_many(some: Sequence[TrendFinding]) -> str:

@@ -1,20 +1,33 @@
-"""Tables of a witness's report: placement, fabric, profile, waits and messages; and of two.
-
-Imports that cost time stand inside the functions that need them, as in :mod:`assay.commands.main`.
-"""
+"""Tables of a witness's report: placement, fabric, profile, waits and messages; and of two."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from rich.console import Console
 
 from assay.report.console import MOST_ROWS, in_seconds, percent, print_line, print_table
-from assay.text import many, plain
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from assay.witness.report import Process, Report
-    from assay.witness.sites import SiteSummary
+from assay.text import as_list, many, plain
+from assay.witness.changes import program_changes, setting_changes
+from assay.witness.disturbance import disturbances
+from assay.witness.placement import hosts_of, is_busy, shared_cores
+from assay.witness.profile import (
+    OF_ALL,
+    Matrix,
+    figures,
+    matrices,
+    mean_shares,
+    slowest,
+    split,
+    summarise_calls,
+)
+from assay.witness.report import Process, Report
+from assay.witness.sites import (
+    SiteSummary,
+    compare_sites,
+    slower_most,
+    summarise_phases,
+    summarise_sites,
+)
+from assay.witness.traffic import account, decimal_size, ways
 
 
 def show_job(report: Report, out: Console) -> None:
@@ -25,7 +38,9 @@ def show_job(report: Report, out: Console) -> None:
     print_line(out, job_summary(report))
     show_placement(report, out)
     if report.complete:
-        show_disturbance(report, out)
+        for words in disturbances([report]):
+            out.print()
+            print_line(out, _sentence(words))
         show_traffic(report, out)
     if report.has_profile:
         show_profile(report, out)
@@ -47,15 +62,13 @@ def job_summary(report: Report) -> str:
 
 
 def show_answer(report: Report, out: Console) -> None:
-    """Where the time of a program went, on one screen: the sentence first, then its lines."""
-    from assay.witness.profile import figures, mean_shares, split
-
+    """Show the time of a program by its parts, on one screen: a sentence first, then its lines."""
     if not report.complete:
         show_ended(report, out)
     if not report.has_profile:
         return
     shares = mean_shares([split(process) for process in report.processes])
-    job, sites = figures(report), places(report)
+    job, sites = figures(report), summarise_sites(report)
     print_line(
         out,
         f'{many(report.ranks, "rank")} on {many(len(report.hosts), "host")}, {job.wall:.3f} s: '
@@ -64,7 +77,7 @@ def show_answer(report: Report, out: Console) -> None:
         f'for other ranks.',
     )
     if sites and job.comm_share > 0:
-        print_line(out, f'Most time in MPI: {plain(in_words(sites[0], report))}.')
+        print_line(out, f'Most time in MPI: {plain(site_in_words(sites[0], report))}.')
     if sites and (most := max(sites, key=lambda one: one.computed)).computed:
         share = percent(most.computed / report.thread_time)
         where = plain(f'{most.call} in {most.where}')
@@ -74,7 +87,9 @@ def show_answer(report: Report, out: Console) -> None:
         f'An infinitely fast network would save at most {percent(job.network_bound)}, '
         f'perfect balance at most {percent(job.imbalance_share)}.',
     )
-    for words in surroundings(report):
+    # Ranks that share cores, and what else took time of the CPUs.
+    crowded = [host for host in hosts_of(report, []) if len(host.used) < len(host.ranks)]
+    for words in (*filter(None, map(shared_cores, crowded)), *disturbances([report])):
         print_line(out, _sentence(words))
     show_sites(report, out, few=True)
     show_phases(report, out)
@@ -86,25 +101,10 @@ def _sentence(words: str) -> str:
     return f'{words[0] if is_host else words[0].upper()}{plain(words[1:])}.'
 
 
-def surroundings(report: Report) -> list[str]:
-    """Remarks on a job: ranks that share cores, and disturbances."""
-    from assay.witness.disturbance import disturbances
-    from assay.witness.placement import hosts_of, shared_cores
-
-    crowded = [host for host in hosts_of(report, []) if len(host.used) < len(host.ranks)]
-    return [*filter(None, map(shared_cores, crowded)), *disturbances([report])]
-
-
-def places(report: Report) -> list[SiteSummary]:
-    from assay.witness.sites import summarise_sites
-
-    return summarise_sites(report)
-
-
-def in_words(site: SiteSummary, report: Report) -> str:
+def site_in_words(site: SiteSummary, report: Report) -> str:
     """A place of the program with its share of the time, and whom it waits for."""
-    share = _share(site, report.thread_time)
-    words = f'{site.call} in {site.where}: {percent(share)} of the time'
+    share = percent(_share(site, report.thread_time))
+    words = f'{site.call} in {site.where}: {share} of the time'
     if site.waiting > 0.05 * site.time:
         words += f', {percent(site.waiting / site.time)} of it waiting'
         if (whom := site.whom) is not None:
@@ -118,10 +118,7 @@ def _share(site: SiteSummary, whole: float) -> float:
 
 def show_sites(report: Report, out: Console, few: bool = False) -> None:
     """The places that called MPI, those that took longest first."""
-    from assay.witness.traffic import decimal_size
-
-    found = places(report)
-    if not found:
+    if not (found := summarise_sites(report)):
         return
     whole = report.thread_time  # a sum over all ranks: not once for each line
     print_table(
@@ -148,8 +145,6 @@ def show_sites(report: Report, out: Console, few: bool = False) -> None:
 
 def show_phases(report: Report, out: Console) -> None:
     """Print the time of each phase that the program began by MPI_Pcontrol, if it began any."""
-    from assay.witness.sites import summarise_phases
-
     if found := summarise_phases(report):
         print_table(
             out,
@@ -170,8 +165,6 @@ def show_phases(report: Report, out: Console) -> None:
 
 def show_ended(report: Report, out: Console, which: str = '') -> None:
     """Show that the report is incomplete, and where each rank was."""
-    from assay.text import as_list
-
     why = 'the job did not get to MPI_Finalize'
     if not report.ended:
         why += ', or the disk was full'
@@ -190,9 +183,7 @@ def show_ended(report: Report, out: Console, which: str = '') -> None:
 
 
 def show_placement(report: Report, out: Console) -> None:
-    """Where each rank sat, and what its host has."""
-    from assay.text import as_list
-
+    """Print the seat of each rank, and the cores of its host."""
     rows = [placement_row(process) for process in report.processes]
     print_table(
         out,
@@ -221,9 +212,6 @@ def show_placement(report: Report, out: Console) -> None:
 
 
 def placement_row(process: Process) -> list[object]:
-    from assay.text import as_list
-    from assay.witness.placement import is_busy
-
     memory = process.memory.policy
     if process.memory.nodes:
         memory += f' {as_list(process.memory.nodes)}'
@@ -242,19 +230,8 @@ def placement_row(process: Process) -> list[object]:
     ]
 
 
-def show_disturbance(report: Report, out: Console) -> None:
-    """Print what else took time of the CPUs of the job."""
-    from assay.witness.disturbance import disturbances
-
-    for words in disturbances([report]):
-        out.print()
-        print_line(out, _sentence(words))
-
-
 def show_traffic(report: Report, out: Console) -> None:
     """Print the bytes that ranks sent, and sockets and devices carried, and the network's state."""
-    from assay.witness.traffic import account, decimal_size, ways
-
     whom = 'to each other' if len(report.hosts) == 1 else 'to other hosts'
     print_table(
         out,
@@ -301,9 +278,6 @@ def show_traffic(report: Report, out: Console) -> None:
 
 def show_profile(report: Report, out: Console) -> None:
     """The table that users of IPM know."""
-    from assay.witness.profile import figures, summarise_calls
-    from assay.witness.traffic import decimal_size
-
     job = figures(report)
     print_table(
         out,
@@ -333,9 +307,6 @@ def show_profile(report: Report, out: Console) -> None:
 
 def show_waits(report: Report, out: Console) -> None:
     """Print the shares of the wall time, the gain that is possible, and the slowest rank."""
-    from assay.text import as_list
-    from assay.witness.profile import figures, mean_shares, slowest, split
-
     job = figures(report)
     splits = [split(process) for process in report.processes]
     print_table(
@@ -379,10 +350,6 @@ def show_waits(report: Report, out: Console) -> None:
 
 def show_matrix(report: Report, out: Console) -> None:
     """Print the heaviest pairs of each kind of messages, and the message sizes."""
-    from assay.text import as_list
-    from assay.witness.profile import OF_ALL, Matrix, matrices
-    from assay.witness.traffic import decimal_size
-
     if lost := [one.rank for one in report.processes if one.collectives_incomplete]:
         print_line(out, f'INCOMPLETE: ranks with collectives in no matrix: {as_list(lost)}.')
     for kind, matrix in (matrices(report) or {OF_ALL: Matrix([], {})}).items():
@@ -432,8 +399,6 @@ SHARES = {
 
 def show_difference(one: Report, other: Report, out: Console) -> None:
     """Print the changes between two reports, then calls, figures and placement side by side."""
-    from assay.witness.changes import program_changes, setting_changes
-
     program = program_changes(one, other)
     more = [f'... and {len(program) - MOST_ROWS} more'] if len(program) > MOST_ROWS else []
     changes = program[:MOST_ROWS] + more + setting_changes(one, other)
@@ -451,8 +416,6 @@ def show_difference(one: Report, other: Report, out: Console) -> None:
 
 
 def compare_figures(one: Report, other: Report, out: Console) -> None:
-    from assay.witness.profile import figures
-
     before, after = figures(one), figures(other)
     rows = [
         ('wall s', in_seconds(before.wall), in_seconds(after.wall), change(before.wall, after.wall))
@@ -467,14 +430,12 @@ def compare_figures(one: Report, other: Report, out: Console) -> None:
 
 
 def show_slower_line(one: Report, other: Report, out: Console) -> None:
-    """Which line became slower most, if one did by a thousandth of the job's time or more."""
-    from assay.witness.sites import compare_sites, slower_most
-
+    """Print the line that became slower most, if one did by a thousandth of the job's time."""
     wall = sum(process.wall for process in one.processes)
     found = slower_most(compare_sites(one, other), 1e-3 * wall)
     if found and (site := found[0].after):
         before, after = found[0].both(found[1])
-        where = in_words(site, other)
+        where = site_in_words(site, other)
         if found[1] == 'computed':
             where = f'the program itself, before {site.call} in {site.where}'
         elif found[1] == 'transfer':
@@ -487,10 +448,7 @@ def show_slower_line(one: Report, other: Report, out: Console) -> None:
 
 
 def compare_lines(one: Report, other: Report, out: Console) -> None:
-    from assay.witness.sites import compare_sites
-
-    found = compare_sites(one, other)
-    if not found:
+    if not (found := compare_sites(one, other)):
         return
     print_table(
         out,
@@ -516,9 +474,6 @@ def compare_lines(one: Report, other: Report, out: Console) -> None:
 
 
 def compare_calls(one: Report, other: Report, out: Console) -> None:
-    from assay.witness.profile import summarise_calls
-    from assay.witness.traffic import decimal_size
-
     calls = {call.name: call for call in summarise_calls(one)}
     others = {call.name: call for call in summarise_calls(other)}
     rows = []
@@ -552,8 +507,6 @@ def change(before: float, after: float) -> str:
 
 
 def compare_placement(one: Report, other: Report, out: Console) -> None:
-    from assay.text import as_list
-
     def seat(process: Process) -> tuple[object, ...]:
         return process.host, as_list(process.cores), as_list(process.numa)
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from assay import AssayError
+from assay import AssayError, paths
 from assay.config.learned import Learned, LearnedFile, parse_learned, read_text
 from assay.config.lint import known_classes
 from assay.config.reference_files import (
@@ -45,15 +44,8 @@ _DIGITS, _DECIMALS = 4, 3
 _DAY = '%Y-%m-%d'
 
 
-@dataclass(frozen=True, eq=False)
-class Proposal:
-    """The references proposed for a system.
-
-    :param refused: figures that no reference can be had for, and why.
-    """
-
-    learned: list[Learned]
-    refused: list[tuple[FigureKey, str]]
+#: A figure that no reference can be had for, and why.
+Refused = tuple['FigureKey', str]
 
 
 def values_of(system: str, partition: str, environment: str, case: str) -> dict[str, str]:
@@ -97,14 +89,9 @@ def system_of(runs: Sequence[StoredRun]) -> str:
 
 
 def propose(
-    found: Mapping[FigureKey, Measured],
-    known: LearnedFile,
-    worst: float,
-    accept: bool,
-    references: Path,
-    checks: Path,
-) -> Proposal:
-    """The references that runs of one system give.
+    found: Mapping[FigureKey, Measured], known: LearnedFile, worst: float, accept: bool
+) -> tuple[list[Learned], list[Refused]]:
+    """The references that runs of one system give, and the figures that get none.
 
     A figure is held on the side that it gets worse on, and to what holds on any machine as well.
 
@@ -112,8 +99,6 @@ def propose(
     :param known: what was learned before. The error rate is that of all that is held then.
     :param worst: a bound that is further from the value than this share of it is flagged.
     :param accept: a figure gets a reference even if runs failed by it.
-    :param references: the folder of the files.
-    :param checks: the folder of the checks.
     """
     from assay.results.figure_series import NEWEST, learn_past
     from assay.results.statistics.bounds import FEWEST, bounds
@@ -121,8 +106,8 @@ def propose(
     places: dict[tuple[object, ...], set[str]] = {}
     for figure in found:
         places.setdefault(_place(figure), set()).add(figure.unit)
-    classes = known_classes(checks)
-    refused: list[tuple[FigureKey, str]] = []
+    classes = known_classes(paths.CHECKS)
+    refused: list[Refused] = []
     candidates: list[Measured] = []
     for figure, one in found.items():
         if figure.figure in (*DISTURBANCES, *STARTUP):
@@ -146,13 +131,12 @@ def propose(
         histories = [one.series for one in some if one.series is not None]
         got = bounds(histories, directions, kinds[kind], held)
         for one, found_bounds in zip(some, got, strict=True):
-            result = _learned(one, found_bounds, worst, references)
+            result = _learned(one, found_bounds, worst)
             if isinstance(result, str):
                 refused.append((one.figure, result))
             else:
                 learned.append(result)
-    learned.sort(key=lambda one: one.name)
-    return Proposal(learned, sorted(refused))
+    return sorted(learned, key=lambda one: one.name), sorted(refused)
 
 
 def _values(figure: FigureKey) -> dict[str, str]:
@@ -206,7 +190,7 @@ def _failed(one: Measured) -> str | None:
     )
 
 
-def _learned(one: Measured, found: Bounds, worst: float, references: Path) -> Learned | str:
+def _learned(one: Measured, found: Bounds, worst: float) -> Learned | str:
     """A reference, or why there is none."""
     if found.refused:
         return found.refused
@@ -215,7 +199,7 @@ def _learned(one: Measured, found: Bounds, worst: float, references: Path) -> Le
     sides = {'lower': (None, found.upper), 'higher': (found.lower, None)}
     lower, upper = sides.get(str(one.better), (found.lower, found.upper))
     # What holds on any machine goes on holding: a fabric that is too fast was another one.
-    below = _below(one, references)
+    below = _below(one)
     if below and below.unit == one.figure.unit:
         least, most = (
             None if side is None else below.value * (1 + side)
@@ -269,12 +253,12 @@ def _fraction(bound: float | None, value: float, side: int) -> float | None:
     return side * steps / scale
 
 
-def _below(one: Measured, references: Path) -> Reference | None:
+def _below(one: Measured) -> Reference | None:
     """The reference that a figure has without the file of its system."""
     values, check, name = _values(one.figure), one.check, one.figure.figure
     (*_, source) = _sources(one)
     for stem in (*([source['cpu']] if 'cpu' in source else []), GENERIC):
-        path = references / f'{stem}.yaml'
+        path = paths.REFERENCES / f'{stem}.yaml'
         entries = read(path)
         if check not in entries:
             continue

@@ -15,7 +15,7 @@ from itertools import groupby
 from statistics import median, median_low
 
 from assay import AssayError
-from assay.quantities import time_of
+from assay.quantities import duration_text
 from assay.results.case_history import TROUBLES, CaseHistory
 from assay.results.cases import check_of, parameters_of
 from assay.running.selection import Listed
@@ -139,10 +139,10 @@ def advice(seconds: float, what: str) -> str:
     :param seconds: that it needs.
     """
     minutes = math.ceil(seconds / 60) + 1
-    return f'--budget {time_of(60 * minutes)} is enough for {what}'
+    return f'--budget {duration_text(60 * minutes)} is enough for {what}'
 
 
-def choose(
+def fill_budget(
     cases: Iterable[Listed],
     known: Mapping[str, CaseHistory],
     budget: float,
@@ -295,7 +295,12 @@ def entries_of(
             BudgetEntry(
                 name,
                 tuple(own),
-                times * sum(typical.get(one.title, of_name) * _share(one, nodes) for one in own),
+                times
+                * sum(
+                    # By the part of the nodes that the case needs.
+                    typical.get(one.title, of_name) * min(1.0, (one.nodes or nodes) / nodes)
+                    for one in own
+                ),
                 None if any(one.last is None for one in pasts) else min(ages)[1],
                 min(ages),
                 min(troubles, key=TROUBLES.index),
@@ -303,11 +308,6 @@ def entries_of(
             )
         )
     return found
-
-
-def _share(case: Listed, nodes: int) -> float:
-    """The part of the nodes that a case needs."""
-    return min(1.0, (case.nodes or nodes) / nodes)
 
 
 def _age(one: CaseHistory) -> tuple[int, datetime]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,9 +18,10 @@ from statistics import median
 from assay import AssayError, paths
 from assay.results import store
 from assay.results.cases import Case, Run, deciding_attempt, is_no_evidence
-from assay.results.failures import is_bad
+from assay.results.failures import is_bad, is_good
 from assay.results.history import History, StoredRun
 from assay.results.rows import is_number
+from assay.text import plain
 
 #: How many of the newest runs of a system are read: a case in none of them counts as never run.
 NEWEST = 100
@@ -41,6 +43,10 @@ TROUBLES = ('failed', 'disturbed', 'not good lately', 'varies', '')
 
 #: The newest sessions from which the times of cases are taken.
 ASKED = 5
+
+#: The check that looks for known defects of MPIs, and how many of its runs are looked through, from
+#: the newest on.
+DEFECTS, MOST_RUNS = 'KnownDefect', 10
 
 #: The part of a run during which the pace of earlier runs counts as well: what was measured so far
 #: may have been the quick cases.
@@ -117,21 +123,13 @@ def case_histories(history: History, system: str) -> dict[str, CaseHistory]:
     name = system.partition(':')[0]
     runs = [one for one in history.runs if one.summary.system == name and not one.summary.problem]
     by_uuid = {one.uuid: one for one in runs[-NEWEST:]}
-    read = store.runs(by_uuid, history.database) if by_uuid else iter(())
-    return learn_case_histories(
-        (by_uuid[uuid], one) for uuid, one in read if not isinstance(one, AssayError)
-    )
-
-
-def learn_case_histories(runs: Iterable[tuple[StoredRun, Run]]) -> dict[str, CaseHistory]:
-    """Learn the histories of cases from runs, which come oldest first."""
     known: dict[str, CaseHistory] = {}
-    for stored, run in runs:
-        for tries in run.attempts:
+    for uuid, run in store.runs(by_uuid, history.database) if by_uuid else ():
+        for tries in run.attempts if isinstance(run, Run) else ():
             case = deciding_attempt(tries)
             if case.result != 'abort':
                 name = case.display_name if case.is_fixture else case.title
-                known.setdefault(name, CaseHistory()).add(stored, tries)
+                known.setdefault(name, CaseHistory()).add(by_uuid[uuid], tries)
     return known
 
 
@@ -158,13 +156,11 @@ def earlier_seconds(database: Path = paths.RESULTS_DATABASE) -> dict[str, float]
     than the job's own time. Empty if the database cannot be read, which others report.
     """
     found: dict[str, float] = {}
-    try:
+    with suppress(AssayError):
         newest = [one.uuid for one in store.sessions(database) if not one.problem][-ASKED:]
         for _, run in store.runs(newest, database) if newest else ():
-            if not isinstance(run, AssayError):
+            if isinstance(run, Run):
                 found |= _seconds_of_cases(run)
-    except AssayError:
-        pass
     return found
 
 
@@ -182,6 +178,20 @@ def _seconds_of_cases(run: Run) -> dict[str, float]:
     return {name: share * seconds for name, seconds in ran}
 
 
+def known_defects(database: Path = paths.RESULTS_DATABASE) -> list[str]:
+    """The sentences of cases whose last run showed a known defect of an MPI.
+
+    What is wrong with the database is for the commands to tell that show the history.
+    """
+    said: dict[str, str] = {}
+    with suppress(AssayError):
+        for _, run in store.runs(store.newest_with(DEFECTS, MOST_RUNS, database), database):
+            for case in run.own_cases if isinstance(run, Run) else ():
+                if case.check == DEFECTS and is_good(case):
+                    said.setdefault(case.full_name, plain(case.finding))
+    return sorted({one for one in said.values() if ' has: ' in one})
+
+
 class TimeLeft:
     """The time until a selection of cases will have ended.
 
@@ -193,8 +203,8 @@ class TimeLeft:
         known = [earlier[name] for name in names if name in earlier]
         usual = median(known) if known else 1.0
         self._open = {name: earlier.get(name, usual) for name in names}
-        self._total = sum(self._open.values())
-        self._trusted = TRUST * self._total if 2 * len(known) >= len(names) else 0.0
+        is_known = 2 * len(known) >= len(names)
+        self._trusted = TRUST * sum(self._open.values()) if is_known else 0.0
         self._done = 0.0
         self._began: float | None = None
 

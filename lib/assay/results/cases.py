@@ -94,7 +94,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Where a case's files are or were; what is empty there never was.
+    """The places of a case's files, now or earlier; empty for a file that never existed.
 
     :param stage: the folder in which its job ran.
     :param output: the folder with what ReFrame kept of it, if it passed.
@@ -176,7 +176,7 @@ class CaseName:
 
     @property
     def title(self) -> str:
-        """Likewise; a fixture's name holds its partition and environment already."""
+        """The full name for people; a fixture's holds its partition and environment already."""
         return plain(_without_place(self.full_name))
 
     @property
@@ -193,6 +193,11 @@ class CaseName:
     def short_name(self) -> str:
         """The check with its parameters but those that have a column of their own."""
         return _short_name(self.display_name)
+
+    @property
+    def columns(self) -> tuple[str, str, str, str]:
+        """Short name, environment, fabric and layout, as tables have them; ``-`` for none."""
+        return self.short_name, self.environment, self.fabric or '-', self.layout or '-'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

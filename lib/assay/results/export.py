@@ -11,11 +11,11 @@ import io
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.openmetrics.exposition import generate_latest
-from prometheus_client.registry import CollectorRegistry
 
 from assay import AssayError
 from assay.results.rows import BAD
@@ -52,27 +52,15 @@ def as_csv(table: pl.DataFrame) -> bytes:
 
 def as_metrics(table: pl.DataFrame) -> bytes:
     """The newest run of each case as gauges: value, reference, verdict and time of each figure."""
-    newest = _newest(table)
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(newest))
+    newest, metrics = _newest(table), []
+    for name, (column, description) in _METRICS.items():
+        metric = GaugeMetricFamily(name, description, labels=LABELS)
+        for *labels, value in newest.select(*LABELS, column).drop_nulls(column).iter_rows():
+            metric.add_metric([label or '' for label in labels], value)
+        metrics.append(metric)
+    registry = SimpleNamespace(collect=lambda: metrics)
     content: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
     return content
-
-
-class _Collector:
-    """The collector that the Prometheus library asks for metrics."""
-
-    def __init__(self, figures: pl.DataFrame) -> None:
-        self.figures = figures
-
-    def collect(self) -> list[Metric]:
-        return [self._metric(name, *told) for name, told in _METRICS.items()]
-
-    def _metric(self, name: str, column: str, description: str) -> Metric:
-        metric = GaugeMetricFamily(name, description, labels=LABELS)
-        for *labels, value in self.figures.select(*LABELS, column).drop_nulls(column).iter_rows():
-            metric.add_metric([label or '' for label in labels], value)
-        return metric
 
 
 def _newest(table: pl.DataFrame) -> pl.DataFrame:

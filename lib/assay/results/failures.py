@@ -6,12 +6,12 @@ A sentence ends with the variables that were left in the environment of the case
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.results.cases import GOOD, Case, Run, deciding_attempt, is_no_evidence
+from assay.results.cases import GOOD, Case, CaseFigure, Run, deciding_attempt, is_no_evidence
 from assay.results.rows import (
     bounds_in_words,
     is_beyond,
@@ -107,7 +107,7 @@ def cases_without_reference(run: Run) -> list[Case]:
     ]
 
 
-def findings(run: Run) -> list[tuple[str, str]]:
+def case_findings(run: Run) -> list[tuple[str, str]]:
     """Findings of good cases: each once, with the title of the first case that has it."""
     said: dict[str, str] = {}
     for case in run.own_cases:
@@ -122,51 +122,39 @@ def left_in_good_cases(run: Run) -> str | None:
     Those that steer the start of ranks are left out, since these ranks have started.
     """
     good = [case for case in run.own_cases if is_good(case)]
-    of_cases = [
-        (case, {one for one in case.leftovers.variables if not one.startswith(OF_THE_START)})
-        for case in good
-    ]
     # By their names, as one may have a value of its own in each job.
-    counts = Counter(name for _, found in of_cases for name in set(map(_name, found)))
-    in_files = _left_in_files(good)
-    if not counts:
-        return in_files
-    also = f'; {in_files}' if in_files else ''
-    values: defaultdict[str, set[str]] = defaultdict(set)
-    for one in set().union(*(found for _, found in of_cases)):
-        values[_name(one)].add(one)
-    told = [
-        (
-            f'{name} ({len(values[name])} values, {count} of {len(good)} cases)'
-            if len(values[name]) > 1
-            else f'{next(iter(values[name]))} ({count} of {len(good)} cases)'
-        )
-        for name, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    ]
-    if any(case.leftovers.are_unsure for case, found in of_cases if found):
-        return (
-            f'set in the environment of cases that passed, but not by Assay: {_named(told)}'
-            f'{_UNSURE}{also}'
-        )
-    return (
-        f'set in the environment of cases that passed, but neither by Assay nor by the '
-        f"system's file: {_named(told)}{also}"
-    )
+    values: dict[str, set[str]] = {}
+    counts, in_files = Counter[str](), Counter[str]()
+    is_unsure = False
+    for case in good:
+        found = {one for one in case.leftovers.variables if not one.startswith(OF_THE_START)}
+        is_unsure |= bool(found) and case.leftovers.are_unsure
+        counts.update({*map(_name, found)})
+        in_files.update({*_harmful_in_files(case)})
+        for one in found:
+            values.setdefault(_name(one), set()).add(one)
 
+    def named(counted: Counter[str]) -> str:
+        told = []
+        for name, count in sorted(counted.items(), key=lambda one: (-one[1], one[0])):
+            own = values.get(name, {name})
+            what, several = (name, f'{len(own)} values, ') if len(own) > 1 else (*own, '')
+            told.append(f'{what} ({several}{count} of {len(good)} cases)')
+        return _named(told)
 
-def _left_in_files(good: list[Case]) -> str | None:
-    """A sentence on the settings that files made for good cases; None if there are none."""
-    counts = Counter(one for case in good for one in {*_harmful_in_files(case)})
-    if not counts:
-        return None
-    told = [
-        f'{one} ({count} of {len(good)} cases)'
-        for one, count in sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    ]
-    return (
-        f'set by files for cases that passed, but neither by Assay nor by the '
-        f"system's file: {_named(told)}"
-    )
+    sentences = []
+    if counts:
+        who = 'not by Assay' if is_unsure else "neither by Assay nor by the system's file"
+        sentences.append(
+            f'set in the environment of cases that passed, but {who}: {named(counts)}'
+            f'{_UNSURE if is_unsure else ""}'
+        )
+    if in_files:
+        sentences.append(
+            f'set by files for cases that passed, but neither by Assay nor by the '
+            f"system's file: {named(in_files)}"
+        )
+    return '; '.join(sentences) or None
 
 
 def _name(leftover: str) -> str:
@@ -180,31 +168,18 @@ def _all_missed(case: Case) -> str | None:
         no_number = figure.value is not None and not is_number(figure.value)
         is_missed = is_beyond(figure.value, figure.lower, figure.upper)
         if no_number or (is_missed and row_of(case, figure).verdict == 'fail'):
-            held = (figure.reference, figure.lower, figure.upper)
-            sentence = describe_miss(figure.name, figure.value, figure.unit, *held)
-            sentences.append(f'{sentence}: {figure.slowest_rank}'.removesuffix(': '))
+            sentences.append(f'{describe_miss(figure)}: {figure.slowest_rank}'.removesuffix(': '))
     return '; '.join([*sentences, *case.disturbances]) if sentences else None
 
 
-def describe_miss(
-    name: str,
-    value: float | None,
-    unit: str,
-    reference: float | None,
-    lower: float | None,
-    upper: float | None,
-) -> str:
-    """A sentence: a figure is beyond its bounds, or no number.
-
-    :param lower: in its unit; None if it is open.
-    :param upper: likewise.
-    """
-    if not is_number(value):
-        return f'{name} is {value}: not a number'
-    bounds = with_unit(bounds_in_words(lower, upper), unit)
+def describe_miss(one: CaseFigure) -> str:
+    """A sentence: a figure is beyond its bounds, or no number."""
+    if not is_number(one.value):
+        return f'{one.name} is {one.value}: not a number'
+    bounds = with_unit(bounds_in_words(one.lower, one.upper), one.unit)
     return (
-        f'{name} is {with_unit(number(value), unit)}, but {bounds} is allowed '
-        f'(reference {number(reference)})'
+        f'{one.name} is {with_unit(number(one.value), one.unit)}, but {bounds} is allowed '
+        f'(reference {number(one.reference)})'
     )
 
 
@@ -221,7 +196,9 @@ def failures(run: Run) -> list[Failure]:
     waiting: dict[str, int] = {}
     for case in bad:
         if case.result in ('fail_deps', 'abort'):
-            words = why_not_run(case, failed) if case.result == 'fail_deps' else reason(case)
+            words = (
+                why_not_run(case, failed) if case.result == 'fail_deps' else failure_reason(case)
+            )
             waiting[words] = waiting.get(words, 0) + 1
     found += [Failure(f'{count} case(s)', words, ()) for words, count in waiting.items()]
     return found
@@ -238,7 +215,7 @@ def _failures_of(some: Iterable[Case], all_cases: list[Case]) -> list[Failure]:
     found = []
     for case in some:
         which = f', run {case.run_index + 1}' if times[case.full_name] > 1 else ''
-        found.append(Failure(f'{case.title}{which}', reason(case), files(case), case))
+        found.append(Failure(f'{case.title}{which}', failure_reason(case), files(case), case))
     return found
 
 
@@ -269,7 +246,7 @@ def _earlier_reasons(tries: list[Case]) -> list[str]:
     for case in tries:
         found += map(plain, case.replaced)
         if case is not tries[-1]:
-            found.append(reason(case))
+            found.append(failure_reason(case))
     return found
 
 
@@ -293,7 +270,7 @@ _REFUSED = re.compile(
 )
 
 
-def reason(case: Case) -> str:
+def failure_reason(case: Case) -> str:
     """Why a case failed, in a sentence, and what was left in its environment."""
     sentence = _wrong(case) if case.result in GOOD else _reason(case)
     return plain(f'{sentence}{_in_environment(case)}{_in_files(case)}{_differences(case)}')
@@ -367,21 +344,19 @@ def _differences(case: Case) -> str:
 
 
 def _in_environment(case: Case) -> str:
-    is_seen = case.leftovers.are_seen
-    # Whose ranks were in MPI_Init had found each other.
+    is_seen, is_unsure = case.leftovers.are_seen, case.leftovers.are_unsure
+    # Ranks that were in MPI_Init had found each other.
     harmless = OF_THE_MEETING if is_seen else ()
     found = [one for one in case.leftovers.variables if not one.startswith(harmless)]
     if not found:
         return ''
-    unsure = case.leftovers.are_unsure
+    unsure = _UNSURE if is_unsure else ''
     if is_seen:
-        who = 'Assay does not' if unsure else "neither Assay nor the system's file does"
-        return f'; the environment sets {_named(found)}, which {who}{_UNSURE if unsure else ""}'
-    who = 'Assay does not set' if unsure else "neither Assay nor the system's file sets"
-    return (
-        f'; its job was submitted with {_named(found)}, which {who} (what its ranks had is not '
-        f'known){_UNSURE if unsure else ""}'
-    )
+        who = 'Assay does not' if is_unsure else "neither Assay nor the system's file does"
+        return f'; the environment sets {_named(found)}, which {who}{unsure}'
+    who = 'Assay does not set' if is_unsure else "neither Assay nor the system's file sets"
+    told = f'; its job was submitted with {_named(found)}, which {who}'
+    return f'{told} (what its ranks had is not known){unsure}'
 
 
 def _named(variables: Sequence[str]) -> str:

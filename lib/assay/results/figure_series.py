@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from assay.config.scales import is_at_most, is_scale
-from assay.results.rows import number
-from assay.results.statistics.series import GREATEST, Series, location, series
+from assay.results.rows import number, with_unit
+from assay.results.statistics.series import GREATEST, Series, series, trimmed_mean
 from assay.results.statistics.spread import FigureKind, learn
 from assay.witness.disturbance import DISTURBANCES
 from assay.witness.profile import LEAST_STARTUP, STARTUP
@@ -23,27 +23,11 @@ NEWEST = 200
 #: The columns that make two values values of the same figure. A unit that changed is another one.
 IDENTITY = ('system', 'partition', 'environment', 'case', 'figure', 'unit')
 
-#: Of whatever check: a raw TCP socket between nodes, measured in the job beside MPI. The kernel,
-#: the driver and the network make it; no MPI and no flag of a compiler does.
-OF_THE_NETWORK = frozenset({'socket_latency', 'socket_bandwidth', 'socket_bandwidth_of_link'})
-#: By check: what cores and memory of a node give. Programs without messages measure it.
-OF_THE_NODE = {
-    'Clock': frozenset(
-        {
-            *('scalar_frequency', 'vector_frequency', 'cycles_kept'),
-            *('scalar_slowest_core', 'vector_slowest_core'),
-        }
-    ),
-    'Stream': frozenset({'copy', 'scale', 'add', 'triad'}),
-}
-#: What a build can change of those: they are controls only where these facts are the same. Their
-#: flags are the suite's own, whatever a site builds with.
-_OF_THE_BUILD = ('by', 'compiler', 'flags', 'target')
-
 #: Shares of a job's time that went to others. They excuse a value, and are none themselves.
 CONDITIONS = frozenset({*DISTURBANCES, 'undisturbed_share'})
 
 _WORDS = ('check', 'fabric', 'layout', 'scale')
+_COUNTS = ('disturbed', 'unusable', 'below_zero')
 #: What each value has of its own: the names of :class:`Measured`, and the columns of the table.
 _COLUMNS = {
     'values': 'value',
@@ -144,14 +128,14 @@ class Measured:
             return None
         if not self.series.has_logarithms:
             return float(np.median(self.series.values))
-        return float(np.exp(location(self.series.locations)))
+        return float(np.exp(trimmed_mean(self.series.locations)))
 
     @property
     def middle_text(self) -> str:
         """The middle with its unit, - for none."""
         if self.middle is None:
             return '-'
-        return f'{number(self.middle)}{"" if self.figure.unit == "1" else f" {self.figure.unit}"}'
+        return with_unit(number(self.middle), self.figure.unit)
 
     @cached_property
     def facts(self) -> dict[str, str]:
@@ -168,14 +152,14 @@ class Measured:
         return {name: ' / '.join(sorted(values)) for name, values in found.items()}
 
     def newest(self, most: int) -> Measured:
-        """The same in its newest runs: before it is a series, which takes longer to be made."""
+        """Its values in its newest runs; not of the series, which takes longer to be made."""
         if len(self.runs) <= most:
             return self
         runs = self.runs.unique(maintain_order=True)
         return self if len(runs) <= most else self.of_runs(runs.tail(most))
 
     def of_runs(self, runs: pl.Series) -> Measured:
-        """The same in some of its runs, before it is a series as well.
+        """Its values in some of its runs; not of the series either.
 
         :param runs: shape (n,), identifiers.
         """
@@ -217,7 +201,12 @@ def measured_figures(table: pl.DataFrame) -> dict[FigureKey, Measured]:
         .collect()
     )
     words = groups.select(pl.col(*IDENTITY, *_WORDS, 'better').cast(pl.String)).rows(named=True)
-    found = (_measured(of_row, groups, row) for row, of_row in enumerate(words))
+    found = []
+    for row, texts in enumerate(words):
+        own: dict[str, Any] = {name: texts[name] or '' for name in _WORDS}
+        own |= {name: groups[name][row] for name in (*_COLUMNS, *_COUNTS)}
+        figure = FigureKey(*(texts[name] or '' for name in IDENTITY))
+        found.append(Measured(figure=figure, better=texts['better'], **own))
     return {one.figure: one for one in sorted(found, key=lambda one: one.figure)}
 
 
@@ -259,28 +248,3 @@ def learn_past(histories: Iterable[Measured]) -> Past:
     for one, _ in found:
         of_kind.setdefault(one.kind, []).append(unchanged[one.figure])
     return Past(unchanged, {kind: learn(alike) for kind, alike in of_kind.items()})
-
-
-def _measured(words: Mapping[str, str | None], groups: pl.DataFrame, row: int) -> Measured:
-    """The figure of a row.
-
-    :param words: of its columns of words.
-    """
-    figure = FigureKey(*(words[name] or '' for name in IDENTITY))
-    fields: dict[str, Any] = {name: words[name] or '' for name in _WORDS}
-    counts = 'disturbed', 'unusable', 'below_zero'
-    fields |= {name: groups[name][row] for name in (*_COLUMNS, *counts)}
-    return Measured(figure=figure, better=words['better'], **fields)
-
-
-def is_of_the_network(one: Measured) -> bool:
-    """Whether no change of software above the kernel can have touched it: it is of the network."""
-    return one.figure.figure in OF_THE_NETWORK
-
-
-def is_of_the_node(before: Measured, after: Measured) -> bool:
-    """Whether no change between the two can have touched it but one of the nodes themselves."""
-    if after.figure.figure not in OF_THE_NODE.get(after.check, ()):
-        return False
-    old, new = ([side.facts.get(name) for name in _OF_THE_BUILD] for side in (before, after))
-    return old == new and None not in new

@@ -30,8 +30,8 @@ import polars as pl
 
 from assay import AssayError, locks
 from assay.results import store
-from assay.results.cases import Case, Facts, Run, deciding_attempt
-from assay.results.provenance import nodes_of
+from assay.results.cases import Facts, Run, deciding_attempt
+from assay.results.provenance import nodes_of_case
 from assay.results.rows import Row, rows_of
 from assay.results.verdict import Summary, summary
 
@@ -125,8 +125,9 @@ def plain_rows(run: Run) -> list[PlainRow]:
         parameters = (case.fabric or '-', case.layout or '-', case.scale or '-')
         who = (*of_run, ended, run.label, run.mode, *place, *parameters)
         jobs = len(tries) + sum(len(one.replaced) for one in tries)
-        more = (case.result, jobs, times[case.full_name], *_about_job(case))
-        rows += [(*who, *_held(row), *more) for row in rows_of(case)]
+        disturbances = '; '.join(case.taken_by_others) or None
+        more = (case.result, jobs, times[case.full_name], nodes_of_case(case) or None, disturbances)
+        rows += [(*who, *_held(row), *more, _as_json(case.facts)) for row in rows_of(case)]
     return rows
 
 
@@ -150,14 +151,9 @@ def duplicate_runs(table: pl.DataFrame, other: pl.DataFrame) -> list[str]:
 
 def _held(row: Row) -> PlainRow:
     """The columns from ``figure`` to ``verdict``."""
-    bounds = (row.reference, row.lower, row.upper)
-    return (row.figure, row.value, row.unit, row.better, *bounds, row.verdict)
-
-
-def _about_job(case: Case) -> PlainRow:
-    """The columns from ``nodes`` on."""
-    disturbances = '; '.join(case.taken_by_others) or None
-    return (nodes_of(case) or None, disturbances, _as_json(case.facts))
+    one = row.figure
+    bounds = (one.reference, one.lower, one.upper)
+    return (one.name, one.value, one.unit, one.better, *bounds, row.verdict)
 
 
 # Thousands of cases of a history have the same.
@@ -279,7 +275,7 @@ def _alone(path: Path) -> Iterator[bool]:
     """One process at a time builds; whether that could be had."""
     with ExitStack() as opened:
         try:
-            opened.enter_context(locks.hold(path.with_name(f'.{path.name}-lock')))
+            opened.enter_context(locks.hold_lock(path.with_name(f'.{path.name}-lock')))
         except AssayError:  # in a folder of somebody else's, or without locks
             yield False
         else:

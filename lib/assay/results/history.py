@@ -12,7 +12,7 @@ from assay import AssayError, paths
 from assay.results import store
 from assay.results.cases import Run
 from assay.results.perflogs import runs_of
-from assay.results.reframe_report import read_report
+from assay.results.reframe_report import read_reframe_report
 from assay.results.verdict import Summary, summary
 from assay.text import many
 
@@ -128,7 +128,7 @@ class History:
         return pl.concat(frames)
 
 
-def load(database: Path = paths.RESULTS_DATABASE) -> History:
+def load_history(database: Path = paths.RESULTS_DATABASE) -> History:
     """All stored runs; none where nothing was stored yet.
 
     :raises AssayError: if the database is damaged, locked, of another form, or cannot be read.
@@ -147,7 +147,7 @@ def load(database: Path = paths.RESULTS_DATABASE) -> History:
         if isinstance(verdict, AssayError):
             found = found if found.problem else Summary(problem=str(verdict))
             verdict = None
-        word, problems = (verdict.verdict, verdict.problems) if verdict else (None, ())
+        word, problems = verdict or (None, ())
         own = causes.get(one.uuid, ())
         runs.append(StoredRun(one.uuid, one.begun, one.ended, found, word, problems, causes=own))
     return History(tuple(runs), database, read.figures)
@@ -177,4 +177,4 @@ def of_file(file: Path) -> list[StoredRun]:
 
 
 def _runs(file: Path) -> list[Run]:
-    return runs_of(file) if file.is_dir() else [read_report(file)]
+    return runs_of(file) if file.is_dir() else [read_reframe_report(file)]

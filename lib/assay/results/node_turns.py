@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError, say
 from assay.machine.slurm import SCHEDULERS, is_free, switches
-from assay.results.history import History, load
+from assay.results.history import History, load_history
 from assay.running import node_choice
 from assay.running.allocation import IN_USE, options_of, states_for
 from assay.running.node_choice import NodeChoice, Way
@@ -57,7 +57,7 @@ def _assert_has_slurm(site: _SiteConfig) -> None:
             )
 
 
-def choose_nodes(suite: Suite, site: _SiteConfig, way: Way, own: RunFolder) -> None:
+def use_chosen_nodes(suite: Suite, site: _SiteConfig, way: Way, own: RunFolder) -> None:
     """Have the cases of the sessions that follow on nodes chosen so.
 
     :param own: the folder of the first of them.
@@ -65,7 +65,7 @@ def choose_nodes(suite: Suite, site: _SiteConfig, way: Way, own: RunFolder) -> N
     """
     _assert_has_slurm(site)
     path = own.folder / 'nodes.json'
-    NodeChoice(way, last_used(load(), suite.system), switches()).write(path)
+    NodeChoice(way, last_used(load_history(), suite.system), switches()).write(path)
     suite.environment[node_choice.VARIABLE] = str(path)
 
 
@@ -86,7 +86,7 @@ class NodeTurns:
         return [node for node in self.late if is_free(self.states[node])]
 
     def describe(self, when: str) -> str:
-        """Which nodes had no case.
+        """A sentence on the nodes that had no case.
 
         :param when: since that time, in words.
         """
@@ -97,7 +97,7 @@ class NodeTurns:
 
 
 def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = ()) -> NodeTurns:
-    """Ask for them.
+    """Ask Slurm for the nodes of a system, and the history for when each had a case.
 
     :param since: in seconds since 1970.
     :param jobs: what ``-J`` says: nodes that jobs cannot have by it do not count.
@@ -111,7 +111,7 @@ def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = (
         able |= {node: state for node, state in states if state.startswith(IN_USE)}
     if not able:
         raise AssayError('Slurm has no node that jobs of this system can have.')
-    used = last_used(load(), suite.system)
+    used = last_used(load_history(), suite.system)
     return NodeTurns(able, tuple(node for node in able if used.get(node, 0.0) < since))
 
 

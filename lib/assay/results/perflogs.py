@@ -33,7 +33,7 @@ from assay.results.cases import (
     parameters_of,
     reference_and_bounds,
 )
-from assay.results.provenance import facts_of
+from assay.results.provenance import facts_from_variables
 
 #: The column of config/common.py by which a line has its age: no line names its run.
 TIME = b'job_completion_time'
@@ -74,24 +74,19 @@ def perflogs(folder: Path) -> list[Path]:
         raise AssayError(f'{folder}: cannot be searched for perflogs: {error}') from None
 
 
-def old_lines(folder: Path, since: datetime) -> dict[Path, int]:
-    """How many lines of each perflog are of jobs that ended before a time; of those that have any.
+def remove_old_lines(folder: Path, since: datetime, dry_run: bool) -> dict[Path, int]:
+    """Remove the lines of jobs that ended before a time from all perflogs.
 
-    A line does not name its run. All jobs of a run that is kept ended later.
+    A line does not name its run. All jobs of a run that is kept ended later. If it is killed, the
+    next call finishes the rest.
 
-    :raises AssayError: if a perflog cannot be read.
+    :param dry_run: nothing is removed.
+    :returns: how many there were in each perflog that had any.
+    :raises AssayError: if one cannot be read or written.
     """
     counted = {path: count_before(path, since) for path in perflogs(folder)}
-    return {path: count for path, count in counted.items() if count}
-
-
-def remove_old_lines(folder: Path, since: datetime) -> dict[Path, int]:
-    """Remove the lines of :func:`old_lines`. If it is killed, the next call finishes the rest.
-
-    :returns: how many of each perflog.
-    :raises AssayError: if one cannot be written.
-    """
-    return {path: remove_before(path, since) for path in old_lines(folder, since)}
+    old = {path: count for path, count in counted.items() if count}
+    return old if dry_run else {path: remove_before(path, since) for path in old}
 
 
 def count_before(path: Path, limit: datetime) -> int:
@@ -279,7 +274,7 @@ def _case(columns: dict[str, str]) -> Case:
         result=known.get('result', 'pass'),
         figures=_figures(known),
         job=Job(ended=_time(known[TIME.decode()])),
-        facts=facts_of({one: known.get(one, '') for one in columns}),
+        facts=facts_from_variables({one: known.get(one, '') for one in columns}),
     )
 
 
@@ -312,9 +307,9 @@ def _divided(cases: list[Case]) -> Iterator[list[Case]]:
     run: dict[str, Case] = {}
     before = _ended(cases[0])
     for case in cases:
-        name, ended = case.full_name, _ended(case)
+        name, ended, names = case.full_name, _ended(case), [one.name for one in case.figures]
         earlier = run.get(name)
-        if earlier and _ended(earlier) == ended and not _share_a_figure(earlier, case):
+        if earlier and _ended(earlier) == ended and not any(map(earlier.figure, names)):
             run[name] = replace(earlier, figures=(*earlier.figures, *case.figures))
             continue
         if earlier or (ended - before).total_seconds() > PAUSE:
@@ -323,12 +318,6 @@ def _divided(cases: list[Case]) -> Iterator[list[Case]]:
         run[name] = case
         before = ended
     yield [*run.values()]
-
-
-def _share_a_figure(one: Case, other: Case) -> bool:
-    return not {figure.name for figure in one.figures}.isdisjoint(
-        figure.name for figure in other.figures
-    )
 
 
 def _run(name: str, cases: list[Case]) -> Run:

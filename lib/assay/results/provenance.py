@@ -32,11 +32,11 @@ def where_by_case(run: Run) -> dict[str, str]:
     return {
         case.title: f'job {case.job.id} on {nodes}'
         for case in run.last_cases
-        if (nodes := nodes_of(case))
+        if (nodes := nodes_of_case(case))
     }
 
 
-def nodes_of(case: Case) -> str:
+def nodes_of_case(case: Case) -> str:
     """The nodes of a case's job, such as ``n[1-4]``; empty where there was none."""
     return _abbreviated(case.job.nodes) if case.job.nodes else ''
 
@@ -52,7 +52,7 @@ def is_of_fact(name: str) -> bool:
     return name.startswith(('built_', 'ran_')) or name == 'suite_commit'
 
 
-def facts_of(words: Mapping[str, str]) -> Facts:
+def facts_from_variables(words: Mapping[str, str]) -> Facts:
     """The facts among what is known of a case, by the names of its check's variables.
 
     What is not known of the nodes is left out; each variable, setting and library is a fact.
@@ -98,7 +98,7 @@ def both_tell(
 def _packages_apart(
     before: Mapping[str, str], after: Mapping[str, str]
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """As :func:`both_tell`, of the specs alone."""
+    """Replace two specs that were kept by their packages, one by one."""
     hashes = [side.get('hash', '') for side in (before, after)]
     specs = [kept_spec(one) for one in hashes]
     if hashes[0] == hashes[1] or not all(specs):

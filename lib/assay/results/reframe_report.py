@@ -29,7 +29,7 @@ from assay.results.cases import (
     Seconds,
     reference_and_bounds,
 )
-from assay.results.provenance import facts_of, is_of_fact
+from assay.results.provenance import facts_from_variables, is_of_fact
 from assay.running.session_extras import cases_left_out, text_of
 from assay.text import plain
 
@@ -44,7 +44,7 @@ class _MalformedError(Exception):
     """A field is not as ReFrame writes it; the message begins with the field."""
 
 
-def read_report(path: Path) -> Run:
+def read_reframe_report(path: Path) -> Run:
     """The run of a report.
 
     :raises AssayError: if it cannot be read, or is none.
@@ -155,14 +155,28 @@ def _case(record: Record) -> Case:
         place=_place(record),
         run_index=_count(record, 'run_index') or 0,
         job=_job(record),
-        files=_files(record),
+        files=Files(
+            stage=_words(record, 'stagedir'),
+            output=_words(record, 'outputdir'),
+            stdout=_words(record, 'job_stdout'),
+            stderr=_words(record, 'job_stderr'),
+            build_stdout=_words(record, 'build_stdout'),
+            build_stderr=_words(record, 'build_stderr'),
+            kept=_texts(record, 'keep_files'),
+        ),
         seconds=Seconds(*[_seconds(record.get(name)) for name in _TIMES]),
         implementation=_shown(record, 'implementation'),
         no_evidence=_words(record, 'no_evidence'),
         replaced=_texts(record, 'replaced'),
         disturbances=_texts(record, 'disturbances'),
         taken_by_others=_table_texts(record, 'taken_by_others'),
-        leftovers=_leftovers(record),
+        leftovers=Leftovers(
+            variables=_texts(record, 'leftovers'),
+            in_files=_texts(record, 'leftovers_in_files'),
+            are_seen=_given(record, 'leftovers_seen') is True,
+            are_unsure=_given(record, 'leftovers_unsure') is True,
+            hosts_differ_in=_texts(record, 'hosts_differ_in'),
+        ),
         finding=_words(record, 'finding'),
         facts=_facts(record),
         hash=_shown(record, 'hashcode'),
@@ -228,28 +242,6 @@ def _job(record: Record) -> Job:
     )
 
 
-def _files(record: Record) -> Files:
-    return Files(
-        stage=_words(record, 'stagedir'),
-        output=_words(record, 'outputdir'),
-        stdout=_words(record, 'job_stdout'),
-        stderr=_words(record, 'job_stderr'),
-        build_stdout=_words(record, 'build_stdout'),
-        build_stderr=_words(record, 'build_stderr'),
-        kept=_texts(record, 'keep_files'),
-    )
-
-
-def _leftovers(record: Record) -> Leftovers:
-    return Leftovers(
-        variables=_texts(record, 'leftovers'),
-        in_files=_texts(record, 'leftovers_in_files'),
-        are_seen=_given(record, 'leftovers_seen') is True,
-        are_unsure=_given(record, 'leftovers_unsure') is True,
-        hosts_differ_in=_texts(record, 'hosts_differ_in'),
-    )
-
-
 def _facts(record: Record) -> Facts:
     known = {}
     for name in _names_of_facts(tuple(record)):
@@ -257,7 +249,7 @@ def _facts(record: Record) -> Facts:
         is_unknown = value == _UNDEFINED or (name.startswith('ran_on_') and not value)
         known[name] = '' if is_unknown else _text(record, name)
     try:
-        return facts_of(known)
+        return facts_from_variables(known)
     except ValueError as error:
         raise _MalformedError(f'ran_variables or ran_settings: {error}') from None
 
@@ -338,7 +330,7 @@ def _texts(record: Record, name: str) -> tuple[str, ...]:
 
 
 def _table_texts(record: Record, name: str) -> tuple[str, ...]:
-    """Likewise, such that tables can hold."""
+    """Texts that tables can hold."""
     found = _texts(record, name)
     _assert_utf8(''.join(found), name)
     return found

@@ -14,23 +14,14 @@ BAD = {'fail', 'not run', 'no figure', 'abort', 'xpass'}
 
 
 class Row(NamedTuple):
-    """One figure of one test case; ``lower`` and ``upper`` are absolute bounds, None if open."""
+    """A figure of a case, and its verdict.
 
-    check: str
-    environment: str
-    fabric: str
-    layout: str
-    figure: str
-    value: float | None
-    unit: str
-    reference: float | None
-    lower: float | None
-    upper: float | None
+    :param figure: of a case that has none, one that is called ``-`` and has no value.
+    """
+
+    case: Case
+    figure: CaseFigure
     verdict: str
-    #: It is shown even if nothing holds it.
-    headline: bool = False
-    #: ``higher``, ``lower`` or ``exact``; None if that is not known.
-    better: str | None = None
 
     @property
     def room(self) -> float | None:
@@ -38,14 +29,15 @@ class Row(NamedTuple):
 
         Negative where it is beyond.
         """
-        if not self.reference or not is_number(self.value):
+        one = self.figure
+        if not one.reference or not is_number(one.value):
             return None
         rooms = []
-        if self.lower is not None:
-            rooms.append(self.value - self.lower)
-        if self.upper is not None:
-            rooms.append(self.upper - self.value)
-        return min(rooms) / abs(self.reference) if rooms else None
+        if one.lower is not None:
+            rooms.append(one.value - one.lower)
+        if one.upper is not None:
+            rooms.append(one.upper - one.value)
+        return min(rooms) / abs(one.reference) if rooms else None
 
     @property
     def leeway(self) -> float | None:
@@ -55,15 +47,16 @@ class Row(NamedTuple):
         references are limits that nothing reaches, and leave little below what everybody has.
         None if no value can be nearer than another.
         """
-        if self.room is None or not is_number(self.value) or self.lower == self.upper:
+        one = self.figure
+        if self.room is None or not is_number(one.value) or one.lower == one.upper:
             return None
         found = []
-        for bound, side in ((self.lower, 1), (self.upper, -1)):
-            if bound is None or self.value == bound == self.reference:
+        for bound, side in ((one.lower, 1), (one.upper, -1)):
+            if bound is None or one.value == bound == one.reference:
                 continue
-            inside = side * (self.value - bound)
-            of = (side * ((self.reference or 0.0) - bound), max(abs(self.value), abs(bound)))
-            found.append(max((inside / one for one in of if one > 0), default=0.0))
+            inside = side * (one.value - bound)
+            of = (side * ((one.reference or 0.0) - bound), max(abs(one.value), abs(bound)))
+            found.append(max((inside / size for size in of if size > 0), default=0.0))
         return min(1.0, *found) if found else None
 
 
@@ -91,21 +84,7 @@ def rows_of(case: Case) -> list[Row]:
 
 def row_of(case: Case, figure: CaseFigure) -> Row:
     """The row of one figure."""
-    return Row(
-        check=case.short_name,
-        environment=case.environment,
-        fabric=case.fabric or '-',
-        layout=case.layout or '-',
-        figure=figure.name,
-        value=figure.value,
-        unit=figure.unit,
-        reference=figure.reference,
-        lower=figure.lower,
-        upper=figure.upper,
-        verdict=_verdict(case, figure),
-        headline=figure.is_headline,
-        better=figure.better,
-    )
+    return Row(case, figure, _verdict(case, figure))
 
 
 def _verdict(case: Case, figure: CaseFigure) -> str:
@@ -140,8 +119,9 @@ def bounds_in_words(lower: float | None, upper: float | None) -> str:
 
 def row_in_words(row: Row) -> str:
     """The figure of a row with what is allowed."""
-    told = plain(f'{row.figure} {with_unit(number(row.value), row.unit)}')
-    bounds = bounds_in_words(row.lower, row.upper)
+    one = row.figure
+    told = plain(f'{one.name} {with_unit(number(one.value), one.unit)}')
+    bounds = bounds_in_words(one.lower, one.upper)
     return f'{told} ({bounds})' if bounds else told
 
 

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from assay import AssayError
 from assay.quantities import seconds_of
 from assay.results.history import History, StoredRun, of_file
-from assay.text import did_you_mean, many, plain, similar
+from assay.text import did_you_mean, first_few, many, plain, similar
 
 if TYPE_CHECKING:
     from assay.results.figure_series import FigureKey, Measured
@@ -80,7 +80,7 @@ def of_system(history: History, system: str | None) -> list[StoredRun]:
     return found
 
 
-def choose(
+def choose_runs(
     history: History, words: str, system: str | None = None, uncounted: str | None = None
 ) -> list[StoredRun]:
     """The runs that words mean, oldest first; at least one.
@@ -110,8 +110,8 @@ def choose(
 
 
 def choose_or_all(history: History, words: str, system: str | None) -> list[StoredRun]:
-    """As :func:`choose`; without words all runs, as :func:`of_system`."""
-    return choose(history, words, system) if words else of_system(history, system)
+    """The runs that words mean (:func:`choose_runs`); without words all (:func:`of_system`)."""
+    return choose_runs(history, words, system) if words else of_system(history, system)
 
 
 def kept_since(words: str) -> datetime:
@@ -178,9 +178,9 @@ def pattern_of(option: str, expression: str) -> re.Pattern[str]:
 
 
 def removable(history: History, words: str, system: str | None = None) -> list[StoredRun]:
-    """As :func:`choose`, of what is stored here; what cannot be read can be removed as well.
+    """The stored runs that words mean, with those that cannot be read, which can be removed too.
 
-    :raises AssayError: as :func:`choose`.
+    :raises AssayError: as :func:`choose_runs`.
     """
     if _is_file(words):
         raise AssayError(f'{words} is a file: remove it as such.')
@@ -241,8 +241,7 @@ def _there_is(runs: Sequence[StoredRun], words: str) -> str:
     there = f'{many(len(runs), "run")} from {days[0]} to {days[1]}'
     if near := similar(words, labels):
         return f'{did_you_mean(near)} Stored: {there}.'
-    shown = ', '.join(map(repr, labels[:8])) + (', ...' if len(labels) > 8 else '')
-    the_labels = f'the labels {shown}' if labels else 'no label'
+    the_labels = f'the labels {first_few([*map(repr, labels)], 8)}' if labels else 'no label'
     return f'stored: {there}, with {the_labels}.'
 
 

@@ -14,9 +14,9 @@ from assay import AssayError, say
 from assay.results import store
 from assay.results.cases import Run
 from assay.results.failures import failures
-from assay.results.reframe_report import read_report
+from assay.results.reframe_report import read_reframe_report
 from assay.results.unmatched import misaddressed_options
-from assay.results.verdict import Verdict, judge
+from assay.results.verdict import Verdict, judge_run
 from assay.running import runs
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
@@ -146,7 +146,7 @@ class Runner:
         exports: Mapping[str, str | None] = MappingProxyType({}),
         what: str = 'a session',
     ) -> Concluded:
-        """As :meth:`run`, of a session that is one of several to be compared: it has a run.
+        """Run a session that is one of several to be compared, as :meth:`run` does; it has a run.
 
         :raises NoGoodError: if more is wrong with it than that cases failed.
         :raises StoppedError: if this command was told to stop.
@@ -184,11 +184,11 @@ def judge_session(own: RunFolder, end: Ended, given: Given) -> Concluded:
         problems.append(f'ReFrame was killed by {signal.Signals(-end.code).name}')
     if own.report.exists():
         try:
-            run = read_report(own.report)
+            run = read_reframe_report(own.report)
         except AssayError as error:
             problems.append(str(error))
     log = own.log.read_text(errors='replace').splitlines() if own.log.is_file() else None
-    found = judge(run, end.code, log, end.printed)
+    found = judge_run(run, end.code, log, end.printed)
     problems += found.problems
     if run:
         problems += misaddressed_options(run, given.variables, given.parameters)

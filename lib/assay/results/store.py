@@ -72,16 +72,8 @@ class StoredSession:
     problem: str | None = None
 
 
-@dataclass(frozen=True)
-class StoredVerdict:
-    """The verdict of ``assay run`` on a session.
-
-    :param verdict: the word of its last line.
-    :param problems: why it was no other, a sentence each.
-    """
-
-    verdict: str
-    problems: tuple[str, ...]
+#: The word of the last line of ``assay run``, and why it was no other, a sentence each.
+StoredVerdict = tuple[str, tuple[str, ...]]
 
 
 def sessions(database: Path = paths.RESULTS_DATABASE) -> list[StoredSession]:
@@ -368,7 +360,7 @@ def _judged(database: Path, uuid: str, word: object, text: str) -> StoredVerdict
     except (RecursionError, TypeError, ValueError):
         problems = None
     if isinstance(word, str) and isinstance(problems, list):
-        return StoredVerdict(word, tuple(map(str, problems)))
+        return word, tuple(map(str, problems))
     return AssayError(f'{database}: session {uuid}: what `assay run` made of it is damaged')
 
 

@@ -1,4 +1,4 @@
-"""Where the time of a case went before and after: what the witness saw in its jobs.
+"""The time of a case before and after, by its parts, as the witness saw it in the jobs.
 
 Its reports are in the folders of runs, of which only the newest are kept.
 """
@@ -30,7 +30,7 @@ class Shares:
 
 @dataclass(frozen=True)
 class TimeSpent:
-    """Where the time of a case went: medians over its jobs before, and over those after.
+    """The time of a case by its parts: medians over its jobs before, and over those after.
 
     :param case: its name, partition and environment.
     :param jobs: how many of them still tell, before and after.

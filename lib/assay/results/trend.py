@@ -23,16 +23,9 @@ from assay.results.figure_series import FigureKey, Measured, is_negligible, meas
 from assay.results.history import History, StoredRun
 from assay.results.provenance import changed_facts
 from assay.results.run_selectors import choose_figures
-from assay.results.statistics.changes import (
-    FEWEST,
-    WEEK,
-    Change,
-    beginning,
-    find_changes,
-    slope,
-)
+from assay.results.statistics.changes import FEWEST, Change, beginning, find_changes, slope
 from assay.results.statistics.multiplicity import rate_of_a_look
-from assay.results.statistics.series import GREATEST, Floats, Series, location, ratio
+from assay.results.statistics.series import DAY, GREATEST, Floats, Series, ratio, trimmed_mean
 
 #: The error rate of one look, if somebody looks every day: 0.35 false alarms a year are expected.
 RATE = rate_of_a_look(365)
@@ -101,6 +94,12 @@ class TrendFinding:
         """Whether the figure is worse today because of it."""
         return self.direction == 'worse' and not self.is_repaired
 
+    @property
+    def state(self) -> str:
+        """``worse``, ``better``, ``changed`` or ``worse, repaired``."""
+        is_over = self.direction == 'worse' and self.is_repaired
+        return 'worse, repaired' if is_over else self.direction
+
 
 @dataclass(frozen=True)
 class ChangeGroup:
@@ -146,7 +145,9 @@ class Trend:
         return Counter(line.state for line in self.lines)
 
 
-def trend(history: History, runs: Iterable[StoredRun], cases: str = '', figures: str = '') -> Trend:
+def find_trend(
+    history: History, runs: Iterable[StoredRun], cases: str = '', figures: str = ''
+) -> Trend:
     """Find the changes in some runs.
 
     :param cases: a regular expression that is found in the names of the cases to look at.
@@ -228,7 +229,7 @@ class _Step:
         """:param at: the place of the run that explains it; None of a drift."""
         change, sessions = self.change, self.sessions
         first, earliest, latest = change.first, change.earliest, change.latest
-        whole, per_week = self.ratio, change.per_week
+        whole, per_week = self.ratio, 0.0
         if at is None:
             bad = latest
             history = self.measured.series
@@ -237,10 +238,10 @@ class _Step:
             places = beginning(logs[first:], times[first:])
             first, earliest, latest = (first + one for one in places)
             good = max(change.first, earliest - 1)
-            # That of :class:`Change` is of the level part before it as well.
+            # The ratio of :class:`Change` is of the level part before it as well.
             rate = slope(logs[first:], times[first:])
             whole = ratio(rate * float(times[-1] - times[first]))
-            per_week = ratio(rate * WEEK) - 1
+            per_week = ratio(rate * 7 * DAY) - 1
         else:
             bad = max(1, bisect_left(sessions, at))
             good = bad - 1
@@ -333,7 +334,7 @@ def _level(logs: Floats, drift: Change | None) -> _Level:
     """:param drift: over all of them, if there is one."""
     whole = math.log(min(max(drift.ratio, 1 / GREATEST), GREATEST)) if drift else 0.0
     beside = logs - np.linspace(-whole / 2, whole / 2, len(logs))
-    middle = float(location(beside))
+    middle = float(trimmed_mean(beside))
     return _Level(
         middle - whole / 2, middle + whole / 2, float(beside.std(ddof=1)) / math.sqrt(len(logs))
     )

@@ -10,7 +10,7 @@ from assay.results.failures import failures
 from assay.results.history import History, StoredRun
 from assay.results.run_selectors import of_cases
 from assay.results.store import TriageCause, keep_cause
-from assay.text import plain, unknown_name
+from assay.text import first_few, plain, unknown_name
 
 #: What can be behind a failure.
 CLASSES = ('hardware', 'network', 'mpi', 'scheduler', 'filesystem', 'suite', 'unknown')
@@ -67,9 +67,9 @@ def classify(
     ]
     if len(found) != 1:
         those = found or every
-        names = ', '.join(one.case for one in those[:4]) + (', ...' if len(those) > 4 else '')
+        names = first_few([one.case for one in those]) if those else 'nothing failed in it'
         which = f'{len(found)} failures of run {run.name} have {plain(words)!r} in their names'
-        raise AssayError(f'{which}: {names or "nothing failed in it"}.')
+        raise AssayError(f'{which}: {names}.')
     cause = TriageCause(found[0].case, kind, plain(note))
     keep_cause(run.uuid, cause, history.database)
     return TriagedFailure(run, found[0].case, found[0].reason, cause)

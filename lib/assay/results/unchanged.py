@@ -89,8 +89,14 @@ def _of_one_kind(one: Measured) -> Measured:
     texts = Counter(one.provenance.cast(pl.String).fill_null('').to_list())
     if len(texts) == 1:
         return one
-    others = {text for text in texts if _is_other(_source(text), _majorities(texts))}
-    kept = ~one.provenance.cast(pl.String).fill_null('').is_in([*others])
+    majorities = _majorities(texts)
+    others = [
+        text
+        for text in texts
+        if (source := _source(text))
+        and any(source.get(name, '') != setting for name, setting in majorities.items())
+    ]
+    kept = ~one.provenance.cast(pl.String).fill_null('').is_in(others)
     return one.filter(kept) if others else one
 
 
@@ -112,12 +118,6 @@ def _majorities(texts: Mapping[str, int]) -> dict[str, str]:
         if 2 * count > settings.total():
             found[name] = setting
     return found
-
-
-def _is_other(source: Mapping[str, str], majorities: Mapping[str, str]) -> bool:
-    return bool(source) and any(
-        source.get(name, '') != setting for name, setting in majorities.items()
-    )
 
 
 # Thousands of values of a history have the same.

@@ -44,9 +44,6 @@ def unmatched_names(run: Run, given: Given) -> list[str]:
     def is_name(one: str) -> bool:
         return any(_is_named(one, case, name) for case, name in zip(own, names, strict=True))
 
-    def is_environment(one: str) -> bool:
-        return any(re.match(one, environment) for environment in environments)
-
     return [
         *(
             f'no selected case is of -n {plain(one)!r}: correct it, or see `assay run -l`'
@@ -59,7 +56,7 @@ def unmatched_names(run: Run, given: Given) -> list[str]:
             f'{", ".join(sorted(map(plain, environments)))}'
             for text in given.environments
             if not all(map(_is_of_a_node, own))  # which one environment measures for all
-            for one in _unmatched(text, is_environment)
+            for one in _unmatched(text, lambda one: any(re.match(one, e) for e in environments))
         ),
         *(
             f'no selected case has {plain(parameter)}={plain(value)}, which -P asks for'

@@ -48,7 +48,7 @@ class Verdict:
         return {'PASSED': 0, 'FAILED': 1, 'DISTURBED': 3}[self.word]
 
 
-def judge(
+def judge_run(
     run: Run | None,
     reframe_exit_code: int,
     log: Iterable[str] | None,

@@ -76,7 +76,7 @@ def build(application: str, entry: SiteApplication, commit: str, tools: Toolchai
         raise AssayError(_failed[folder])
     with explain_errors(folder, 'made'):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with locks.hold(lock_of(folder)):
+        with locks.hold_lock(lock_of(folder)):
             if not (folder / _WHOLE).exists():
                 if folder.exists():
                     shutil.rmtree(folder)

@@ -49,7 +49,7 @@ def reserve_report(report: Path) -> Iterator[Path]:
             own = _numbered(report, 'run', number)
             _assert_replaceable(own)
             try:
-                stack.enter_context(locks.hold(lines_of(own), wait=False))
+                stack.enter_context(locks.hold_lock(lines_of(own), wait=False))
             except locks.LockedError:
                 continue
             except AssayError:

@@ -472,7 +472,7 @@ def build_witness(mpi: Mpi) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise AssayError(f'{folder}: the witness cannot be built there: {error.strerror}') from None
-    with locks.hold(folder / '.lock'):
+    with locks.hold_lock(folder / '.lock'):
         if library.exists():
             return library
         say(f'building the witness with {mpi.cc} ...')

@@ -17,7 +17,7 @@ import numpy as np
 from assay.mpis.algorithms import Algorithm, Rule
 from assay.results.statistics.comparison import MARGIN, Word
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.results.statistics.retest import Decision, decide, spread_of_foursomes
+from assay.results.statistics.retest import Decision, decide_by_pairs, spread_of_foursomes
 from assay.tuning.starts import Outcome
 
 #: An operation and a size in bytes.
@@ -211,7 +211,7 @@ def judge(
         spread = spread_of_foursomes(np.log([location(outcome, one) for outcome in defaults]))
         count = len(wanted)
         said.append(
-            decide(before, after, 'lower', count, SUITE_RATE, margin, spread, looked)
+            decide_by_pairs(before, after, 'lower', count, SUITE_RATE, margin, spread, looked)
             if before
             else None
         )

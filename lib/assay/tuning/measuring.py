@@ -14,7 +14,7 @@ from assay import AssayError, say
 from assay.files import write_whole
 from assay.mpis import FAMILIES
 from assay.mpis.algorithms import Algorithm, Algorithms, Rules
-from assay.quantities import time_of
+from assay.quantities import duration_text
 from assay.results.cases import folder_left
 from assay.results.failures import failures, skipped_cases
 from assay.results.runner import Concluded, Runner, StoppedError
@@ -282,8 +282,8 @@ class Tuning:
         """
         left = math.inf if self.seconds is None else self.began + self.seconds - time.monotonic()
         if self.took > left:
-            raise StoppedError(f'the time of {time_of(self.seconds or 0)} is over')
-        say(f'{label}, some {time_of(self.took)}' if self.took else label)
+            raise StoppedError(f'the time of {duration_text(self.seconds or 0)} is over')
+        say(f'{label}, some {duration_text(self.took)}' if self.took else label)
         began = time.monotonic()
         operations = self._operations(is_proof)
         starts = [self._start(place, one, rules, operations) for place, one in enumerate(wanted)]

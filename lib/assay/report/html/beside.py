@@ -27,12 +27,13 @@ _WORDS = {'higher': 'higher is better', 'lower': 'lower is better', 'exact': 'ne
 
 
 @dataclass(frozen=True)
-class Other:
-    """The run on the other system.
+class JudgedRun:
+    """A run of the page, with its verdict.
 
     :param kind: of its verdict: ``good``, ``bad`` or ``odd``.
     :param counts: how many cases went which way, in words.
-    :param run: name and value of what is known of the run itself.
+    :param problems: why the verdict is no other.
+    :param facts: name and value of what is known of the run itself.
     :param cases: that were not skipped.
     """
 
@@ -40,8 +41,12 @@ class Other:
     kind: str
     counts: str
     problems: Sequence[str]
-    run: Sequence[tuple[str, str]]
+    facts: Sequence[tuple[str, str]]
     cases: Sequence[Case]
+
+    @property
+    def system(self) -> str:
+        return dict(self.facts)['system']
 
 
 @dataclass(frozen=True)
@@ -67,13 +72,14 @@ class Beside:
     """Two systems side by side.
 
     :param systems: the one that is shown, and the other.
+    :param other: the run on the other system.
     :param runs: what is known of each run, by name.
     :param facts: of each name what was measured with on each system.
     :param notes: what is not compared, a sentence each.
     """
 
     systems: tuple[str, str]
-    other: Other
+    other: JudgedRun
     runs: Sequence[tuple[str, str, str]]
     facts: Sequence[tuple[str, MeasuredWith | None, MeasuredWith | None]]
     lines: Sequence[BesideLine]
@@ -92,14 +98,10 @@ class _Seen:
     value: float
 
 
-def compare_systems(run: Sequence[tuple[str, str]], cases: Sequence[Case], other: Other) -> Beside:
-    """Compare the run that is shown with one on another system.
-
-    :param run: what is known of it.
-    :param cases: its cases, but those that were skipped.
-    """
-    systems = dict(run)['system'], dict(other.run)['system']
-    here, there = _figures(cases), _figures(other.cases)
+def compare_systems(shown: JudgedRun, other: JudgedRun) -> Beside:
+    """Compare the run that is shown with one on another system."""
+    systems = shown.system, other.system
+    here, there = _figures(shown.cases), _figures(other.cases)
     pairs = [*_pairs(here, there)]
     notes = ['Whether a difference is more than chance is not known: each system has one run here.']
     for system, found in zip(systems, (here, there), strict=True):
@@ -111,12 +113,15 @@ def compare_systems(run: Sequence[tuple[str, str]], cases: Sequence[Case], other
             f'These are {MOST} of {len(pairs)} figures: those that are held to references or asked '
             'for first, then those that differ most.'
         )
-    of_other = dict(other.run)
+    of_other = dict(other.facts)
+    own, others = (
+        {fact.name: fact for fact in facts_and_variables(run.cases)[0]} for run in (shown, other)
+    )
     return Beside(
         systems,
         other,
-        [(name, value, of_other.get(name, '-')) for name, value in run],
-        _facts(facts_and_variables(cases)[0], facts_and_variables(other.cases)[0]),
+        [(name, value, of_other.get(name, '-')) for name, value in shown.facts],
+        [(name, own.get(name), others.get(name)) for name in {**own, **others}],
         [_line(*pairs[at], systems) for at in sorted(kept)],
         notes,
     )
@@ -127,8 +132,9 @@ def _figures(cases: Sequence[Case]) -> dict[Key, dict[str, _Seen]]:
     rows: dict[Key, dict[str, list[Row]]] = {}
     for case in cases:
         for row in rows_of(case):
-            key = case.name, case.environment, case.implementation, row.figure, row.unit
-            if is_number(row.value):
+            one = row.figure
+            key = case.name, case.environment, case.implementation, one.name, one.unit
+            if is_number(one.value):
                 rows.setdefault(key, {}).setdefault(case.partition, []).append(row)
     return {
         key: {partition: _seen(some) for partition, some in by_partition.items()}
@@ -138,7 +144,8 @@ def _figures(cases: Sequence[Case]) -> dict[Key, dict[str, _Seen]]:
 
 def _seen(rows: Sequence[Row]) -> _Seen:
     worst = max(rows, key=lambda row: row.verdict not in GOOD_WORDS)
-    return _Seen(worst, median(row.value for row in rows if is_number(row.value)))
+    values = [row.figure.value for row in rows]
+    return _Seen(worst, median(filter(is_number, values)))
 
 
 def _pairs(
@@ -156,7 +163,7 @@ def _pairs(
 
 def _weight(one: _Seen, other: _Seen) -> tuple[bool, float]:
     """The order of figures if there is no room for all."""
-    is_asked_for = one.row.verdict != 'no bound' or one.row.headline
+    is_asked_for = one.row.verdict != 'no bound' or one.row.figure.is_headline
     ratio = _ratio(one, other)
     return not is_asked_for, -abs(math.log(ratio)) if ratio else 0.0
 
@@ -167,7 +174,7 @@ def _ratio(one: _Seen, other: _Seen) -> float | None:
 
 
 def _line(one: _Seen, other: _Seen, systems: tuple[str, str]) -> BesideLine:
-    known = {one.row.better, other.row.better} - {None}
+    known = {one.row.figure.better, other.row.figure.better} - {None}
     better = known.pop() if len(known) == 1 else None
     ratio = _ratio(one, other)
     return BesideLine(
@@ -191,11 +198,4 @@ def _better(one: float, other: float, better: str | None, systems: tuple[str, st
 
 def _value(one: _Seen) -> str:
     verdict = '' if one.row.verdict in GOOD_WORDS else f' ({one.row.verdict})'
-    return with_unit(number(one.value), one.row.unit) + verdict
-
-
-def _facts(
-    here: Sequence[MeasuredWith], there: Sequence[MeasuredWith]
-) -> list[tuple[str, MeasuredWith | None, MeasuredWith | None]]:
-    own, others = ({fact.name: fact for fact in facts} for facts in (here, there))
-    return [(name, own.get(name), others.get(name)) for name in {**own, **others}]
+    return with_unit(number(one.value), one.row.figure.unit) + verdict

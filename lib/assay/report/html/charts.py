@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from assay import AssayError
+from assay.files import read_bounded
 from assay.report.html.chart import Axis, Chart, ChartSeries
 from assay.results.cases import Case, folder_left
 from assay.results.rows import Row, is_number, rows_of
@@ -55,15 +57,8 @@ class Curve:
     bandwidths: Sequence[float]
 
 
-@dataclass(frozen=True)
-class Overlay:
-    """The cases of a run.
-
-    :param name: empty of the run that is shown; of an earlier one what it is called.
-    """
-
-    name: str
-    cases: Sequence[Case]
+#: The cases of runs by what these are called: of the one that is shown, nothing.
+Overlays = Mapping[str, Sequence[Case]]
 
 
 def read_curve(case: Case) -> Curve | None:
@@ -86,11 +81,8 @@ def read_curve(case: Case) -> Curve | None:
 def _result(where: Path) -> dict[str, Any] | None:
     """The report of a benchmark; None where there is none, or it cannot be read."""
     try:
-        path = where / RESULT
-        if not path.is_file() or path.stat().st_size > MOST_BYTES:
-            return None
-        found = json.loads(path.read_bytes())
-    except (OSError, RecursionError, ValueError):
+        found = json.loads(read_bounded(where / RESULT, MOST_BYTES))
+    except (AssayError, RecursionError, ValueError):
         return None
     return found if isinstance(found, dict) else None
 
@@ -111,16 +103,16 @@ def _points_of_curve(
     return [found[size] for size in sorted(found)]
 
 
-def curve_charts(runs: Sequence[Overlay]) -> list[Chart]:
+def curve_charts(runs: Overlays) -> list[Chart]:
     """For each program, partition, layout and scale the times, and the bandwidths.
 
     Fabrics have colours, environments lines and marks of their own.
 
     :param runs: the one that is shown first, then those to compare it with.
     """
-    curves: dict[tuple[str, str, str, str], list[tuple[Overlay, Case, Curve]]] = {}
-    for run in runs:
-        for case in run.cases:
+    curves: dict[tuple[str, str, str, str], list[tuple[str, Case, Curve]]] = {}
+    for run, cases in runs.items():
+        for case in cases:
             if curve := read_curve(case):
                 at = (case.partition, case.layout, case.scale)
                 curves.setdefault((curve.program, *at), []).append((run, case, curve))
@@ -134,7 +126,7 @@ def curve_charts(runs: Sequence[Overlay]) -> list[Chart]:
         for quantity, axis in (('Time', TIME), ('Bandwidth', BANDWIDTH)):
             series = [
                 _series(*one, quantity, fabrics, environments)
-                for one in sorted(some, key=lambda one: (bool(one[0].name), _name(*one[:2])))
+                for one in sorted(some, key=lambda one: (bool(one[0]), _name(*one[:2])))
             ]
             checks = ', '.join(dict.fromkeys(case.check for _, case, _ in some))
             title = f'{quantity} {what}: {checks}, {place}'
@@ -146,7 +138,7 @@ def curve_charts(runs: Sequence[Overlay]) -> list[Chart]:
 
 
 def _series(
-    run: Overlay,
+    run: str,
     case: Case,
     curve: Curve,
     quantity: str,
@@ -162,24 +154,24 @@ def _series(
         [values[number] for number in places],
         colour=fabrics.index(case.fabric),
         style=environments.index(case.environment),
-        form='faint' if run.name else 'line',
-        group=f'run {run.name}' if run.name else '',
+        form='faint' if run else 'line',
+        group=f'run {run}' if run else '',
     )
 
 
-def _name(run: Overlay, case: Case) -> str:
-    words = [case.fabric, case.environment, f'({run.name})' if run.name else '']
+def _name(run: str, case: Case) -> str:
+    words = [case.fabric, case.environment, f'({run})' if run else '']
     return plain(' '.join(filter(None, words)))
 
 
-def removal_notes(runs: Sequence[Overlay]) -> list[str]:
+def removal_notes(runs: Overlays) -> list[str]:
     """A sentence for each run whose files were removed."""
     found = []
-    for run in runs:
-        had = [case for case in run.cases if case.result != 'skip' and case.job.id]
+    for run, cases in runs.items():
+        had = [case for case in cases if case.result != 'skip' and case.job.id]
         lost = [case for case in had if folder_left(case) is None]
         if lost:
-            whose = f'run {run.name}' if run.name else 'this run'
+            whose = f'run {run}' if run else 'this run'
             found.append(
                 f'The files of {many(len(lost), "job")} of {len(had)} of {whose} are not here any '
                 f'more, so their curves and outputs are missing: only the newest {KEPT} runs of a '
@@ -229,16 +221,16 @@ def _limits(cases: Sequence[Case]) -> Iterator[Chart]:
         for case in cases
         if case.result != 'skip'
         for row in rows_of(case)
-        if (part := fraction_of_limit(row.figure, row.value)) is not None
+        if (part := fraction_of_limit(row.figure.name, row.figure.value)) is not None
     ]
     furthest: dict[str, float] = {}
     for part, row in rows:
         furthest[_what(row)] = min(part, furthest.get(_what(row), part))
     kept = sorted(furthest, key=lambda name: furthest[name])[:MOST]
-    environments = sorted({row.environment for _, row in rows})
+    environments = sorted({row.case.environment for _, row in rows})
     series = []
     for number, environment in enumerate(environments):
-        of_it = {_what(row): part for part, row in rows if row.environment == environment}
+        of_it = {_what(row): part for part, row in rows if row.case.environment == environment}
         names = [name for name in kept if name in of_it]
         values = [100 * of_it[name] for name in names]
         series.append(ChartSeries(plain(environment), names, values, colour=number, style=number))
@@ -259,14 +251,15 @@ def _limits(cases: Sequence[Case]) -> Iterator[Chart]:
 
 
 def _what(row: Row) -> str:
-    stem = row.figure.removesuffix(OF_LIMIT).removesuffix(OVER_LIMIT)
-    where = [one for one in (row.fabric, row.layout) if one != '-']
-    return plain(f'{stem}, {row.check} {" ".join(where)}')
+    stem = row.figure.name.removesuffix(OF_LIMIT).removesuffix(OVER_LIMIT)
+    where = filter(None, (row.case.fabric, row.case.layout))
+    return plain(f'{stem}, {row.case.short_name} {" ".join(where)}')
 
 
 def _least(row: Row) -> float | None:
-    bound = row.upper if row.figure.endswith(OVER_LIMIT) else row.lower
-    return fraction_of_limit(row.figure, bound)
+    one = row.figure
+    bound = one.upper if one.name.endswith(OVER_LIMIT) else one.lower
+    return fraction_of_limit(one.name, bound)
 
 
 def _scaling(cases: Sequence[Case]) -> Iterator[Chart]:
@@ -321,7 +314,8 @@ def _points(case: Case) -> tuple[dict[float, float], float]:
 
 def _time(cases: Sequence[Case]) -> Chart:
     """The shares of each job's wall time, as its witness saw them."""
-    names, computation, transfer, waiting = list[str](), list[float](), list[float](), list[float]()
+    names = list[str]()
+    parts: dict[str, list[float]] = {'computation': [], 'transfer': [], 'waiting for others': []}
     for case in cases:
         figures = {one.name: one.value for one in case.figures}
         in_mpi, waits = figures.get('comm_share'), figures.get('imbalance_share')
@@ -332,10 +326,8 @@ def _time(cases: Sequence[Case]) -> Chart:
         waits = min(waits, in_mpi)
         where = (case.fabric, case.layout, case.environment)
         names.append(plain(' '.join([case.short_name, *filter(None, where)])))
-        computation.append(100 * (1 - in_mpi))
-        transfer.append(100 * (in_mpi - waits))
-        waiting.append(100 * waits)
-    parts = {'computation': computation, 'transfer': transfer, 'waiting for others': waiting}
+        for values, share in zip(parts.values(), (1 - in_mpi, in_mpi - waits, waits), strict=True):
+            values.append(100 * share)
     series = [
         ChartSeries(name, names[:MOST], values[:MOST], colour=number, style=number)
         for number, (name, values) in enumerate(parts.items())

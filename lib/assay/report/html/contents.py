@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.report.console import as_change
 from assay.report.html import charts, jobs
-from assay.report.html.beside import Beside, Other, compare_systems
+from assay.report.html.beside import Beside, JudgedRun, compare_systems
 from assay.report.html.chart import Chart, Grid
 from assay.report.html.screened import ScreeningSection
 from assay.report.html.sections import (
@@ -21,8 +20,10 @@ from assay.report.html.sections import (
     sections,
 )
 from assay.report.terminal import counted_words
+from assay.report.trend import change_text
 from assay.results.cases import Case, Run
 from assay.results.history import History, StoredRun
+from assay.results.trend import find_trend
 from assay.results.verdict import Counts, counts, summary
 from assay.text import many, plain
 
@@ -47,7 +48,7 @@ def tiles(table: Sequence[FigureLine], found: Counts, left_out: int) -> list[Til
     :param left_out: how many cases were left out for time.
     """
     held = sum(line.is_held for line in table)
-    lost = sum(line.row.figure == '-' for line in table)
+    lost = sum(line.row.figure.name == '-' for line in table)
     free = len(table) - held - lost
     counted = [
         (held, 'held to references', 'figure', 'good', 'figures'),
@@ -69,7 +70,7 @@ def tiles(table: Sequence[FigureLine], found: Counts, left_out: int) -> list[Til
 def sentence(table: Sequence[FigureLine], found: Counts) -> str:
     """One sentence on how many figures and cases the verdict rests on."""
     held = sum(line.is_held for line in table)
-    measured = sum(line.row.figure != '-' for line in table)
+    measured = sum(line.row.figure.name != '-' for line in table)
     if not held:
         return 'It rests on nothing: no figure was held to a reference.'
     return (
@@ -79,27 +80,14 @@ def sentence(table: Sequence[FigureLine], found: Counts) -> str:
 
 
 #: Changes that are told, of those that are worse first.
-MOST_STEPS = 60
+MOST_CHANGES = 60
+
+#: Of a figure that is not what it was: its name, the change, the first run of it, what became of
+#: it, and what else changed there.
+ChangeRow = tuple[str, str, str, str, str]
 
 
-@dataclass(frozen=True)
-class Step:
-    """A figure that is not what it was.
-
-    :param change: in words, such as ``-12.0%`` or ``-0.50% a week``.
-    :param since: the first run of it, as most likely.
-    :param state: ``worse``, ``better``, ``changed`` or ``worse, repaired``.
-    :param facts: what else changed there, a line each.
-    """
-
-    figure: str
-    change: str
-    since: str
-    state: str
-    facts: Sequence[str]
-
-
-def steps(history: History | None, runs: Sequence[StoredRun]) -> list[Step]:
+def change_rows(history: History | None, runs: Sequence[StoredRun]) -> list[ChangeRow]:
     """Steps and drifts in these runs; what is worse stands first.
 
     :param runs: oldest first.
@@ -107,18 +95,16 @@ def steps(history: History | None, runs: Sequence[StoredRun]) -> list[Step]:
     """
     if not history or len(runs) < 2:
         return []
-    from assay.results.trend import trend
-
-    found = sorted(trend(history, runs).found, key=lambda one: not one.is_bad)
+    found = sorted(find_trend(history, runs).found, key=lambda one: not one.is_bad)
     return [
-        Step(
+        (
             plain(one.figure),
-            f'{one.per_week:+.2%} a week' if one.form == 'drift' else as_change(one.ratio),
+            change_text(one),
             f'{one.first.name}, {one.first.begun:%Y-%m-%d}',
-            'worse, repaired' if one.direction == 'worse' and one.is_repaired else one.direction,
-            [plain(f'{name}: {change}') for name, change in one.facts],
+            one.state,
+            '; '.join(plain(f'{name}: {change}') for name, change in one.facts),
         )
-        for one in found[:MOST_STEPS]
+        for one in found[:MOST_CHANGES]
     ]
 
 
@@ -160,10 +146,8 @@ class Subject:
 class Contents:
     """All that is on the page.
 
-    :param kind: of the verdict: ``good``, ``bad`` or ``odd``.
-    :param counts: how many cases went which way, in words.
-    :param basis: what the verdict rests on, in a sentence.
-    :param run: name and value of what is known of the run itself.
+    :param shown: the run that the page is of.
+    :param basis: what its verdict rests on, in a sentence.
     :param first: the figures that are held, and headlines.
     :param rest: those that no reference holds.
     :param before: the run whose values stand beside those of this one; empty if there is none.
@@ -173,14 +157,10 @@ class Contents:
     :param beside: the other system, if there is one.
     """
 
-    word: str
-    kind: str
-    counts: str
-    problems: Sequence[str]
+    shown: JudgedRun
     basis: str
     tiles: Sequence[Tile]
     sections: Sequence[Section]
-    run: Sequence[tuple[str, str]]
     screened: Sequence[ScreeningSection]
     facts: Sequence[MeasuredWith]
     variables: Sequence[MeasuredWith]
@@ -190,7 +170,7 @@ class Contents:
     charts: Sequence[Chart | Grid]
     notes: Sequence[str]
     runs: Sequence[StoredRun]
-    steps: Sequence[Step]
+    changes: Sequence[ChangeRow]
     has_partitions: bool
     beside: Beside | None
 
@@ -206,75 +186,70 @@ def page_contents(subject: Subject) -> Contents:
     :raises AssayError: if a run that belongs to it cannot be read.
     """
     run, history, others = subject.run, subject.history, subject.others
-    found, left_out = counts(run), run.left_out
-    ran = _ran(run)
+    found, judged = counts(run), _judged(run, subject.word, subject.problems)
+    ran = judged.cases
     all_stored = history.runs if history else ()
     this = next((stored for stored in all_stored if stored.uuid == run.uuid), None)
     runs = _earlier(history, this)
     before = others[-1] if others else None
     known = past_values(history, [*runs, *(stored for stored in others if stored not in runs)])
     table = figure_lines(ran, known, runs, before)
-    shown = [charts.Overlay('', ran)]
+    overlays: dict[str, Sequence[Case]] = {'': ran}
+    beside: Beside | None = None
     if history:
-        over = reversed(others[-MOST_OVER:])
-        shown += [charts.Overlay(stored.name, _ran(history.run_of(stored))) for stored in over]
+        for stored in reversed(others[-MOST_OVER:]):
+            overlays[stored.name] = _ran(history.run_of(stored))
     if subject.beside:
-        stored, other = subject.beside
-        shown.append(charts.Overlay(f'{stored.name} on {stored.summary.system}', _ran(other)))
+        stored, there = subject.beside
+        other = _judged(there, stored.verdict, stored.problems)
+        overlays[f'{stored.name} on {stored.summary.system}'] = other.cases
+        beside = compare_systems(judged, other)
     facts, variables = facts_and_variables(ran)
     witnessed, not_shown = jobs.job_charts(ran)
+    not_over = []
+    if len(others) > MOST_OVER:
+        not_over = [f'The newest {MOST_OVER} of {len(others)} other runs are laid over the curves.']
     return Contents(
-        word=subject.word or NO_VERDICT,
-        kind=_kind(subject.word),
-        counts=counted_words(found) + _of_budget(sum(found), left_out),
-        problems=[*subject.problems] if subject.word else [_WHY],
+        shown=judged,
         basis=sentence(table, found),
-        tiles=tiles(table, found, left_out),
+        tiles=tiles(table, found, run.left_out),
         sections=sections(run, subject.log, this.causes if this else ()),
-        run=_of_run(run),
         screened=subject.screened,
         facts=facts,
         variables=variables,
         first=[line for line in table if line.is_shown_first],
         rest=[line for line in table if not line.is_shown_first],
         before=before.name if before else '',
-        charts=[*charts.curve_charts(shown), *charts.figure_charts(ran), *witnessed],
-        notes=[*charts.removal_notes(shown), *_not_laid_over(others), *not_shown],
+        charts=[*charts.curve_charts(overlays), *charts.figure_charts(ran), *witnessed],
+        notes=[*charts.removal_notes(overlays), *not_over, *not_shown],
         runs=[*reversed([*(stored for stored in others if stored not in runs), *runs])],
-        steps=steps(history, runs),
-        has_partitions=len({line.partition for line in table}) > 1,
-        beside=_beside(run, subject.beside) if subject.beside else None,
+        changes=change_rows(history, runs),
+        has_partitions=len({line.row.case.partition for line in table}) > 1,
+        beside=beside,
     )
 
 
-def _not_laid_over(others: Sequence[StoredRun]) -> list[str]:
-    if len(others) <= MOST_OVER:
-        return []
-    return [f'The newest {MOST_OVER} of {len(others)} other runs are laid over the curves.']
-
-
-def _beside(run: Run, other: tuple[StoredRun, Run]) -> Beside:
-    stored, its_report = other
-    found = counts(its_report)
-    told = Other(
-        stored.verdict or NO_VERDICT,
-        _kind(stored.verdict),
-        counted_words(found) + _of_budget(sum(found), its_report.left_out),
-        stored.problems if stored.verdict else [_WHY],
-        _of_run(its_report),
-        _ran(its_report),
-    )
-    return compare_systems(_of_run(run), _ran(run), told)
-
-
-def _kind(word: str | None) -> str:
-    """The kind of a verdict on the page: nothing but a pass looks like one."""
-    return {'PASSED': 'good', 'DISTURBED': 'odd'}.get(word or '', 'bad')
-
-
-def _of_budget(chosen: int, left_out: int) -> str:
-    """How many selected cases a run left out for time, in words."""
-    return f'; only {chosen} of the {chosen + left_out} selected cases were chosen' * bool(left_out)
+def _judged(run: Run, word: str | None, problems: Sequence[str]) -> JudgedRun:
+    """:param word: of its verdict; None where `assay run` did not judge it."""
+    found = counts(run)
+    counted, chosen = counted_words(found), sum(found)
+    if run.left_out:
+        counted += f'; only {chosen} of the {chosen + run.left_out} selected cases were chosen'
+    # Nothing but a pass looks like one.
+    kind = {'PASSED': 'good', 'DISTURBED': 'odd'}.get(word or '', 'bad')
+    facts = [
+        ('system', summary(run).system or '-'),
+        ('begun', f'{run.begun:%Y-%m-%d %H:%M} UTC'),
+        ('took', f'{(run.ended - run.begun).total_seconds():.0f} s'),
+        ('label', run.label or '-'),
+        ('mode', run.mode or '-'),
+        ('started on', run.hostname or '-'),
+        ('by', run.user or '-'),
+        ('run', run.uuid),
+        ('ReFrame', run.version or '-'),
+    ]
+    told = [*problems] if word else [_WHY]
+    return JudgedRun(word or NO_VERDICT, kind, counted, told, facts, _ran(run))
 
 
 def _ran(run: Run) -> list[Case]:
@@ -297,17 +272,3 @@ def _earlier(history: History | None, this: StoredRun | None) -> list[StoredRun]
         and not run.summary.problem
     ]
     return alike[-RUNS:]
-
-
-def _of_run(run: Run) -> list[tuple[str, str]]:
-    return [
-        ('system', summary(run).system or '-'),
-        ('begun', f'{run.begun:%Y-%m-%d %H:%M} UTC'),
-        ('took', f'{(run.ended - run.begun).total_seconds():.0f} s'),
-        ('label', run.label or '-'),
-        ('mode', run.mode or '-'),
-        ('started on', run.hostname or '-'),
-        ('by', run.user or '-'),
-        ('run', run.uuid),
-        ('ReFrame', run.version or '-'),
-    ]

@@ -355,7 +355,7 @@ def _sums(row_of: Sequence[int], values: Sequence[float]) -> list[float]:
 
 
 def _seats(report: Report, title: str, notes: list[str]) -> Grid | None:
-    """Who sat on which core of which node: a row of cores for each NUMA domain; None without any.
+    """The ranks on the cores of each node, a row for each NUMA domain; None without any.
 
     :param notes: what else there is to say of the job.
     """
@@ -529,7 +529,7 @@ def _answer(plan: KeptPlan) -> str:
 
 
 def _plan(report: Report, plan: KeptPlan, title: str) -> Grid:
-    """Where ranks should sit: a row of seats for each socket, those behind a switch together."""
+    """The planned seats of ranks: a row for each socket, those behind a switch together."""
     rank_of = {one.seat_of: one.rank for one in plan.ranks}
     many_switches = len({one.switch for one in plan.ranks}) > 1
     rows: dict[tuple[int, int, tuple[int, ...]], list[int]] = {}

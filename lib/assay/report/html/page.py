@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from assay import AssayError, __version__
@@ -22,7 +23,7 @@ from assay.report.html.chart import Chart, Grid
 from assay.report.html.contents import Contents, Subject, page_contents
 from assay.report.witness import job_summary
 from assay.results.cases import Run
-from assay.results.history import History, StoredRun, load
+from assay.results.history import History, StoredRun, load_history
 from assay.results.verdict import Verdict
 from assay.text import plain, visible_lines
 from assay.witness import Report
@@ -39,7 +40,7 @@ def page(found: Contents) -> str:
 
 
 def page_of_job(report: Report) -> str:
-    """Likewise of one job, as its witness saw it.
+    """HTML of one job, as its witness saw it.
 
     :raises AssayError: if there is nothing to draw.
     """
@@ -56,8 +57,6 @@ def _filled(template: str, charts: Sequence[Chart | Grid], **values: object) -> 
     Whatever a job, a scheduler or a user wrote is text in it: it is escaped where it stands, and
     made visible where it would be hidden.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     environment = Environment(
         loader=FileSystemLoader(HERE),
         autoescape=True,
@@ -161,7 +160,7 @@ class Plotly:
 
 @cache
 def plotly() -> Plotly:
-    """As it is installed."""
+    """The installed library."""
     from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
     script: str = get_plotlyjs()
@@ -213,5 +212,5 @@ def write_ended(path: Path, run: Run, verdict: Verdict, log: Sequence[str]) -> N
     :raises AssayError: if the history cannot be read, or the file cannot be written.
     """
     seen = screened.screenings_of(run)
-    subject = Subject(run, verdict.word, verdict.problems, log, (), load(), seen)
+    subject = Subject(run, verdict.word, verdict.problems, log, (), load_history(), seen)
     write_page(path, page(page_contents(subject)))

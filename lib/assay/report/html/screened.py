@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from assay.report.html.chart import Axis, Grid, Mark, Panel
 from assay.report.screening import (
@@ -20,13 +21,14 @@ from assay.report.screening import (
 )
 from assay.results.cases import Run
 from assay.results.rows import number
+from assay.results.statistics.series import Floats
+from assay.screening.findings import MOST_EARLIER, Kind
+from assay.screening.kept import earlier_screenings, newest
+from assay.screening.links import of_usual
+from assay.screening.measured import Screening
+from assay.screening.nodes import off_peers
+from assay.screening.verdict import ScreeningVerdict, judge
 from assay.text import many, plain
-
-if TYPE_CHECKING:
-    from assay.results.statistics.series import Floats
-    from assay.screening.findings import Kind
-    from assay.screening.measured import Screening
-    from assay.screening.verdict import ScreeningVerdict
 
 #: Partitions of a page, findings of one, nodes of a map, rows and columns of a matrix, and pairs of
 #: a table: of what is more the rest is counted.
@@ -72,10 +74,6 @@ class ScreeningSection:
 
 def screenings_of(run: Run) -> list[ScreeningSection]:
     """The newest screening at or before a run, of each of its partitions that has one."""
-    from assay.screening.findings import MOST_EARLIER
-    from assay.screening.kept import earlier_screenings, newest
-    from assay.screening.verdict import judge
-
     partitions = dict.fromkeys(f'{case.system}:{case.partition}' for case in run.own_cases)
     found: list[ScreeningSection] = []
     for place, partition in enumerate(partitions):
@@ -136,7 +134,7 @@ def _found(verdict: ScreeningVerdict) -> dict[str, str]:
     return found
 
 
-def in_order(now: Screening) -> list[int]:
+def nodes_in_order(now: Screening) -> list[int]:
     """Numbers of the nodes by switch, where the scheduler knows, and by name: n2 before n10."""
     switch = {name: switch for switch, names in now.switches.items() for name in names}
 
@@ -160,16 +158,12 @@ def _name(now: Screening, at: int) -> str:
 
 def _nodes(now: Screening, found: Mapping[str, str]) -> Iterator[Grid]:
     """A map of the nodes for each figure; none where no node has peers."""
-    import numpy as np
-
-    from assay.screening.nodes import off_peers
-
     off = {figure: 100 * values for figure, values in off_peers(now).items()}
     far = np.abs([*off.values()])
     if np.isnan(far).all():
         return
     far = np.nan_to_num(far)
-    order, notes = in_order(now), ['Rows go by switch and name.']
+    order, notes = nodes_in_order(now), ['Rows go by switch and name.']
     if len(order) > MOST_NODES:
         place_of = {at: place for place, at in enumerate(order)}
         furthest = far.max(axis=0)
@@ -234,13 +228,9 @@ def _marks(found: Iterator[tuple[str, tuple[int, int]]]) -> list[Mark]:
 
 def _pairs(now: Screening, verdict: ScreeningVerdict, found: Mapping[str, str]) -> Iterator[Grid]:
     """A matrix of latencies, and one of bandwidths; of many nodes with several to a row."""
-    import numpy as np
-
-    from assay.screening.links import of_usual
-
     usual = of_usual(now)
     bad = {frozenset(one.members) for one in verdict.findings if one.kind == 'pair'}
-    order = in_order(now)
+    order = nodes_in_order(now)
     block = -(-len(order) // MOST_ROWS)
     row_of = {at: place // block for place, at in enumerate(order)}
     rows = [_name(now, at) for at in order[::block]]

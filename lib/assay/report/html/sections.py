@@ -13,21 +13,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import polars as pl
+
 from assay.report.console import sparkline
 from assay.report.html.charts import fraction_of_limit
 from assay.report.terminal import ordinal
-from assay.results.cases import Case, Run, folder_left
+from assay.results.cases import Case, CaseFigure, Run, folder_left
 from assay.results.failures import (
     Failure,
+    case_findings,
     cases_without_reference,
     disturbed_cases,
     failures,
-    findings,
     retried_cases,
     skipped_cases,
 )
 from assay.results.history import History, StoredRun
-from assay.results.provenance import nodes_of
+from assay.results.provenance import nodes_of_case
 from assay.results.rows import Row, is_number, number, rows_of, with_unit
 from assay.results.searches import Conclusion, conclusions_of
 from assay.results.store import TriageCause
@@ -77,44 +79,32 @@ def sections(
     :param causes: what is behind failures, as far as somebody said so.
     """
     lines = log if log is not None else log_of(run) or []
-    late = (
-        Told(one.case, f'passed at the {ordinal(one.attempts)} attempt; first: {one.reason}')
-        for one in retried_cases(run)
-    )
-    free = (
-        Told(one.title, f'{one.implementation} has right answers, held to no reference')
-        for one in cases_without_reference(run)
-    )
-    found = [
-        _section('failed', 'Failed', 'bad', _with_outputs(failures(run), causes)),
-        _section(
-            'disturbed',
-            'Disturbed: neither pass nor fail',
-            'odd',
-            _with_outputs(disturbed_cases(run), ()),
+    found: dict[tuple[str, str, str], Iterable[Told]] = {
+        ('failed', 'Failed', 'bad'): _with_outputs(failures(run), causes),
+        ('disturbed', 'Disturbed: neither pass nor fail', 'odd'): _with_outputs(
+            disturbed_cases(run), ()
         ),
-        _section(
-            'findings',
-            'Found in cases that passed',
-            'odd',
-            (Told(title, finding) for finding, title in findings(run)),
+        ('findings', 'Found in cases that passed', 'odd'): (
+            Told(title, finding) for finding, title in case_findings(run)
         ),
-        _section(
-            'searched',
-            'Searched: which change made it worse',
-            'odd',
-            map(_searched, conclusions_of(run.uuid)),
+        ('searched', 'Searched: which change made it worse', 'odd'): map(
+            _searched, conclusions_of(run.uuid)
         ),
-        _section('skipped', 'Skipped', 'odd', (Told(*one) for one in skipped_cases(run, lines))),
-        _section('late', 'Passed, but not at once', 'odd', late),
-        _section('unheld', 'Held to nothing', 'odd', free),
+        ('skipped', 'Skipped', 'odd'): (Told(*one) for one in skipped_cases(run, lines)),
+        ('late', 'Passed, but not at once', 'odd'): (
+            Told(one.case, f'passed at the {ordinal(one.attempts)} attempt; first: {one.reason}')
+            for one in retried_cases(run)
+        ),
+        ('unheld', 'Held to nothing', 'odd'): (
+            Told(one.title, f'{one.implementation} has right answers, held to no reference')
+            for one in cases_without_reference(run)
+        ),
+    }
+    return [
+        Section(*head, every[:MOST], len(every[MOST:]))
+        for head, told in found.items()
+        if (every := [*told])
     ]
-    return [section for section in found if section.told]
-
-
-def _section(anchor: str, name: str, kind: str, told: Iterable[Told]) -> Section:
-    every = [*told]
-    return Section(anchor, name, kind, every[:MOST], len(every[MOST:]))
 
 
 def _searched(one: Conclusion) -> Told:
@@ -211,17 +201,17 @@ class MeasuredWith:
 
 def facts_and_variables(cases: Sequence[Case]) -> tuple[list[MeasuredWith], list[MeasuredWith]]:
     """Facts of some cases, and the environment variables that their jobs had."""
-    told: dict[str, Counter[str]] = {
-        name: Counter() for name in ('system', 'partition', 'environment', 'fabric', 'nodes')
-    }
+    told: dict[str, Counter[str]] = {}
     variables: dict[str, Counter[str]] = {}
     for case in cases:
-        told['system'][case.system] += 1
-        told['partition'][case.partition] += 1
-        told['environment'][case.environment] += 1
-        told['fabric'][case.fabric] += 1
-        told['nodes'][nodes_of(case)] += 1
-        for name, value in case.facts:
+        where = (
+            ('system', case.system),
+            ('partition', case.partition),
+            ('environment', case.environment),
+            ('fabric', case.fabric),
+            ('nodes', nodes_of_case(case)),
+        )
+        for name, value in (*where, *case.facts):
             kind = variables if re.fullmatch(r'[A-Z].*', name) else told
             kind.setdefault(name, Counter())[value] += 1
     return _as_facts(told), _as_facts(variables)
@@ -267,7 +257,6 @@ class FigureLine:
     """
 
     row: Row
-    partition: str
     anchor: str
     value: str
     reference: str
@@ -282,12 +271,12 @@ class FigureLine:
     @property
     def is_held(self) -> bool:
         """Whether it can fail by a reference."""
-        return self.row.lower is not None or self.row.upper is not None
+        return self.row.figure.has_bound
 
     @property
     def is_shown_first(self) -> bool:
         """Whether people ask for it before others: it is held, or a headline."""
-        return self.row.verdict != 'no bound' or self.row.headline
+        return self.row.verdict != 'no bound' or self.row.figure.is_headline
 
 
 def figure_lines(
@@ -304,23 +293,24 @@ def figure_lines(
         where = (case.partition, case.environment, case.name)
         name = case.full_name
         for row in rows_of(case):
-            values = past.get((*where, row.figure, row.unit), {})
-            text = f'{name} {row.figure}'
+            one = row.figure
+            values = past.get((*where, one.name, one.unit), {})
+            part = fraction_of_limit(one.name, one.value)
+            text = f'{name} {one.name}'
             seen[text] = seen.get(text, 0) + 1
             anchor = f'f{hashlib.sha1(text.encode(errors="replace")).hexdigest()[:10]}'
             found.append(
                 FigureLine(
                     row,
-                    case.partition,
                     anchor if seen[text] == 1 else f'{anchor}-{seen[text]}',
-                    with_unit(number(row.value), row.unit),
-                    number(row.reference),
-                    _allowed(row),
-                    _change(row.value, row.reference),
+                    with_unit(number(one.value), one.unit),
+                    number(one.reference),
+                    _allowed(one),
+                    _change(one.value, one.reference),
                     '-' if row.room is None else _percent(row.room, '+'),
-                    _of_limit(row),
+                    '-' if part is None else _percent(part),
                     _history(values, runs),
-                    _before(row, values.get(before.uuid) if before else None),
+                    _before(one, values.get(before.uuid) if before else None),
                     KINDS.get(row.verdict, 'bad'),
                 )
             )
@@ -334,8 +324,6 @@ def past_values(history: History | None, runs: Sequence[StoredRun]) -> Past:
     """
     if not history or not runs:
         return {}
-    import polars as pl
-
     columns = ('partition', 'environment', 'case', 'figure', 'unit')
     table = (
         history.figures(runs)
@@ -354,10 +342,10 @@ def past_values(history: History | None, runs: Sequence[StoredRun]) -> Past:
     }
 
 
-def _allowed(row: Row) -> str:
+def _allowed(one: CaseFigure) -> str:
     words = [
         f'{sign} {number(bound)}'
-        for sign, bound in (('≥', row.lower), ('≤', row.upper))
+        for sign, bound in (('≥', one.lower), ('≤', one.upper))
         if bound is not None
     ]
     return ', '.join(words) or '-'
@@ -368,11 +356,6 @@ def _change(value: float | None, since: float | None) -> str:
     if not since or not is_number(value):
         return '-'
     return _percent((value - since) / abs(since), '+')
-
-
-def _of_limit(row: Row) -> str:
-    part = fraction_of_limit(row.figure, row.value)
-    return '-' if part is None else _percent(part)
 
 
 def _percent(part: float, sign: str = '') -> str:
@@ -389,7 +372,7 @@ def _history(values: Mapping[str, float], runs: Sequence[StoredRun]) -> str:
     return sparkline(places, numbers, len(runs), CHARACTERS)
 
 
-def _before(row: Row, value: float | None) -> tuple[str, str]:
+def _before(one: CaseFigure, value: float | None) -> tuple[str, str]:
     if value is None:
         return '-', '-'
-    return number(value), _change(row.value, value)
+    return number(value), _change(one.value, value)

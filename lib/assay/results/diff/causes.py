@@ -50,7 +50,7 @@ class Cause:
     time: TimeSpent | None = None
 
 
-def facts_of(compared: Sequence[Compared]) -> list[Fact]:
+def facts_that_differ(compared: Sequence[Compared]) -> list[Fact]:
     """The facts in which the two sides of figures differ, where both sides report them."""
     found: dict[tuple[str, str, str], set[int]] = {}
     for number, one in enumerate(compared):

@@ -41,7 +41,7 @@ class Compared:
     has_followed: bool = False
 
     def worse_by_missing(self) -> Compared:
-        """The same, worse because it misses a reference: who sees the case fail is right."""
+        """This figure as worse by its missed reference: anybody who sees the case fail is right."""
         assert self.verdict
         verdict = replace(self.verdict, word='worse', reason='')
         return replace(self, verdict=verdict, is_missing=True, misses=True)

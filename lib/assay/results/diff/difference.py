@@ -1,4 +1,4 @@
-"""What is worse, better or the same in some runs than in others, what it shares, what else changed.
+"""The difference between runs: what is worse, better or the same, why, and what else changed.
 
 The figures of both are compared by :mod:`assay.results.statistics`, all of them at once, against
 the spread that the runs before them show.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from assay import AssayError
-from assay.results.diff.causes import Cause, Fact, causes_of, facts_of
+from assay.results.diff.causes import Cause, Fact, causes_of, facts_that_differ
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.cores import on_alike_cores
 from assay.results.diff.endings import (
@@ -21,10 +21,15 @@ from assay.results.diff.endings import (
     Gone,
     ends_of,
     fails_at_times,
-    is_lost,
+    is_lost_case,
     unusable_values,
 )
-from assay.results.diff.families import Finding, findings, has_lost_beside_zeros, suspects
+from assay.results.diff.families import (
+    Finding,
+    family_findings,
+    has_lost_beside_zeros,
+    suspect_figures,
+)
 from assay.results.diff.judging import (
     Earlier,
     assert_margin,
@@ -39,7 +44,6 @@ from assay.results.diff.sides import (
     all_disturbed,
     assert_comparable,
     beside_controls,
-    first_few,
     pair_figures,
     tables_of,
     two_states,
@@ -55,6 +59,7 @@ from assay.results.statistics.families import FALSE_SHARE, FigureFamily
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.time_spent import TimeSpent, folders, time_spent
 from assay.running.setting import Settings
+from assay.text import first_few
 
 # What moved of the machine, and what may only have followed it ------------------------------------
 
@@ -67,7 +72,7 @@ def figures_that_moved(found: Iterable[Compared]) -> tuple[Compared, ...]:
 
 
 def _can_have_followed(one: Compared, control: Compared) -> bool:
-    """What stays within a node cannot have followed the network."""
+    """Whether a figure can have followed a control: not the network if it stays within a node."""
     return control.is_of != 'network' or one.reach != 'within a node'
 
 
@@ -194,7 +199,7 @@ class Difference:
 
     @property
     def exit_code(self) -> int:
-        """Of a command that compares."""
+        """The exit code of a command that compares."""
         return {'worse': 1, 'undecided': 3, 'not worse': 0}[self.verdict]
 
     @property
@@ -214,7 +219,7 @@ def difference(
     remeasured: Sequence[StoredRun] = (),
     disturbed: bool = False,
 ) -> Difference:
-    """What differs between runs.
+    """Compare runs before with runs after.
 
     :param before: one or more, oldest first.
     :param after: likewise.
@@ -252,7 +257,7 @@ def difference(
     pairs, only_before, only_after = pair_figures(*map(without_conditions, (old, new)))
     then, now = (ends_of(table) for table in tables)
     both = sorted(then.keys() & now.keys())
-    lost = [Failed(case, now[case]) for case in both if is_lost(then[case], now[case])]
+    lost = [Failed(case, now[case]) for case in both if is_lost_case(then[case], now[case])]
     at_times = [Failed(case, now[case]) for case in both if fails_at_times(then[case], now[case])]
     if not both:
         raise AssayError(
@@ -274,9 +279,9 @@ def difference(
         *(Gone(one, 'its case gives it no more') for one in only_before if one.test_case in gives),
         *unusable_values(compared),
     ]
-    in_doubt = suspects(families, compared, margin)
+    in_doubt = suspect_figures(families, compared, margin)
     in_doubt += tuple(one for one in compared if _may_be_worse_beside_zeros(one))
-    facts = facts_of(compared)
+    facts = facts_that_differ(compared)
     causes = [*causes_of('worse', compared, facts), *causes_of('better', compared, facts)]
     time = None
     if causes or controls:
@@ -308,7 +313,7 @@ def difference(
             two_states((after for _, after in pairs), earlier.past),
         ),
         causes=tuple(causes),
-        families=findings(families, compared, facts),
+        families=family_findings(families, compared, facts),
         suspects=in_doubt,
         facts=tuple(sorted(facts, key=lambda one: (one.follows, -len(one.figures), one.name))),
         disturbances=_disturbances(counting),

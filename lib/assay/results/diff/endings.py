@@ -55,7 +55,7 @@ def ends_of(table: pl.DataFrame) -> dict[str, Counter[str | None]]:
     return found
 
 
-def is_lost(before: Counter[str | None], after: Counter[str | None]) -> bool:
+def is_lost_case(before: Counter[str | None], after: Counter[str | None]) -> bool:
     """Whether a case gave figures before, and only failed after."""
     return None in before and None not in after
 

@@ -14,8 +14,8 @@ from assay.results.diff.causes import Fact, facts_with
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.figure_series import Measured
 from assay.results.statistics.comparison import Word
-from assay.results.statistics.families import FigureFamily, benjamini_hochberg, slowness
-from assay.results.statistics.series import Floats, Series, location
+from assay.results.statistics.families import FigureFamily, benjamini_hochberg
+from assay.results.statistics.series import Floats, Series, trimmed_mean
 from assay.witness.profile import STARTUP
 
 #: Checks of the nodes, which no MPI touches.
@@ -104,7 +104,7 @@ def is_without_messages(check: str, figure: str) -> bool:
 
 
 def kind_of(one: Measured) -> str:
-    """What it measures, in whatever case and unit: such as ``MiniGhost stencil``."""
+    """The quantity it measures, in whatever case and unit: such as ``MiniGhost stencil``."""
     name = one.figure.figure
     if name in STARTUP:
         return name
@@ -115,7 +115,7 @@ def kind_of(one: Measured) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What is said of a family.
+    """The result for a family.
 
     :param members: all its figures, in the order of the suite.
     :param changed: those that have the family's word, the one that changed most first.
@@ -134,10 +134,10 @@ class Finding:
     facts: tuple[Fact, ...]
 
 
-def findings(
+def family_findings(
     families: Sequence[FigureFamily], compared: Sequence[Compared], facts: Sequence[Fact]
 ) -> tuple[Finding, ...]:
-    """What is said of each family, what is worse first, and of these what lost most in all.
+    """The result for each family: worse ones first, and of these the one that lost most in all.
 
     :param families: their members are positions in ``compared``.
     """
@@ -179,8 +179,8 @@ def _word(family: FigureFamily, members: Sequence[Compared]) -> Word:
 def _loss(one: Compared) -> float:
     """By how much a figure got worse, as a logarithm; 0 where nothing says."""
     if one.is_without_ratio and (sides := _slowness(one)):
-        return float(location(sides[1]) - location(sides[0]))
-    loss = slowness(one.verdict.comparison) if one.verdict else 0.0
+        return float(trimmed_mean(sides[1]) - trimmed_mean(sides[0]))
+    loss = one.verdict.comparison.slowdown if one.verdict else 0.0
     return loss if math.isfinite(loss) else 0.0
 
 
@@ -200,7 +200,7 @@ def _slowness(one: Compared) -> tuple[Floats, Floats] | None:
 
 
 def _in_place_of_zero(side: Series) -> float:
-    """What a value of 0 is taken for: it may have been rounded to it."""
+    """The value that replaces 0, which may be a rounded one."""
     step = side.step * float(np.median(side.values))
     return max(step, NEARLY_NOTHING * float(side.values[side.values > 0].min()))
 
@@ -248,7 +248,7 @@ def _by_order(one: Compared) -> float:
 
 
 def _beside_one_bad(one: Compared) -> float:
-    """The same, if one session before may have been as bad: enough for all figures of a kind.
+    """The chance of such an order if one session before may have been as bad: for a whole kind.
 
     That each session after is worse than the median before is so in one of 5 orders of three
     sessions and three.
@@ -276,10 +276,10 @@ def _is_great(one: Compared, by_chance: Callable[[Compared], float]) -> bool:
     return bool(enough) and by_chance(one) <= max(enough)
 
 
-def suspects(
+def suspect_figures(
     families: Sequence[FigureFamily], compared: Sequence[Compared], margin: float
 ) -> tuple[Compared, ...]:
-    """What looks worse by more than the margin and could not be decided, worst first.
+    """The figures that look worse by more than the margin and are not decided, worst first.
 
     What got worse by no more than the machine itself, as far as these runs show it, is none.
 

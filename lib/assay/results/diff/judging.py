@@ -16,15 +16,13 @@ from assay.results.figure_series import (
     FigureKey,
     Measured,
     Past,
-    is_of_the_network,
-    is_of_the_node,
     learn_past,
     measured_figures,
 )
 from assay.results.figures import duplicate_runs
 from assay.results.history import History, StoredRun
 from assay.results.rows import is_beyond
-from assay.results.statistics.comparison import Better, Word, judge
+from assay.results.statistics.comparison import Better, Word, judge_comparisons
 from assay.results.statistics.families import FamilyMember, FigureFamily, judge_suite
 from assay.results.statistics.series import Series
 from assay.results.statistics.spread import NO_KIND
@@ -121,7 +119,7 @@ def judge_figures(
     told = [number for number, one in enumerate(found) if not one.why_not]
     members = [_member(found[number], past, settings) for number in told]
     suite = judge_suite(members, rate)
-    verdicts = judge(suite.comparisons, rate, margin, suite.p_values)
+    verdicts = judge_comparisons(suite.comparisons, rate, margin, suite.p_values)
     for number, verdict in zip(told, verdicts, strict=True):
         one = found[number]
         if word := _word_of_zeros(one, earlier.figures.get(one.figure)):
@@ -219,9 +217,7 @@ def _word_of_zeros(one: Compared, earlier: Measured | None) -> Word | None:
     return None
 
 
-def _why_not(
-    before: Measured, after: Measured, past: Past, settings: Settings | None = None
-) -> str:
+def _why_not(before: Measured, after: Measured, past: Past, settings: Settings | None) -> str:
     """Why two sides of a figure cannot be compared; empty if they can."""
     old, new = before.figure.unit or 'none', after.figure.unit or 'none'
     if old != new:
@@ -261,7 +257,29 @@ def _left_out(one: Measured) -> str:
     return said or 'all are below 0, of which there is no ratio'
 
 
+#: Of whatever check: a raw TCP socket between nodes, measured in the job beside MPI. The kernel,
+#: the driver and the network make it; no MPI and no flag of a compiler does.
+OF_THE_NETWORK = frozenset({'socket_latency', 'socket_bandwidth', 'socket_bandwidth_of_link'})
+#: By check: what cores and memory of a node give. Programs without messages measure it.
+OF_THE_NODE = {
+    'Clock': frozenset(
+        {
+            *('scalar_frequency', 'vector_frequency', 'cycles_kept'),
+            *('scalar_slowest_core', 'vector_slowest_core'),
+        }
+    ),
+    'Stream': frozenset({'copy', 'scale', 'add', 'triad'}),
+}
+#: What a build can change of those: they are controls only where these facts are the same. Their
+#: flags are the suite's own, whatever a site builds with.
+_OF_THE_BUILD = ('by', 'compiler', 'flags', 'target')
+
+
 def _is_of(before: Measured, after: Measured) -> str:
-    if is_of_the_network(after):
+    """``network`` or ``node`` if nothing but that can have touched a figure; otherwise empty."""
+    name = after.figure.figure
+    if name in OF_THE_NETWORK:
         return 'network'
-    return 'node' if is_of_the_node(before, after) else ''
+    old, new = ([side.facts.get(fact) for fact in _OF_THE_BUILD] for side in (before, after))
+    is_same_build = old == new and None not in new
+    return 'node' if name in OF_THE_NODE.get(after.check, ()) and is_same_build else ''

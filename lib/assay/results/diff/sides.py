@@ -18,6 +18,7 @@ from assay.results.history import History, StoredRun
 from assay.results.statistics.changes import EDGE, find_changes
 from assay.results.statistics.series import Series, series
 from assay.running.setting import Settings
+from assay.text import first_few
 from assay.witness.disturbance import TAKEN
 from assay.witness.profile import STARTUP
 
@@ -249,11 +250,6 @@ def _taken_of_jobs(table: pl.DataFrame) -> pl.DataFrame:
 def without_conditions(found: Mapping[FigureKey, Measured]) -> dict[FigureKey, Measured]:
     """Without the figures that only tell how quiet the nodes were."""
     return {figure: one for figure, one in found.items() if figure.figure not in CONDITIONS}
-
-
-def first_few(names: Sequence[str]) -> str:
-    """The first four of some names."""
-    return ', '.join([*names[:4], *(['...'] if len(names) > 4 else [])]) or 'nothing'
 
 
 # Whether the runs of one side are all of one state ------------------------------------------------

@@ -12,7 +12,7 @@ from assay import AssayError
 from assay.results.statistics.changes import Change, find_changes
 from assay.results.statistics.comparison import Better, single_variance
 from assay.results.statistics.multiplicity import SUITE_RATE
-from assay.results.statistics.series import Floats, Series, location, ratio
+from assay.results.statistics.series import Floats, Series, ratio, trimmed_mean
 from assay.results.statistics.spread import (
     FLOOR,
     UNSEEN_TAIL,
@@ -38,7 +38,6 @@ class Bounds:
     :param upper: likewise above.
     :param sessions: how many sessions it comes from.
     :param spread: standard deviation between sessions, as a fraction.
-    :param term: where that comes from, in words.
     :param refused: why no bounds are to be had, in words; empty if they are.
     """
 
@@ -47,7 +46,6 @@ class Bounds:
     upper: float
     sessions: int
     spread: float
-    term: str
     refused: str = ''
 
 
@@ -97,7 +95,7 @@ def _bounds(
     n = history.size
     if better == 'exact':
         reason = '' if np.ptp(history.values) == 0 else 'it must be exact, and had several values'
-        return Bounds(middle, middle, middle, n, 0.0, 'none: it is exact', reason)
+        return Bounds(middle, middle, middle, n, 0.0, reason)
     if not history.has_logarithms:
         return _refused(middle, n, 'a value is 0, of which there is no ratio')
     if n < FEWEST:
@@ -113,9 +111,9 @@ def _bounds(
     if has_two_modes(logs) and np.ptp(history.values) > 2 * resolved:
         reason = 'it has two modes: find out what chooses between them, or since when it changed'
         return _refused(middle, n, reason)
-    single, term = single_variance([], history, kind)
+    single, _ = single_variance([], history, kind)
     tails = kind.windows(1)
-    centre = float(location(logs))
+    centre = float(trimmed_mean(logs))
     error = math.sqrt(single.value * (1 + session_inflation(n, logs, kind).value / n))
     reach = quantile(alone / 2, single.freedom, tails.tail if tails else UNSEEN_TAIL)
     value = math.exp(centre)
@@ -124,11 +122,11 @@ def _bounds(
     upper = max(value * ratio(reach * error), value + step)
     if math.isinf(upper):
         return _refused(middle, n, 'it is not steady enough: its bounds are beyond all numbers')
-    return Bounds(value, max(lower, 0.0), upper, n, math.sqrt(single.value), term)
+    return Bounds(value, max(lower, 0.0), upper, n, math.sqrt(single.value))
 
 
 def _refused(value: float, sessions: int, reason: str) -> Bounds:
-    return Bounds(value, math.nan, math.nan, sessions, math.nan, 'none', reason)
+    return Bounds(value, math.nan, math.nan, sessions, math.nan, reason)
 
 
 def has_two_modes(logs: Floats) -> bool:

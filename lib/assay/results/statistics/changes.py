@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from assay import AssayError
 from assay.results.statistics import special
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import DAY, Floats, Series, location, ratio
+from assay.results.statistics.series import Floats, Series, ratio, trimmed_mean
 from assay.results.statistics.spread import FLOOR
 
 #: What is looked for; places in arrays.
@@ -38,7 +38,6 @@ BIAS = ((4.4, 9), (4.4, 9), (2.0, 7))
 EDGE = 3
 #: The fewest sessions in which changes are looked for.
 FEWEST = 20
-WEEK = 7 * DAY
 #: Autocorrelation of neighbours is not taken to be more: beyond, no history is long enough.
 MOST_ALIKE = 0.9
 #: Deviations from the median at which values are clipped. With 4, outliers of 3% of runs made ten
@@ -61,10 +60,8 @@ class Change:
     :param first: position of the first session that is not as before: the first bad one.
     :param earliest: the first position that is as plausible (95%).
     :param latest: the last position that is as plausible.
-    :param time: when session ``first`` began, seconds.
     :param ratio: after over before; of a drift, its end over its beginning; infinite beyond all
         numbers.
-    :param per_week: of a drift, the change in a week as a fraction; 0 of a step.
     :param p_value: adjusted for the search, and for all series of the call (Holm).
     """
 
@@ -72,9 +69,7 @@ class Change:
     first: int
     earliest: int
     latest: int
-    time: float
     ratio: float
-    per_week: float
     p_value: float
 
 
@@ -121,7 +116,7 @@ def find_changes(
 
 @dataclass(frozen=True)
 class _Edge:
-    """Where a step is: its first position after it, and those between which it is as plausible."""
+    """A step: the first position after it, and those between which it is as plausible."""
 
     first: int
     earliest: int
@@ -362,7 +357,7 @@ def _changes(
 ) -> list[Change]:
     """The changes that a scan found, with positions counted from the start of the history."""
     bounds = [0, *(edge.first for edge in scan.edges), len(logs)]
-    places = [float(location(logs[begin:end])) for begin, end in pairwise(bounds)]
+    places = [float(trimmed_mean(logs[begin:end])) for begin, end in pairwise(bounds)]
     if scan.edges:
         return [
             Change(
@@ -370,30 +365,17 @@ def _changes(
                 start + edge.first,
                 start + edge.earliest,
                 start + edge.latest,
-                float(times[edge.first]),
                 ratio(after - before),
-                0.0,
                 p_value,
             )
             for edge, (before, after) in zip(scan.edges, pairwise(places), strict=True)
         ]
-    rate = slope(logs, times)
-    return [
-        Change(
-            'drift',
-            start,
-            start,
-            start + len(logs) - 1,
-            float(times[0]),
-            ratio(rate * float(times[-1] - times[0])),
-            ratio(rate * WEEK) - 1,
-            p_value,
-        )
-    ]
+    whole = ratio(slope(logs, times) * float(times[-1] - times[0]))
+    return [Change('drift', start, start, start + len(logs) - 1, whole, p_value)]
 
 
 def beginning(logs: Floats, times: NDArray[np.float64]) -> tuple[int, int, int]:
-    """Where a drift begins in values that may be level before it, as position: first to last.
+    """The position at which a drift begins in values that may be level before it.
 
     The most likely one, the first, and the last that are as plausible (95%), of a level line that
     goes on as a sloping one, by least squares (Hudson, Journal of the American Statistical

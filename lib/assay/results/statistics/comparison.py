@@ -12,7 +12,7 @@ import numpy as np
 from assay import AssayError
 from assay.results.statistics import special
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import Series, location, ratio
+from assay.results.statistics.series import Series, ratio, trimmed_mean
 from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
@@ -94,6 +94,11 @@ class Comparison:
         return ratio(self.change)
 
     @property
+    def slowdown(self) -> float:
+        """By how much the figure got worse, as a logarithm."""
+        return -self.change if self.better == 'higher' else self.change
+
+    @property
     def proven_p(self) -> float:
         """The p-value, or what may be by chance however small that is."""
         return max(self.p_value, self.least_p)
@@ -107,24 +112,22 @@ class Comparison:
         """How many standard errors lie above this (small) probability."""
         return quantile(probability, self.freedom, self.tail)
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """After over before, from and to."""
-        reach = self.quantile((1 - confidence) / 2) * self.error
+    def interval(self) -> tuple[float, float]:
+        """After over before, from and to (95%)."""
+        reach = self.quantile(0.025) * self.error
         return ratio(self.change - reach), ratio(self.change + reach)
 
-    def smallest(self, rate: float, power: float = POWER) -> float:
-        """The smallest change, as a fraction, that this much data finds with this power.
+    def smallest(self, rate: float) -> float:
+        """The smallest change, as a fraction, that this much data finds (:data:`POWER`).
 
         Infinite where it is beyond all numbers: of two runs that no history stands beside.
 
         :param rate: two-sided error rate of this figure alone.
         """
-        reach = self.quantile(rate / 2) + float(special.stdtrit(self.freedom, power))
+        reach = self.quantile(rate / 2) + float(special.stdtrit(self.freedom, POWER))
         return ratio(reach * self.error) - 1
 
-    def more_runs(
-        self, change: float, rate: float, power: float = POWER, rounds: bool = False
-    ) -> int | None:
+    def more_runs(self, change: float, rate: float, rounds: bool = False) -> int | None:
         """How many more sessions, before and after, would find a change; None if too many.
 
         :param change: as a fraction, such as 0.03.
@@ -145,10 +148,10 @@ class Comparison:
                 seen = 1 / max(1e-9, 1 / freedom - _unsure_of_occasions(floor, self.error**2))
                 freedom = 1 / (1 / (seen + more) + _unsure_of_occasions(floor, variance))
             reach = quantile(rate / 2, freedom, self.tail)
-            reach += float(special.stdtrit(freedom, power))
+            reach += float(special.stdtrit(freedom, POWER))
             return reach * math.sqrt(variance) <= math.log1p(change)
 
-        if self.smallest(rate, power) <= change:
+        if self.smallest(rate) <= change:
             return 0
         if not of_sessions or not is_found(MOST_RUNS):
             return None
@@ -235,7 +238,7 @@ def compare(
         floor = OCCASIONS * sum(
             one / factor.value * n for one, factor, n in zip(variances, factors, sizes, strict=True)
         )
-    change = float(location(new) - location(old))
+    change = float(trimmed_mean(new) - trimmed_mean(old))
     # The relative variances of factors add up, and each is 2 over its degrees of freedom.
     unsure = 1 / min(one.freedom for one in factors)
     if floor:
@@ -270,12 +273,12 @@ def _unsure_of_occasions(floor: float, variance: float) -> float:
 
 
 def with_error(one: Comparison, error: float) -> Comparison:
-    """The same with another standard error."""
+    """A comparison with another standard error."""
     found = replace(one, error=error)
     return replace(found, p_value=_p_value(found))
 
 
-def judge(
+def judge_comparisons(
     comparisons: Iterable[Comparison],
     rate: float = SUITE_RATE,
     margin: float = MARGIN,
@@ -400,7 +403,7 @@ def _of_these_runs(sides: Sequence[Series], kind: FigureKind) -> Variance | None
 
 
 def _of_repeats(sides: Iterable[Series]) -> Variance:
-    """The same of repeats within one session on each side, or of nothing at all."""
+    """The variance that repeats within one session on each side show, or an assumed one."""
     squares = freedom = 0.0
     for side in sides:
         value, more = side.within

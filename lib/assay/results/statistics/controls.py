@@ -53,12 +53,7 @@ def may_follow(one: Comparison, control: Comparison, alone: float, is_fraction: 
     """
     if one.better == 'exact':
         return False  # no machine's state changes it
-    if not is_fraction and _gain(one) * _gain(control) < 0:
+    if not is_fraction and one.slowdown * control.slowdown < 0:
         return False
     left = abs(one.change) - abs(control.change)
     return left <= one.quantile(alone / 2) * math.hypot(one.error, control.error)
-
-
-def _gain(one: Comparison) -> float:
-    """By how much it got better, as a logarithm."""
-    return one.change if one.better == 'higher' else -one.change

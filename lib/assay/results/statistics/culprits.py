@@ -1,4 +1,4 @@
-"""Which of many changes made figures worse: how likely each is, and what to measure next.
+"""A search for the change that made figures worse: how likely each is, and the next measurement.
 
 A measurement is a pair of neighbouring sessions: one has some of the changes, the other has the
 remaining ones. Its value is the change between the two in units of the change to be explained: 1 if
@@ -103,7 +103,7 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """What to measure: a session with some changes, and one with others.
+    """A measurement: a session with some changes, and one with others.
 
     :param first: shape (n,), the changes of the first.
     :param second: shape (n,), those of the second.
@@ -283,7 +283,7 @@ class Search:
         return found
 
     def step(self, cost: Callable[[Flags, Flags], Floats] = no_cost) -> Split | None:
-        """What to measure now; None if the cause is known and confirmed, or nothing tells more.
+        """The measurement to make now; None if the cause is confirmed, or none would tell more.
 
         All changes against none come first. What is likely enough is confirmed by what has not
         been measured yet: its changes against all others, and where they are two, these against
@@ -329,8 +329,8 @@ class Search:
         return self._counts[frozenset((first.tobytes(), second.tobytes()))]
 
     def next(self, cost: Callable[[Flags, Flags], Floats] = no_cost) -> Split | None:
-        """What to measure next: the split that tells most for its cost; None if some sessions fail,
-        and those that work tell nothing more.
+        """The split that tells most for its cost; None if some sessions fail, and those that work
+        tell nothing more.
 
         :param cost: of splits, the changes of their first sessions and of their second ones, each
             of shape (m, n): what each costs, shape (m,).
@@ -428,9 +428,8 @@ class Search:
             for share in _SMALL_PARTS:
                 order = random.permutation(n)
                 few = np.zeros(n, dtype=bool)
-                few[order[: 1 + np.searchsorted(np.cumsum(guilt[order]), share * guilt.sum())]] = (
-                    True
-                )
+                count = np.searchsorted(np.cumsum(guilt[order]), share * guilt.sum())
+                few[order[: 1 + count]] = True
                 splits += [few, ~few]
         return np.array(splits)
 
@@ -444,14 +443,14 @@ class Search:
         return up_to[later], up_to[earlier]
 
     def _posterior(self) -> Floats:
-        """Of each cause, shape (causes,)."""
+        """The probability of each cause, shape (causes,)."""
         if self._found is None:
             found: Floats = np.exp(self._logs - self._logs.max()).sum(axis=1)
             self._found = found / found.sum()
         return self._found
 
     def _levels(self, first: Flags, second: Flags, which: NDArray[np.int_]) -> NDArray[np.int_]:
-        """What causes predict of splits: positions in the levels, shape (splits, causes)."""
+        """The predictions of causes for splits: positions in the levels, shape (splits, causes)."""
         members, effects = self._members[which], self._effects[which]
 
         def effect(sets: Flags) -> Floats:
@@ -471,7 +470,7 @@ class Search:
         return np.rint((values + 1) * (len(_LEVELS) - 1) / 2).astype(int)
 
     def _of_several(self, made: Floats, effects: Floats, scales: Floats) -> tuple[Floats, Floats]:
-        """What several small ones predict of splits, by what measured pairs show of each.
+        """The predictions of several small causes for splits, by what measured pairs show of each.
 
         Beforehand each has a share as large as its weight, and as uncertain as if
         :data:`SMALL_ONES` equal ones were drawn by lot. What they do adds up: linear regression
@@ -518,7 +517,7 @@ def _either_order(first: Flags, second: Flags) -> set[tuple[bytes, bytes]]:
 
 
 def _bits(levels: NDArray[np.int_], mass: Floats, density: Floats) -> Floats:
-    """What each split tells about the cause, in bits, shape (splits,).
+    """The information of each split on the cause, in bits, shape (splits,).
 
     :param levels: of splits and causes, shape (splits, causes).
     :param mass: shape (causes,), how likely each is.
@@ -537,7 +536,7 @@ def _bits(levels: NDArray[np.int_], mass: Floats, density: Floats) -> Floats:
 
 
 def _log_density(errors: Floats, scale: Floats | np.float64) -> Floats:
-    """Of Student's t, whose standard deviation is the scale."""
+    """The logarithm of the density of Student's t, whose standard deviation is the scale."""
     unit = scale * np.sqrt((FREEDOM - 2) / FREEDOM)
     found: Floats = (
         special.gammaln((FREEDOM + 1) / 2)

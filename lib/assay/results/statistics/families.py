@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ import numpy as np
 from assay.results.statistics import special
 from assay.results.statistics.comparison import Better, Comparison, compare, with_error
 from assay.results.statistics.multiplicity import SUITE_RATE, holm
-from assay.results.statistics.series import Floats, Series, location, series
+from assay.results.statistics.series import Floats, Series, series, trimmed_mean
 from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
@@ -85,7 +86,7 @@ class FamilyMember:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What is said of all figures of a suite.
+    """The results for all figures of a suite.
 
     :param comparisons: of each.
     :param p_values: of each, adjusted for the suite: what is above the rate did not change.
@@ -115,14 +116,14 @@ class Tested:
     kinds: tuple[Tested, ...] = ()
 
     def at(self, positions: Sequence[int]) -> Tested:
-        """The same, with the members where they stand elsewhere."""
+        """This with other positions for the members."""
         members = tuple(positions[number] for number in self.members)
         return replace(self, members=members, kinds=tuple(one.at(positions) for one in self.kinds))
 
 
 @dataclass(frozen=True, eq=False)
 class FigureFamily:
-    """What is said of a family.
+    """The result for a family.
 
     :param p_value: adjusted for all families of the suite.
     :param changed: p-value of each member within the family, by its position, adjusted; empty
@@ -134,7 +135,7 @@ class FigureFamily:
     changed: dict[int, float]
 
     def at(self, positions: Sequence[int]) -> FigureFamily:
-        """The same, with the members where they stand elsewhere."""
+        """This with other positions for the members."""
         changed = {positions[number]: p for number, p in self.changed.items()}
         return replace(self, tested=self.tested.at(positions), changed=changed)
 
@@ -152,12 +153,13 @@ def pool_variance(sides: Iterable[tuple[Series, Series]]) -> Variance | None:
 def pool_by_family(
     families: Mapping[Key, Iterable[tuple[Series, Series]]],
 ) -> dict[Key, Variance]:
-    """The same of each family, safe where figures have modes: all sessions of a side may be in one.
+    """The pooled variance of each family, safe where figures have modes.
 
-    The mean of logarithms, which a prior goes by, falls far below their variance then. So a prior
-    is at least such that half of the family's variances are below their own median, and of few
-    figures it is their mean. How alike the variances of a family are is learned from all families
-    together: two or three that are equally small by chance say little.
+    All sessions of a side may be in one mode. The mean of logarithms, which a prior goes by, falls
+    far below their variance then. So a prior is at least such that half of the family's variances
+    are below their own median, and of few figures it is their mean. How alike the variances of a
+    family are is learned from all families together: two or three that are equally small by chance
+    say little.
 
     :param families: of each figure the runs before and those after.
     """
@@ -225,10 +227,7 @@ def _tested(
     for number, one in enumerate(members):
         if one.can_be_part:
             by_family.setdefault(one.family, {}).setdefault(one.kind, []).append(number)
-    wholes = {
-        family: [number for numbers in kinds.values() for number in numbers]
-        for family, kinds in by_family.items()
-    }
+    wholes = {family: [*chain(*kinds.values())] for family, kinds in by_family.items()}
     parts = {
         (family, kind): numbers
         for family, kinds in by_family.items()
@@ -292,7 +291,7 @@ def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, flo
         found |= dict(zip(kind.members, adjusted, strict=True))
     if family.is_by_index:
         # It is sure of the index, so something went its way, whatever else went the other.
-        its_way = [n for n in family.members if slowness(comparisons[n]) * family.index.change > 0]
+        its_way = [n for n in family.members if comparisons[n].slowdown * family.index.change > 0]
         if its_way and min(found[number] for number in its_way) > FALSE_SHARE:
             found[min(its_way, key=lambda number: comparisons[number].proven_p)] = FALSE_SHARE
     return found
@@ -321,11 +320,6 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return [float(one) for one in adjusted]
 
 
-def slowness(one: Comparison) -> float:
-    """By how much a figure got worse, as a logarithm."""
-    return -one.change if one.better == 'higher' else one.change
-
-
 def empirical(comparisons: Sequence[Comparison], sizes: Sequence[int]) -> list[Comparison]:
     """Comparisons whose errors are as wide as the bulk of them shows, where no history does.
 
@@ -336,7 +330,7 @@ def empirical(comparisons: Sequence[Comparison], sizes: Sequence[int]) -> list[C
     """
     able = [not one.reason and one.better != 'exact' for one in comparisons]
     bulk = [
-        (-float(special.ndtri(max(one.p_value, 1e-300) / 2)), slowness(one))
+        (-float(special.ndtri(max(one.p_value, 1e-300) / 2)), one.slowdown)
         for one, is_able in zip(comparisons, able, strict=True)
         if is_able
     ]
@@ -423,11 +417,11 @@ def _index(members: Sequence[FamilyMember], singles: Floats) -> _Index:
         for one, weight in zip(members, weights.tolist(), strict=True)
     ]
     middles = [
-        (float(location(one.before.locations)) + float(location(one.after.locations))) / 2
+        (float(trimmed_mean(one.before.locations)) + float(trimmed_mean(one.after.locations))) / 2
         for one in members
     ]
     pasts = [one.history if one.history and one.history.has_logarithms else None for one in members]
-    own = [float(location(one.locations)) if one else 0.0 for one in pasts]
+    own = [float(trimmed_mean(one.locations)) if one else 0.0 for one in pasts]
     before = _over(signed, [one.before for one in members], middles)
     after = _over(signed, [one.after for one in members], middles)
     past = _over(signed, pasts, own)

@@ -1,4 +1,4 @@
-"""Which of many alike is not like the others, on the side that is worse.
+"""Outliers among many that are alike, on the side that is worse.
 
 How far off one is, is told by how many sound ones would be as far off, on average, of all that are
 tested at once.
@@ -51,7 +51,7 @@ def robust_variance(values: Floats) -> Variance:
 
 
 def robust_rows(values: Floats) -> list[Variance]:
-    """The same of each row: shape (N, n)."""
+    """The robust variance of each row: shape (N, n)."""
     deviations = np.abs(values - np.median(values, axis=1, keepdims=True))
     freedom = EFFICIENCY * (values.shape[1] - 1)
     scales = 1.4826 * np.median(deviations, axis=1)

@@ -38,7 +38,8 @@ BUDGET = max(LOOKS)
 #: What a history says of the spread of foursomes has no more degrees of freedom than this: they may
 #: be quieter or noisier than runs that follow each other.
 MOST_PRIOR = 20.0
-#: The rate at which a figure by itself is called a suspect.
+#: The rate at which a figure by itself is called a suspect: it costs time if it is too high, and
+#: power if it is too low, but no false alarm, which the pairs alone decide about.
 SUSPICION = 0.05
 #: How sure "same" is, at any look.
 SAME_RATE = 0.05
@@ -74,18 +75,16 @@ class Decision:
     p_value: float = 1.0
 
 
-def suspects(comparisons: Sequence[Comparison], rate: float = SUSPICION) -> list[int]:
-    """Which figures look changed, each for itself: those to measure again.
+def figures_that_look_changed(comparisons: Sequence[Comparison]) -> list[int]:
+    """The figures that look changed, each by itself: those to measure again.
 
-    :param rate: of each figure alone: it costs time if it is too high, and power if it is too low,
-        but no false alarm, which the pairs alone decide about.
     :returns: positions, the most suspect first.
     """
-    found = [i for i, one in enumerate(comparisons) if one.p_value <= rate]
+    found = [i for i, one in enumerate(comparisons) if one.p_value <= SUSPICION]
     return sorted(found, key=lambda i: comparisons[i].p_value)
 
 
-def decide(
+def decide_by_pairs(
     before: ArrayLike,
     after: ArrayLike,
     better: Better,

@@ -17,7 +17,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike
 
 from assay.results.statistics import special
-from assay.results.statistics.series import Floats, Series, location
+from assay.results.statistics.series import Floats, Series, trimmed_mean
 
 #: A session's location is never taken to be surer than this, in logarithms: clocks, turbo and
 #: rounding in reports move figures by as much, whatever a few equal values say.
@@ -206,7 +206,9 @@ def _locations(logs: Floats, n: int) -> Floats:
 
     Of long windows not all: neighbours that have 99% of their sessions in common tell the same.
     """
-    return logs if n == 1 else location(sliding_window_view(logs, n, axis=1)[:, :: 1 + n // 100])
+    return (
+        logs if n == 1 else trimmed_mean(sliding_window_view(logs, n, axis=1)[:, :: 1 + n // 100])
+    )
 
 
 def _inflations(logs: Floats, places: Floats, n: int) -> Floats:
