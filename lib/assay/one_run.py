@@ -70,7 +70,7 @@ class RunRequest:
     handles: Sequence[int]
 
 
-def measure(
+def measure_once(
     request: RunRequest, own: RunFolder, seconds: float = 0.0, choice: Choice | None = None
 ) -> tuple[Verdict, Ended]:
     """Let ReFrame run, and judge, show and store the results.
@@ -86,7 +86,7 @@ def measure(
         history = load()
         tell_distances(own, history, of_system(history, suite.system)[-LATEST:])
     if choice:
-        options = [*options, *options_of(choice)]
+        options = [*options, *options_for_choice(choice)]
         own.patience.write_text(f'{choice.budget - choice.expected:.1f}')
     end = suite.run(own, request.label, options, request.handles, Progress(own, given))
     if not end.code and not own.report.exists():
@@ -119,7 +119,7 @@ def measure_against(
     verdicts: list[Verdict] = []
     for number in range(repeat):
         own = runs.begin() if number else request.suite.own
-        verdict, end = measure(request, own, choice=choice)
+        verdict, end = measure_once(request, own, choice=choice)
         if end.stopped:
             return 128 + end.stopped
         if not own.report.exists():
@@ -131,7 +131,7 @@ def measure_against(
     word = max((one.word for one in verdicts), key=('PASSED', 'DISTURBED', 'FAILED').index)
     left = budget - (time.monotonic() - began if choice else 0.0)
     given = request.given
-    options = [*request.options, *(options_of(choice) if choice else [])]
+    options = [*request.options, *(options_for_choice(choice) if choice else [])]
     about = given, options, request.handles, request.label, before, after, selected
     held = Against(request.suite, *about).decide(left if word != 'FAILED' else None)
     show_against(held, word, given.everything)
@@ -162,7 +162,7 @@ def measure_every_node(request: RunRequest, budget: float | None) -> int:
     while now.late and _has_free(suite, site, given, began, end_of_budget):
         own = runs.begin() if codes else suite.own
         node_turns.choose_nodes(suite, site, 'turn', own)
-        verdict, end = measure(request, own)
+        verdict, end = measure_once(request, own)
         if end.stopped:
             return 128 + end.stopped
         if not own.report.exists():
@@ -320,7 +320,7 @@ def _times(known: Mapping[str, CaseHistory]) -> dict[str, object]:
     return {allocation.STEPS: steps, allocation.JOBS: jobs}
 
 
-def options_of(choice: Choice) -> list[str]:
+def options_for_choice(choice: Choice) -> list[str]:
     """ReFrame's options that run what was chosen alone, and store how much that was not."""
     left_out = selection.leaving_out(one.name for one in choice.left_out)
     return [*left_out, session_extras.option_for_left_out(choice.cases_left_out)]

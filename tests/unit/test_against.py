@@ -440,7 +440,7 @@ def command(machine, monkeypatch, tmp_path):
             verdict = Verdict(('a case failed',) if word == 'FAILED' else (), word == 'DISTURBED')
             return verdict, Ended(stopped=stopped)
 
-        monkeypatch.setattr(one_run, 'measure', measure)
+        monkeypatch.setattr(one_run, 'measure_once', measure)
         machine.runs(3, 'before')
         machine.change = slower(factor)
         before = choose(load(machine.database), 'before')

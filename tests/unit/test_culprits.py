@@ -941,7 +941,7 @@ def test_what_was_replaced_in_one_folder_is_told_once():
     'told', ['12 0123abcd (/o/a.so)', '1.2 abc (/o/a.so)', '1.2 (/o (y)/a.so)']
 )
 def test_a_library_is_read_as_jobs_tell_it(told):
-    one = libraries.read(told)
+    one = libraries.read_library(told)
     assert (one.version, one.path.name) == (told.split()[0], 'a.so')
 
 

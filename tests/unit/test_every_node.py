@@ -59,7 +59,7 @@ def machine(monkeypatch, tmp_path):
         time=lambda: made.seconds, monotonic=lambda: made.seconds, sleep=made.sleep
     )
     monkeypatch.setattr(one_run, 'time', clock)
-    monkeypatch.setattr(one_run, 'measure', made.measure)
+    monkeypatch.setattr(one_run, 'measure_once', made.measure)
     monkeypatch.setattr(node_turns, 'turns', made.turns)
     monkeypatch.setattr(node_turns, 'choose_nodes', lambda *about: None)
     monkeypatch.setattr(paths, 'RUNS', tmp_path)

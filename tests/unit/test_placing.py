@@ -157,7 +157,7 @@ def ring(hosts, per_host, dealt, transfer=0.5, waits=0.0, pairs_only=False, **mo
 
 
 def planned(entries, known=KNOWN, **more):
-    return plan.plan(witnessed.validated(entries), known, **more)
+    return plan.plan_seats(witnessed.validated(entries), known, **more)
 
 
 def test_a_ring_that_was_dealt_round_is_put_together():

@@ -91,10 +91,10 @@ class Archive:
 
     def case(self, number: int, case: Case) -> Path:
         """The folder of a case of a run."""
-        return self.run(number) / CASES / folder_of(case)
+        return self.run(number) / CASES / case_folder(case)
 
 
-def folder_of(case: Case) -> str:
+def case_folder(case: Case) -> str:
     """The name of a case's folder, by its place in ReFrame's report.
 
     :raises AssayError: if the report tells no place.
@@ -104,7 +104,7 @@ def folder_of(case: Case) -> str:
     return '{}-{}'.format(*case.place)
 
 
-def create(folder: Path, contract: Path, system: str) -> Archive:
+def create_archive(folder: Path, contract: Path, system: str) -> Archive:
     """Begin an acceptance, in a new folder or an empty one.
 
     :param system: that is measured.
@@ -121,13 +121,13 @@ def create(folder: Path, contract: Path, system: str) -> Archive:
         write_whole(archive.contract, text)
     except OSError as error:
         raise AssayError(f'{error.filename}: {error.strerror}') from None
-    journal.begin(
+    journal.begin_journal(
         archive.journal, Begun(contract=digest(text), commit=suite_commit(), system=system)
     )
     return archive
 
 
-def find(folder: Path) -> Archive:
+def find_archive(folder: Path) -> Archive:
     """The acceptance of a folder.
 
     :raises AssayError: if there is none.
@@ -152,7 +152,7 @@ def start_run(
     :returns: the number of the run; what is told of it is explained in :class:`Started`.
     :raises AssayError: as :func:`journal.append`.
     """
-    number = 1 + len(journal.of(Started, journal.read(archive.journal).entries))
+    number = 1 + len(journal.of(Started, journal.read_journal(archive.journal).entries))
     told = Started(
         run=number,
         cases=tuple(cases),
@@ -187,7 +187,7 @@ def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _Sit
             uuid = report.uuid
             for case in report.cases:
                 for name, path in _files_of(case, own.folder):
-                    _copy(path, draft / CASES / folder_of(case) / name)
+                    _copy(path, draft / CASES / case_folder(case) / name)
         kept = checksums_in(draft)
         draft.rename(target)
         _settle(target.parent)
@@ -248,10 +248,10 @@ def journaled_screenings(archive: Archive, entries: Iterable[AnyEntry]) -> Files
     return told
 
 
-def resume(archive: Archive) -> list[AnyEntry]:
+def resume_archive(archive: Archive) -> list[AnyEntry]:
     """Go on with an acceptance: what was stopped counts as interrupted.
 
-    :returns: as :func:`journal.resume`.
+    :returns: as :func:`resume_journal`.
     :raises AssayError: likewise.
     """
     for part in (archive.folder / 'jobs').glob(f'*{_PART}'):
@@ -259,10 +259,10 @@ def resume(archive: Archive) -> list[AnyEntry]:
     # Of one that was stopped just before the journal was told, all is there.
     left = {
         run: _named(run, checksums_in(archive.run(run)))
-        for run in journal.open_runs(journal.read(archive.journal).entries)
+        for run in journal.open_runs(journal.read_journal(archive.journal).entries)
         if archive.run(run).is_dir()
     }
-    return journal.resume(archive.journal, left)
+    return journal.resume_journal(archive.journal, left)
 
 
 def close(archive: Archive) -> None:

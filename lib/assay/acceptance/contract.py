@@ -230,7 +230,7 @@ def parse_contract(text: str, path: Path) -> Contract:
     :param path: for messages.
     """
     try:
-        found = yaml_lines.read(text)
+        found = yaml_lines.read_yaml_lines(text)
     except ValueError as error:
         raise AssayError(f'{path}, {plain(error)}') from None
     mistakes = [*found.mistakes]

@@ -234,7 +234,7 @@ class Chain:
             )
 
 
-def begin(path: Path, what: Begun) -> None:
+def begin_journal(path: Path, what: Begun) -> None:
     """Write the first entry of a new journal.
 
     :raises AssayError: if there is one, or it cannot be written.
@@ -270,7 +270,7 @@ def append(path: Path, what: What) -> AnyEntry:
         return _write(path, file, chain, [what])[-1]
 
 
-def resume(path: Path, files: Mapping[int, Files]) -> list[AnyEntry]:
+def resume_journal(path: Path, files: Mapping[int, Files]) -> list[AnyEntry]:
     """Count as interrupted what a stopped machine left open: a torn line, and runs with no end.
 
     :param files: what such runs left all the same, by their numbers.
@@ -293,7 +293,7 @@ def resume(path: Path, files: Mapping[int, Files]) -> list[AnyEntry]:
         return _write(path, file, whole, [*new, Resumed()], end)
 
 
-def read(path: Path) -> Chain:
+def read_journal(path: Path) -> Chain:
     """A journal, with what is wrong with it.
 
     :raises AssayError: if it cannot be read.

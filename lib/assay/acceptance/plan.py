@@ -377,7 +377,7 @@ class Plan:
         return 0 if self.is_held else 1
 
 
-def plan(
+def plan_acceptance(
     contract: Contract,
     selected: Sequence[SelectedCase],
     seconds: Sequence[float | None],

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay import AssayError
-from assay.acceptance.archive import CASES, folder_of
+from assay.acceptance.archive import CASES, case_folder
 from assay.acceptance.facts import Facts, PartitionFacts
 from assay.config.scales import PARTS, number_in
 from assay.job.ending import EndedJob
@@ -67,7 +67,7 @@ def _of_run(folder: Path, run: Run, facts: Facts, scratch: Path) -> Recomputed:
                 faults.append(f'{case.title} passed, and has no figures')
             continue
         try:
-            figures = _figures(case, folder / CASES / folder_of(case), facts, scratch)
+            figures = _figures(case, folder / CASES / case_folder(case), facts, scratch)
             wrong = [
                 *_differences(case.figures, figures),
                 *_misdirected(case, figures),

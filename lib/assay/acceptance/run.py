@@ -136,7 +136,7 @@ class Prepared:
         return select_cases(self.contract, self.suite)
 
 
-def prepare(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepared:
+def prepare_acceptance(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepared:
     """Read a contract, and make the suite ready for its system.
 
     :param extra: what ``--with`` names.
@@ -151,7 +151,7 @@ def prepare(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepa
 
 
 @contextmanager
-def refusing(code: int = WRONG) -> Iterator[None]:
+def exiting_with(code: int = WRONG) -> Iterator[None]:
     """Print an error as always, but end with this exit code.
 
     :raises SystemExit: instead of an AssayError.
@@ -225,20 +225,20 @@ def open_archive(folder: Path, contract: Path, system: str) -> tuple[Archive, in
     with explain_errors(folder, 'read'):
         is_new = not folder.is_dir() or not any(folder.iterdir())
     if is_new:
-        archive = archives.create(folder, contract, system)
+        archive = archives.create_archive(folder, contract, system)
         return archive, _alone(archive)
-    archive = archives.find(folder)
+    archive = archives.find_archive(folder)
     handle = _alone(archive)
     if archive.contract.read_bytes() != contract.read_bytes():
         raise AssayError(
             f'{folder} was begun with another contract than {contract}: go on with '
             f'{archive.contract}, or begin in a new folder'
         )
-    chain = journal.read(archive.journal)
+    chain = journal.read_journal(archive.journal)
     # Else nothing is written: signatures are of the journal as it is.
     if chain.torn or journal.open_runs(chain.entries):
         _wait_for_what_goes_on(chain.entries)
-        archives.resume(archive)
+        archives.resume_archive(archive)
     return archive, handle
 
 
@@ -350,7 +350,7 @@ def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[SelectedCa
     contract = now.contract
     said = {one.commitment.id: one for one in now.decisions}
     kept = [one for one in selected if said[one.commitment.id].word != 'waived']
-    if is_lost(now):
+    if can_no_longer_pass(now):
         return []
     still = [one for one in kept if not said[one.commitment.id].is_final]
     if not still and now.hours < contract.stability.hours:
@@ -374,7 +374,7 @@ def options_to_measure_once(now: Status, cases: Sequence[SelectedCase]) -> list[
     return [] if is_enough else ['-S', 'wait_for_quiet=0']
 
 
-def is_lost(now: Status) -> bool:
+def can_no_longer_pass(now: Status) -> bool:
     """Whether nothing that follows can let the machine be accepted."""
     if any(one.is_final and one.word in ('missed', 'undecided') for one in now.decisions):
         return True

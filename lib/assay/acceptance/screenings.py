@@ -25,10 +25,10 @@ from assay.acceptance.journal import AnyEntry, Screened, Started
 from assay.report.screening import blame_in_words, node_set
 from assay.screening import kept, outputs
 from assay.screening.findings import MOST_EARLIER, UNDECIDED
-from assay.screening.measured import Screening, read
+from assay.screening.measured import Screening, read_screening
 from assay.screening.nodes import FEWEST_PEERS
-from assay.screening.verdict import ScreeningVerdict, judge
-from assay.screening.where import choose
+from assay.screening.verdict import ScreeningVerdict, judge_screening
+from assay.screening.where import choose_where
 from assay.text import many, plain
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _told(one: Screened, last: Screened) -> str:
     return f'{found} (only `assay screen {of_kind(one)}` of all nodes can clear that)'
 
 
-def place(site: _SiteConfig, contract: Contract) -> str:
+def partition_to_screen(site: _SiteConfig, contract: Contract) -> str:
     """The partition, with its system, that is screened first; empty if none is asked for.
 
     :raises AssayError: if the contract asks for a screening where there can be none.
@@ -127,7 +127,7 @@ def place(site: _SiteConfig, contract: Contract) -> str:
     if not contract.screening_first:
         return ''
     try:
-        return choose(site, contract.system).partition
+        return choose_where(site, contract.system).partition
     except AssayError as error:
         raise AssayError(
             f'screening_first of the contract: {error}: correct system, or leave out '
@@ -138,15 +138,15 @@ def place(site: _SiteConfig, contract: Contract) -> str:
 def assert_screened(archive: Archive, contract: Contract, partition: str) -> None:
     """Tell the journal of the screenings since the beginning, and keep them, if no run began yet.
 
-    :param partition: as :func:`place` says.
+    :param partition: as :func:`partition_to_screen` says.
     :raises AssayError: if there is none, the last one left out nodes, something was found that no
         later one cleared, or no node could be judged.
     """
-    entries = journal.read(archive.journal).entries
+    entries = journal.read_journal(archive.journal).entries
     if not partition or journal.of(Started, entries):
         return
     how = f'run `{_command(contract, partition)}`, and then this again'
-    if not [*kept.folder_of(partition).glob('*.json')]:
+    if not [*kept.folder_of_screenings(partition).glob('*.json')]:
         raise AssayError(f'the contract asks for a screening first: {how}')
     since = kept.screenings_since(partition, entries[0].time)
     if not since:
@@ -162,7 +162,7 @@ def assert_screened(archive: Archive, contract: Contract, partition: str) -> Non
 
 def _assert_cleared(archive: Archive, contract: Contract, partition: str, last: Path) -> None:
     """:param last: the newest screening."""
-    entries = journal.read(archive.journal).entries
+    entries = journal.read_journal(archive.journal).entries
     known = _read(archive, archives.journaled_screenings(archive, entries))
     found = screening_status(contract, entries)
     command = _command(contract, partition)
@@ -192,7 +192,7 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
 
     :raises AssayError: if :func:`screening_faults` would find something wrong with that.
     """
-    entries = journal.read(archive.journal).entries
+    entries = journal.read_journal(archive.journal).entries
     # Those that are told of are held against this one as well, whatever became of their files.
     unchanged = archives.journaled_screenings(archive, entries)
     told = _read(archive, unchanged)
@@ -233,7 +233,7 @@ def _name(archive: Archive, name: str) -> str:
 
 def _read(archive: Archive, names: Iterable[str]) -> dict[str, Screening]:
     """Screenings of an archive, by the names of their files; outputs of their jobs are none."""
-    return {name: read(archive.folder / name) for name in names if not _is_of_job(name)}
+    return {name: read_screening(archive.folder / name) for name in names if not _is_of_job(name)}
 
 
 def _files(entries: Iterable[AnyEntry]) -> set[str]:
@@ -261,7 +261,9 @@ def _judged(
 ) -> ScreeningVerdict:
     """The verdict on a screening by the files that were kept with it."""
     before = [known[one] for one in _earlier(archive, screening, files)]
-    return judge(known[_name(archive, screening)], sorted(before, key=lambda one: one.begun))
+    return judge_screening(
+        known[_name(archive, screening)], sorted(before, key=lambda one: one.begun)
+    )
 
 
 def _what(
@@ -279,13 +281,13 @@ def _what(
         environment=now.environment,
         fabric=now.fabric,
         nodes=tuple(now.nodes),
-        found=in_words(verdict),
+        found=findings_in_words(verdict),
         unjudged=tuple(verdict.without_peers),
         files=files,
     )
 
 
-def in_words(verdict: ScreeningVerdict) -> str:
+def findings_in_words(verdict: ScreeningVerdict) -> str:
     """The findings of a screening in words; empty if it found nothing."""
     return '; '.join(blame_in_words(one) for one in verdict.findings)
 
@@ -420,7 +422,7 @@ def _miscomputed(
         elif job not in computed:
             shown = plain(name, 200)
             try:
-                found = outputs.differences(archive.folder / name, known[name])
+                found = outputs.output_faults(archive.folder / name, known[name])
                 yield from (f'{shown}: {one}' for one in found)
             except AssayError as error:
                 yield f'{shown}: its figures cannot be computed again: {error}'

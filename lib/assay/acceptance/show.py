@@ -24,7 +24,7 @@ _ASKED = '<commitment|<statistic|asked|spread|<known from|a run'
 _STANDS = '<commitment|<statistic|value|asked|margin|spread|<word'
 
 
-def show_plan(plan: Plan) -> None:
+def show_acceptance_plan(plan: Plan) -> None:
     """Print cases, cost, the chance of a machine to pass, and whether the risks are held."""
     out = console()
     contract = plan.contract
@@ -263,7 +263,7 @@ def _record(status: Status) -> dict[str, Any]:
     }
 
 
-def differences(archive: Archive, status: Status) -> Iterator[str]:
+def decision_faults(archive: Archive, status: Status) -> Iterator[str]:
     """Sentences: where the file of an archive says something else than what is decided by its runs.
 
     :raises AssayError: if it is no such file.
@@ -301,13 +301,13 @@ def _said(one: Any) -> str:
 REPORT_NAME = 'report.md'
 
 
-def write(archive: Archive, status: Status) -> Path:
+def write_report(archive: Archive, status: Status) -> Path:
     """Write the report, and close the acceptance.
 
     :returns: the file that people read.
     :raises AssayError: if a run has no end, or it cannot be written.
     """
-    entries = journal.read(archive.journal).entries
+    entries = journal.read_journal(archive.journal).entries
     if left := journal.open_runs(entries):
         raise AssayError(
             f'{archive.folder}: run {left[0]} has no end: end it by `assay accept run` first'

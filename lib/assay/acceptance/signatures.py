@@ -211,7 +211,7 @@ def signers(parties: Parties) -> dict[str, tuple[str, str]]:
     }
 
 
-def sign(archive: Archive, parties: Parties, who: str, key: Ed25519PrivateKey) -> Path:
+def sign_archive(archive: Archive, parties: Parties, who: str, key: Ed25519PrivateKey) -> Path:
     """Sign what an archive is now; an earlier signature of the same signer is replaced.
 
     :returns: the file of the signature.
@@ -222,7 +222,7 @@ def sign(archive: Archive, parties: Parties, who: str, key: Ed25519PrivateKey) -
         known = ', '.join(one for _, one in signers(parties).values())
         raise AssayError(f'{who!r} is not one of those who sign by the contract: {known}')
     (name,) = places
-    chain = journal.read(archive.journal)
+    chain = journal.read_journal(archive.journal)
     chain.assert_whole(archive.journal)
     record = {
         'who': who,

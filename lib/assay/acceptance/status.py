@@ -17,7 +17,7 @@ from assay.acceptance.decision import (
     FigureOutcome,
     conclude,
     conditions,
-    decide,
+    decide_commitment,
 )
 from assay.acceptance.files import digest_of
 from assay.acceptance.journal import AnyEntry, Begun, EndsRun, Interrupted, RunEnded, Started
@@ -171,7 +171,7 @@ def status_of(
     for one in contract.commitments:
         waiver = contract.waiver(one.id)
         found = [*outcomes(one, numbered)]
-        decisions.append(decide(one, found, waiver.by if waiver else None))
+        decisions.append(decide_commitment(one, found, waiver.by if waiver else None))
     hours = seconds / 3600
     others = conditions(contract, ran, hours, screening_status(contract, entries))
     if jobs > contract.most_jobs:
@@ -209,7 +209,7 @@ def status_in(archive: Archive, contract: Contract) -> Status:
     :raises AssayError: if its journal is damaged, contract or a report are not those that it tells
         of, or a report cannot be read.
     """
-    chain = journal.read(archive.journal)
+    chain = journal.read_journal(archive.journal)
     chain.assert_whole(archive.journal)
     try:
         with explain_errors(archive.folder, 'read'):

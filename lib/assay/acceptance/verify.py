@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from assay import AssayError
 from assay.acceptance import contract as contracts
 from assay.acceptance import facts, journal, screenings, show, signatures
-from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
+from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find_archive
 from assay.acceptance.contract import Contract
 from assay.acceptance.files import Checksum, files_in
 from assay.acceptance.journal import (
@@ -110,15 +110,15 @@ class Verification:
 MOST_REPORT = 256 << 20
 
 
-def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verification:
+def verify_archive(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verification:
     """Verify an acceptance.
 
     :param trusted: the keys of signers, by their names.
     :raises AssayError: if there is no acceptance in the folder.
     """
-    found, archive = Verification(), find(folder)
+    found, archive = Verification(), find_archive(folder)
     try:
-        chain, kept = journal.read(archive.journal), contents(archive)
+        chain, kept = journal.read_journal(archive.journal), contents(archive)
         found.faults += _of_files(archive, chain, kept)
         contract = contract_of(archive)
         _hold_signatures(archive, contract, chain, trusted, found)
@@ -143,9 +143,9 @@ def assert_may_be_signed(folder: Path) -> Contract:
     :returns: its contract.
     :raises AssayError: if anything but signatures is wrong.
     """
-    if faults := verify(folder, {}).faults:
+    if faults := verify_archive(folder, {}).faults:
         raise AssayError(f'{folder} is not right, and is not signed: {faults[0]}')
-    return contract_of(find(folder))
+    return contract_of(find_archive(folder))
 
 
 def contract_of(archive: Archive) -> Contract:
@@ -294,7 +294,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verifica
             continue
         report = read_bounded(folder / REPORT, MOST_REPORT)
         reports[run] = as_run(report, f'jobs/{run}/{REPORT}')
-        known = facts.read(folder / SYSTEM)
+        known = facts.read_kept_facts(folder / SYSTEM)
         by_facts.setdefault(known.text(), (known, []))[1].append(run)
         faults[run] += _of_session(reports[run], entry, started[run], uuids)
         faults[run] += _not_started(reports[run], started[run], contract)
@@ -318,7 +318,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verifica
         found.proved.append(f'{many(left, "run")} ended without a report of ReFrame')
     found.faults += _not_allowed(started.values(), contract)
     now = status_of(contract, chain.entries, reports)
-    wrong = [*show.differences(archive, now), *_of_report(archive, chain, now)]
+    wrong = [*show.decision_faults(archive, now), *_of_report(archive, chain, now)]
     found.faults += wrong
     if not wrong:
         found.proved.append(

@@ -46,7 +46,7 @@ class YamlLines:
         return found
 
 
-def read(text: str) -> YamlLines:
+def read_yaml_lines(text: str) -> YamlLines:
     """Read a text of YAML, in which each thing is written once: no aliases, no tags.
 
     :raises ValueError: if it is no YAML, or larger or deeper than a person writes; with the line.

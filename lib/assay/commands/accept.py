@@ -46,29 +46,28 @@ def plan(
       assay accept plan contract.yaml --json
     """
     from assay.acceptance import show
-    from assay.acceptance.plan import plan as make
-    from assay.acceptance.plan import seconds, spreads
-    from assay.acceptance.run import UNDECIDED, prepare, refusing
-    from assay.acceptance.screenings import place
+    from assay.acceptance.plan import plan_acceptance, seconds, spreads
+    from assay.acceptance.run import UNDECIDED, exiting_with, prepare_acceptance
+    from assay.acceptance.screenings import partition_to_screen
     from assay.results.case_history import case_histories
     from assay.results.history import load
 
-    with refusing():
-        asked = prepare(contract, extra or [])
+    with exiting_with():
+        asked = prepare_acceptance(contract, extra or [])
         asked.suite.assert_shared(contract)
-    with refusing(UNDECIDED):  # a cluster that has to be started first
+    with exiting_with(UNDECIDED):  # a cluster that has to be started first
         asked.suite.go_to_head()
-    with refusing():
+    with exiting_with():
         if asked.contract.screening_first:
-            place(asked.load(), asked.contract)
+            partition_to_screen(asked.load(), asked.contract)
         selected = asked.cases()
     history = load()
     times = seconds(case_histories(history, asked.contract.system), selected)
-    found = make(asked.contract, selected, times, spreads(history, selected))
+    found = plan_acceptance(asked.contract, selected, times, spreads(history, selected))
     if as_json:
         print(show.plan_as_json(found))
     else:
-        show.show_plan(found)
+        show.show_acceptance_plan(found)
     raise typer.Exit(found.exit_code)
 
 
@@ -79,11 +78,11 @@ FolderArgument = Annotated[
 
 def _standing(folder: Path) -> tuple[Archive, Status]:
     """An acceptance, and where it stands."""
-    from assay.acceptance.archive import find
+    from assay.acceptance.archive import find_archive
     from assay.acceptance.contract import read_contract
     from assay.acceptance.status import status_in
 
-    archive = find(folder)
+    archive = find_archive(folder)
     return archive, status_in(archive, read_contract(archive.contract))
 
 
@@ -119,27 +118,27 @@ def run(
         Measuring,
         allowed_variables,
         assert_no_variables,
+        exiting_with,
         open_archive,
-        prepare,
-        refusing,
+        prepare_acceptance,
     )
-    from assay.acceptance.screenings import assert_screened, place
+    from assay.acceptance.screenings import assert_screened, partition_to_screen
     from assay.running.selection import Listed
 
-    with refusing():
+    with exiting_with():
         assert_no_variables(job or [])
-        asked = prepare(contract, extra or [], one_job)
+        asked = prepare_acceptance(contract, extra or [], one_job)
         asked.suite.assert_shared(contract, folder)
         allowed_variables(asked.contract.rules, os.environ)
-    with refusing(UNDECIDED):  # a cluster that has to be started first
+    with exiting_with(UNDECIDED):  # a cluster that has to be started first
         asked.suite.go_to_head()
-    with refusing():
+    with exiting_with():
         site = asked.load()
         selected = asked.cases()
-        partition = place(site, asked.contract)
+        partition = partition_to_screen(site, asked.contract)
         archive, handle = open_archive(folder, contract, asked.contract.system)
     options = [word for one in job or [] for word in ('-J', one)]
-    with refusing(UNDECIDED):
+    with exiting_with(UNDECIDED):
         assert_screened(archive, asked.contract, partition)
         given = replace(asked.given, jobs=job or [])
         cases = [Listed(one.name, one.place, one.environment, nodes=one.nodes) for one in selected]
@@ -160,9 +159,9 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
       assay accept status acceptance
     """
     from assay.acceptance import show
-    from assay.acceptance.run import refusing
+    from assay.acceptance.run import exiting_with
 
-    with refusing():
+    with exiting_with():
         _, found = _standing(folder)
     if as_json:
         print(show.status_as_json(found))
@@ -184,11 +183,11 @@ def report(folder: FolderArgument) -> None:
       assay accept report acceptance
     """
     from assay.acceptance import show
-    from assay.acceptance.run import refusing
+    from assay.acceptance.run import exiting_with
 
-    with refusing():
+    with exiting_with():
         archive, found = _standing(folder)
-        path = show.write(archive, found)
+        path = show.write_report(archive, found)
     show.show_status(found)
     print(f'report: {path}')
     raise typer.Exit(found.verdict.exit_code)
@@ -244,12 +243,12 @@ def sign(
       assay accept sign acceptance --as 'A. Buyer' --key buyer.key
     """
     from assay.acceptance import signatures
-    from assay.acceptance.archive import find
+    from assay.acceptance.archive import find_archive
     from assay.acceptance.verify import assert_may_be_signed
 
     private = signatures.private_key(file, lambda: _ask('Passphrase'))
     contract = assert_may_be_signed(folder)
-    path = signatures.sign(find(folder), contract.parties, who, private)
+    path = signatures.sign_archive(find_archive(folder), contract.parties, who, private)
     print(f'{path}: {signatures.describe(signatures.read_signature(path))}')
 
 
@@ -297,8 +296,8 @@ def verify(
         --public-key 'B. Vendor=vendor.pub'
     """
     from assay.acceptance.signatures import named_keys
-    from assay.acceptance.verify import verify as hold
+    from assay.acceptance.verify import verify_archive
 
-    found = hold(folder, named_keys(public_key or []))
+    found = verify_archive(folder, named_keys(public_key or []))
     print(found.as_json() if as_json else '\n'.join(found.lines()))
     raise typer.Exit(0 if found.is_right else 1)

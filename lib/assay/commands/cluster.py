@@ -129,7 +129,7 @@ def execute(
     from assay.vcluster import command as on_node
     from assay.vcluster.cluster import Cluster
 
-    raise typer.Exit(on_node.execute(Cluster.current().node(node), command))
+    raise typer.Exit(on_node.run_on_node(Cluster.current().node(node), command))
 
 
 KINDS_OF_FAULTS = '\n'.join(
@@ -194,7 +194,7 @@ def heal(
     from assay.vcluster.cluster import Cluster
 
     cluster = Cluster.current()
-    faults.heal(cluster, [cluster.part(node)] if node else cluster.parts)
+    faults.heal_parts(cluster, [cluster.part(node)] if node else cluster.parts)
 
 
 @app.command()
@@ -210,7 +210,7 @@ def down() -> None:
     """
     from assay.vcluster import cluster
 
-    print('down' if cluster.down() else 'there was no virtual cluster')
+    print('down' if cluster.take_down() else 'there was no virtual cluster')
 
 
 @app.command()
@@ -251,7 +251,7 @@ def campaign(
       assay cluster campaign >matrix.md
     """
     from assay.campaign import catalogue, look
-    from assay.campaign.course import course, heading, row
+    from assay.campaign.course import course, heading, outcome_row
     from assay.machine.mpi import find_mpis
     from assay.running.prepare import prepare
 
@@ -269,7 +269,7 @@ def campaign(
     outcomes = []
     for outcome in course(mpi, faults, severities, ['--one-job'] if one_job else []):
         outcomes.append(outcome)
-        print(plain(row(outcome)), flush=True)
+        print(plain(outcome_row(outcome)), flush=True)
     good = sum(outcome.is_good for outcome in outcomes)
     say(f'{good} of {len(outcomes)} as they should be')
     raise typer.Exit(good < len(outcomes))

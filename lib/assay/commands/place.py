@@ -81,7 +81,7 @@ def place(
     from assay.files import write_whole
     from assay.placing import files, show, turns
     from assay.placing.costs import costs_of
-    from assay.placing.plan import LEAST, plan
+    from assay.placing.plan import LEAST, plan_seats
     from assay.placing.sat import hold_against_plan
     from assay.report.console import console, print_line
     from assay.results.history import load
@@ -101,7 +101,7 @@ def place(
     library = before.mpi.library
     hosts = [host.name for host in before.hosts]
     by_node = launcher is not None and files.LAUNCHERS[launcher].by_node
-    made = plan(before, costs_of(hosts, system, cases, load()), kept, by_node)
+    made = plan_seats(before, costs_of(hosts, system, cases, load()), kept, by_node)
     how = None
     if check:
         how = hold_against_plan(made, before, _read(check), launcher == files.SPLIT, by_node)
@@ -110,13 +110,13 @@ def place(
         write_whole(plan_of_job, show.plan_json(made, before, how, None))
     out = console()
     if not as_json:
-        show.show_plan(made, out)
+        show.show_seat_plan(made, out)
     written = launcher is not None and made.word != 'leave it' and check is None
     measured = None
     if launcher is not None and written:
         write_whole(output, files.LAUNCHERS[launcher].content(made))
         if not as_json:
-            use = files.in_words(launcher, str(output), library, made.seats.overlap)
+            use = files.use_in_words(launcher, str(output), library, made.seats.overlap)
             print_line(out, f'{output}: {use}')
         if command:
             planned = files.with_plan(

@@ -137,18 +137,20 @@ def run(
     if given.action:
         command = [*suite.command, *context.args]
         if budget is not None:
-            from assay.one_run import choose_for, options_of
+            from assay.one_run import choose_for, options_for_choice
 
-            command += options_of(choose_for(budget, suite, site, given, context.args, repeat))
+            command += options_for_choice(
+                choose_for(budget, suite, site, given, context.args, repeat)
+            )
         raise typer.Exit(subprocess.call(command, env=suite.environment))
 
     from assay.one_run import (
         RunRequest,
         choose_for,
         in_ordered_job,
-        measure,
         measure_against,
         measure_every_node,
+        measure_once,
     )
     from assay.results import node_turns
     from assay.results.runner import make_ready
@@ -176,7 +178,7 @@ def run(
             names = {one.name for one in selected}
             return measure_against(request, before, names, repeat, budget or AGAIN, choice)
         repeated = replace(request, options=[*again, *context.args])
-        verdict, end = measure(repeated, suite.own, so_far, choice)
+        verdict, end = measure_once(repeated, suite.own, so_far, choice)
         return 128 + end.stopped if end.stopped else verdict.exit_code
 
     if against is None:

@@ -468,7 +468,7 @@ class _Maker:
 
     def _files(self, name: str) -> libraries.Sides:
         """A library on both sides."""
-        before, after = map(libraries.read, self._sides(name))
+        before, after = map(libraries.read_library, self._sides(name))
         return before, after
 
     def _sides(self, name: str) -> tuple[str, str]:

@@ -16,13 +16,13 @@ from assay.nights.outcome import (
     cases_not_run,
     known_bad_cases,
     no_longer_chosen,
-    of_difference,
-    of_run,
+    outcome_of_difference,
+    outcome_of_run,
     suspicious_cases,
     with_left_out,
     worse_night,
 )
-from assay.one_run import RunRequest, choose_for, in_ordered_job, measure
+from assay.one_run import RunRequest, choose_for, in_ordered_job, measure_once
 from assay.report.diff import diff_conclusion, show_diff
 from assay.results import node_turns
 from assay.results.budget import Choice
@@ -97,7 +97,7 @@ class NightMeasurement:
         about = self.suite, self.site, self.given, self.options, self.choice, self.budget
         with in_ordered_job(*about, suspects=suspects):
             verdict, report = self._run(self.suite.own, self.given, (), self.choice)
-            outcome, good = self._held(of_run(verdict, report), report, memory, margin)
+            outcome, good = self._held(outcome_of_run(verdict, report), report, memory, margin)
         if self.way:
             node_turns.tell_turns(self.suite, self.site, self.given.jobs)
         late = _late(report) if report else set()
@@ -137,7 +137,7 @@ class NightMeasurement:
         """
         options = [*self.options, *leaving_out(calm)]
         request = RunRequest(self.suite, self.site, given, LABEL, options, self.handles)
-        verdict, end = measure(request, own, choice=choice)
+        verdict, end = measure_once(request, own, choice=choice)
         if end.stopped:
             raise SystemExit(128 + end.stopped)
         try:
@@ -185,13 +185,13 @@ class NightMeasurement:
             )
             verdict, more = self._run(runs.begin(), alone, names - suspects)
             if more and failures(more):
-                return of_run(verdict, more)
+                return outcome_of_run(verdict, more)
             if more:
                 uuids.append(more.uuid)
             found = self._difference(load(), good, uuids, margin)
         if not self.choice:
             no_more = {*cases_not_run(found)} - _late(run)
-        outcome = of_difference(found, no_more)
+        outcome = outcome_of_difference(found, no_more)
         if outcome.word == 'PASSED':
             print(f'against {many(len(good), "good night")}: {diff_conclusion(found)}')
         else:

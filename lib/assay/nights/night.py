@@ -28,7 +28,7 @@ from assay.nights.outcome import (
     last_line,
     message,
     notify,
-    of_problem,
+    outcome_of_problem,
     subject,
 )
 from assay.report import junit
@@ -241,10 +241,10 @@ class Night:
                 outcome, good = measuring.measure(memory, self.margin)
             except AssayError as error:
                 said = ''.join(f'assay: {plain(line)}\n' for line in str(error).splitlines())
-                outcome = of_problem(str(error))
+                outcome = outcome_of_problem(str(error))
             except Exception as error:  # whatever it is, it has to reach people
                 said = traceback.format_exc()
-                outcome = of_problem(f'{type(error).__name__}: {error}')
+                outcome = outcome_of_problem(f'{type(error).__name__}: {error}')
             told, problem = self._tell(outcome, memory.told)
             folder.write(memory.after(told, good, put_off))
             print(said, end='', file=sys.stderr)

@@ -95,7 +95,9 @@ class SeatPlan:
         return int((self.seat != np.arange(len(self.seat))).sum())
 
 
-def plan(report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool = False) -> SeatPlan:
+def plan_seats(
+    report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool = False
+) -> SeatPlan:
     """Where the ranks of a job should sit.
 
     :param stay: ranks that keep their seats.

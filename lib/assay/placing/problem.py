@@ -183,7 +183,7 @@ class PlacingProblem:
         return replace(self, groups=left, latency=np.array(latency), per_byte=np.array(per_byte))
 
 
-def row(values: Any, rank: int) -> tuple[Numbers, Floats]:
+def partners_of(values: Any, rank: int) -> tuple[Numbers, Floats]:
     """The ranks that a rank talks to, and how much."""
     part = slice(values.indptr[rank], values.indptr[rank + 1])
     return values.indices[part], values.data[part]

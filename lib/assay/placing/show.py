@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from assay.witness import Report
 
 
-def show_plan(plan: SeatPlan, out: Console) -> None:
+def show_seat_plan(plan: SeatPlan, out: Console) -> None:
     """The answer, what it gains, and where the messages go."""
     print_line(out, f'{plan.word}: {plan.why}')
     if plan.moved:

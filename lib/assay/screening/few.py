@@ -20,7 +20,7 @@ from assay.screening.fewest import (
     SuspectCause,
     causes_of_nodes,
     causes_of_pairs,
-    explain,
+    find_causes,
 )
 from assay.screening.findings import (
     FEWEST_EARLIER,
@@ -29,7 +29,7 @@ from assay.screening.findings import (
     Evidence,
     ScreeningFinding,
 )
-from assay.screening.measured import Screening, behind_one_switch, pair_times, slowness
+from assay.screening.measured import Screening, behind_one_switch, log_slowness, pair_times
 
 #: The spread of sound pairs that is supposed, of sound nodes, and of what one node changes by.
 OF_PAIRS, OF_NODES, OF_ONE = Variance(0.1**2, 6.0), Variance(0.02**2, 4.0), Variance(0.01**2, 2.0)
@@ -108,11 +108,13 @@ def slow_nodes(
         if not 2 <= len(numbers) <= MOST_NODES:
             continue
         for figure, values in now.values.items():
-            slow = slowness(values[numbers])
+            slow = log_slowness(values[numbers])
             yield from _changed_nodes(now, earlier, figure, numbers, tests)
             spread = Variance(OF_NODES.value + _error(slow), OF_NODES.freedom)
             places = np.median(slow, axis=1)[:, None]
-            found = explain(places, [*causes_of_nodes(len(numbers))], spread, LEAST_OF_NODES, tests)
+            found = find_causes(
+                places, [*causes_of_nodes(len(numbers))], spread, LEAST_OF_NODES, tests
+            )
             bad = [i for i, _ in _single(found)]
             for i, one, often in _often(slow, found):
                 text = (
@@ -128,14 +130,14 @@ def _changed_nodes(
     now: Screening, earlier: Sequence[Screening], figure: str, numbers: Numbers, tests: float
 ) -> Iterator[tuple[int, Evidence, bool]]:
     """The nodes that changed while others did not."""
-    slow = slowness(now.values[figure][numbers])
+    slow = log_slowness(now.values[figure][numbers])
     before = _nodes_before(now, earlier, figure, numbers)
     past = _change(now, np.median(slow, axis=1)[:, None], before, OF_ONE)
     if past is None or len(past.known) < 2:
         return
     least = LEAST_OF_NODES if now.shares_cpus else LEAST_CHANGE_OF_NODES
     causes = [*causes_of_nodes(len(past.known))]
-    found = explain(past.each, causes, past.single, least, tests, past.common)
+    found = find_causes(past.each, causes, past.single, least, tests, past.common)
     changes = (slow - np.nanmedian(before, axis=1)[:, None])[past.known]
     for i, one, often in _often(changes, found):
         text = f'{_less(one.far)} than in {past.screenings} earlier screenings, unlike its peers'
@@ -186,7 +188,7 @@ def _nodes_before(
             for row, number in enumerate(numbers):
                 at = one.number.get(now.nodes[number])
                 if at is not None:
-                    column[row] = np.median(slowness(one.values[figure][at]))
+                    column[row] = np.median(log_slowness(one.values[figure][at]))
         columns.append(column)
     return np.hstack(columns)
 
@@ -218,7 +220,7 @@ def slow_links(now: Screening, earlier: Sequence[Screening]) -> Iterator[Screeni
         if past:
             causes = [*causes_of_pairs(ends[past.known], n, groups)]
             least = LEAST_CHANGE_OF_LINKS
-            changed = explain(past.each, causes, past.single, least, tests, past.common)
+            changed = find_causes(past.each, causes, past.single, least, tests, past.common)
             if len(changed) > 1 and not changed[0].others:
                 changed = []  # all are slow, in one way or another: that is everything
             for one in changed:
@@ -226,7 +228,7 @@ def slow_links(now: Screening, earlier: Sequence[Screening]) -> Iterator[Screeni
                 yield from _of_culprit(now, figure, one, what, switches, past)
         kinds = behind_one_switch(now).astype(np.int64)
         causes = [*causes_of_pairs(ends, n, groups)]
-        found = explain(times, causes, OF_PAIRS, LEAST_OF_LINKS, tests, kinds=kinds)
+        found = find_causes(times, causes, OF_PAIRS, LEAST_OF_LINKS, tests, kinds=kinds)
         for one in found:
             several = f'between the {one.others} other pairs'
             what = several if one.others > 1 else f'between {_names_of_sound(now, found)}'

@@ -103,14 +103,14 @@ class Screening:
         return len(next(iter(self.values.values()))[0])
 
 
-def slowness(values: Floats) -> Floats:
+def log_slowness(values: Floats) -> Floats:
     """Logarithms of rates, larger where worse."""
     return -np.log(values)
 
 
 def pair_times(one: Screening) -> dict[str, Floats]:
     """Logarithms of what each pair takes, larger where worse: shape (P, T)."""
-    return {'latency': np.log(one.links.latency), 'bandwidth': slowness(one.links.bandwidth)}
+    return {'latency': np.log(one.links.latency), 'bandwidth': log_slowness(one.links.bandwidth)}
 
 
 def behind_one_switch(now: Screening) -> NDArray[np.bool_]:
@@ -125,7 +125,7 @@ def mode_of(figure: str) -> str:
     return figure.rpartition(' ')[2]
 
 
-def write(path: Path, measured: Screening) -> None:
+def write_screening(path: Path, measured: Screening) -> None:
     """Keep it in a file, which appears when it is whole.
 
     :raises AssayError: if it cannot be written.
@@ -157,16 +157,16 @@ def write(path: Path, measured: Screening) -> None:
         write_whole(path, json.dumps(record, allow_nan=False) + '\n')
 
 
-def read(path: Path) -> Screening:
-    """Read the screening that :func:`write` kept.
+def read_screening(path: Path) -> Screening:
+    """Read the screening that :func:`write_screening` kept.
 
     :raises AssayError: if the file is missing, damaged, too large, or none of a screening.
     """
-    return parse(read_bounded(path, MOST), path)
+    return parse_screening(read_bounded(path, MOST), path)
 
 
-def parse(data: bytes, path: Path) -> Screening:
-    """As :func:`read`, of the content of a file.
+def parse_screening(data: bytes, path: Path) -> Screening:
+    """As :func:`read_screening`, of the content of a file.
 
     :param path: for messages.
     :raises AssayError: if it is damaged, or none of a screening.

@@ -21,7 +21,7 @@ from assay.running.supervise import Audience
 from assay.screening import kept as screenings
 from assay.screening import outputs
 from assay.screening.outputs import collect
-from assay.screening.where import Where, node_names, why_left_out
+from assay.screening.where import Where, named_nodes, why_left_out
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _MEASURED = ('', 'performance')
 
 
-def measure(
+def measure_nodes(
     suite: Suite,
     site: _SiteConfig,
     where: Where,
@@ -68,8 +68,8 @@ def measure(
     if is_all:
         measured = replace(measured, left_out=why_left_out(where, measured.nodes))
     # The outputs first: a screening without them could not be verified.
-    outputs.keep(screenings.path_of(measured), folder, where, nodes)
-    return screenings.keep(measured)
+    outputs.keep_outputs(screenings.path_of(measured), folder, where, nodes)
+    return screenings.keep_screening(measured)
 
 
 def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: bool) -> list[str]:
@@ -84,7 +84,7 @@ def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: 
             f'it by -J, and the number of nodes by -S Screen.asked_nodes=N'
         )
     if nodes:
-        names = node_names(nodes)
+        names = named_nodes(nodes)
         options += ['-J', f'nodelist={node_list(names)}', '-S', f'Screen.asked_nodes={len(names)}']
     if reserve:
         options += ['-J', f'reservation={reserve}']

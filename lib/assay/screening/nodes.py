@@ -31,7 +31,7 @@ from assay.screening.findings import (
     Evidence,
     ScreeningFinding,
 )
-from assay.screening.measured import Screening, mode_of, slowness
+from assay.screening.measured import Screening, log_slowness, mode_of
 
 #: The spread of sound nodes of one kind that is supposed before any are seen, and its worth.
 #: Processors of one model differ by some percent in frequency under load: Rountree et al., "Beyond
@@ -168,7 +168,7 @@ def off_peers(now: Screening) -> dict[str, Floats]:
 def _peers(now: Screening) -> list[_Peers]:
     tests = WAYS * len(now.nodes) * len(now.values)
     return [
-        _Peers(figure, numbers, slowness(values[numbers]), tests)
+        _Peers(figure, numbers, log_slowness(values[numbers]), tests)
         for numbers in kinds(now)
         if len(numbers) >= FEWEST
         for figure, values in now.values.items()
@@ -335,7 +335,7 @@ def _before(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> Floa
         rows = np.array([one.number.get(name, -1) for name in names])
         column = np.full(len(names), np.nan)
         if peers.figure in one.values and (rows >= 0).sum() >= FEWEST:
-            places = np.median(slowness(one.values[peers.figure][rows[rows >= 0]]), axis=1)
+            places = np.median(log_slowness(one.values[peers.figure][rows[rows >= 0]]), axis=1)
             column[rows >= 0] = places - np.median(places)
         columns.append(column[:, None])
     return np.hstack(columns)

@@ -264,7 +264,7 @@ def with_outputs(screenings: Iterable[Path]) -> Iterator[Path]:
             yield outputs_file(path)
 
 
-def keep(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> None:
+def keep_outputs(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> None:
     """Keep the files of a screening's job beside it.
 
     :param path: of the screening.
@@ -286,7 +286,7 @@ def keep(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> Non
         write_whole(outputs_file(path), gzip.compress(json.dumps(record).encode(), mtime=0))
 
 
-def differences(path: Path, told: Screening) -> Iterator[str]:
+def output_faults(path: Path, told: Screening) -> Iterator[str]:
     """Sentences: where a screening says something else than the outputs of its job.
 
     :param path: of the screening.

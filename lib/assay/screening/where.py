@@ -46,7 +46,7 @@ class Where:
         ]
 
 
-def choose(
+def choose_where(
     site: _SiteConfig, system: str, environment: str | None = None, fabric: str | None = None
 ) -> Where:
     """The one partition, the first environment, and the network's own fabric if there is one.
@@ -127,7 +127,7 @@ def why_left_out(where: Where, nodes: Collection[str]) -> dict[str, str]:
     return {name: plain(why, 200) for name, why in states.items() if name not in nodes}
 
 
-def node_names(text: str) -> list[str]:
+def named_nodes(text: str) -> list[str]:
     """The names that a set of nodes has: ``n[1-4,7]``.
 
     :raises AssayError: if it is none.

@@ -176,7 +176,7 @@ def _ends(stretch: Sequence[int], sizes: Sequence[int]) -> tuple[int, int | None
     return least, sizes[place + 1] if place + 1 < len(sizes) else stretch[-1] + 1
 
 
-def location(outcome: Outcome, one: RuleCandidate) -> float:
+def seconds_of_candidate(outcome: Outcome, one: RuleCandidate) -> float:
     """Seconds of a candidate's sizes, as their geometric mean.
 
     :raises KeyError: if one was not measured.
@@ -185,7 +185,7 @@ def location(outcome: Outcome, one: RuleCandidate) -> float:
     return math.exp(_mean([math.log(times[one.operation, size]) for size in one.sizes]))
 
 
-def judge(
+def judge_candidates(
     wanted: Sequence[RuleCandidate],
     foursomes: Sequence[Sequence[Outcome]],
     defaults: Sequence[Outcome],
@@ -204,11 +204,13 @@ def judge(
     for one in wanted:
         before, after = [], []
         for four in foursomes:
-            seconds = [location(outcome, one) for outcome in four]
+            seconds = [seconds_of_candidate(outcome, one) for outcome in four]
             before += [seconds[0], seconds[3]]
             after += [seconds[1], seconds[2]]
         looked: Word = 'better' if one.rule else 'worse'
-        spread = spread_of_foursomes(np.log([location(outcome, one) for outcome in defaults]))
+        spread = spread_of_foursomes(
+            np.log([seconds_of_candidate(outcome, one) for outcome in defaults])
+        )
         count = len(wanted)
         said.append(
             decide(before, after, 'lower', count, SUITE_RATE, margin, spread, looked)

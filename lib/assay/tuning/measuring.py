@@ -28,13 +28,13 @@ from assay.tuning.choosing import (
     RuleCandidate,
     Trial,
     candidates,
-    judge,
+    judge_candidates,
     proved_rules,
     ratios,
 )
 from assay.tuning.journal import Starts, open_journal
 from assay.tuning.starts import LATEST, OUTCOMES, Outcome, Start, TuningJob, read_job, write_plan
-from assay.tuning.trials import Excluded, excluded_algorithms, in_order, of_order, trials
+from assay.tuning.trials import Excluded, excluded_algorithms, of_order, trials, with_defaults
 
 #: Foursomes of a job of the proof, after which somebody looks.
 FOURSOMES = 2
@@ -169,7 +169,7 @@ class Tuning:
                 return
             if len(rounds) >= MOST_CUT_ROUNDS:
                 raise StoppedError('rounds were cut short, and not all algorithms were measured')
-            wanted = in_order(trials(offered, rounds), len(rounds))
+            wanted = with_defaults(trials(offered, rounds), len(rounds))
             wanted += of_order(offered, rounds)
             spent = time.monotonic() - self.began
             is_enough = self.seconds and spent + self.took > TO_CHOOSE * self.seconds
@@ -270,7 +270,7 @@ class Tuning:
         defaults = [
             outcome for trial, outcome in starts if trial.is_default and outcome.word == 'good'
         ]
-        return judge(wanted, self._foursomes(), defaults)
+        return judge_candidates(wanted, self._foursomes(), defaults)
 
     def _round(
         self, label: str, wanted: Sequence[Trial], rules: Rules | None, is_proof: bool

@@ -18,7 +18,7 @@ def _is_v1() -> bool:
     return (MOUNT / 'cpuset' / 'cpuset.cpus').exists()
 
 
-def why_missing() -> str | None:
+def why_no_cgroups() -> str | None:
     """Why this machine cannot have such groups, as a sentence; None if it can."""
     needed = [MOUNT / one for one in _V1] if _is_v1() else [MOUNT]
     if not _is_v1() and 'cpuset' not in _words(MOUNT / 'cgroup.controllers'):

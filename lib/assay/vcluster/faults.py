@@ -63,7 +63,7 @@ def inject(
         _boot(cluster, where)
 
 
-def heal(cluster: Cluster, parts: list[Node | Switch]) -> None:
+def heal_parts(cluster: Cluster, parts: list[Node | Switch]) -> None:
     """Undo all faults of nodes and switches, and wait until Slurm would start jobs.
 
     :raises AssayError: if Slurm does not take the nodes back.

@@ -74,7 +74,7 @@ def screenings_of(run: Run) -> list[ScreeningSection]:
     """The newest screening at or before a run, of each of its partitions that has one."""
     from assay.screening.findings import MOST_EARLIER
     from assay.screening.kept import earlier_screenings, newest
-    from assay.screening.verdict import judge
+    from assay.screening.verdict import judge_screening
 
     partitions = dict.fromkeys(f'{case.system}:{case.partition}' for case in run.own_cases)
     found: list[ScreeningSection] = []
@@ -87,7 +87,7 @@ def screenings_of(run: Run) -> list[ScreeningSection]:
             break
         if kept := newest(partition, run.ended):
             path, now = kept
-            verdict = judge(now, earlier_screenings(path, now, MOST_EARLIER))
+            verdict = judge_screening(now, earlier_screenings(path, now, MOST_EARLIER))
             found.append(screening_section(now, verdict, run.begun))
     return found
 
