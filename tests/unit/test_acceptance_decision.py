@@ -336,7 +336,7 @@ def test_more_jobs_than_agreed_are_not_accepted():
 def wanted(
     one: Commitment, environment='gnu', case='Passed %fabric=shm %layout=packed'
 ) -> SelectedCase:
-    return SelectedCase(one, case, 'toy:node', environment)
+    return SelectedCase(one, Listed(case, 'toy:node', environment))
 
 
 def test_what_is_run_next_until_all_is_decided():
@@ -351,12 +351,12 @@ def test_what_is_run_next_until_all_is_decided():
     now = status_of(done, entries(BEGUN, started(1), ended(1)), {1: run_of(golden())})
     assert next_cases(now, cases[:1]) == []
     longer = contract(two[0], stability={'hours': 5})
-    assert next_cases(replace(now, contract=longer), cases[:1]) == cases[:1]
+    assert next_cases(replace(now, contract=longer), cases[:1]) == [cases[0].case]
 
 
 def test_disturbed_cases_take_no_more_jobs_than_were_agreed():
     now = status_of(contract(most_jobs=4), entries(BEGUN, started(1), ended(1)), {})
-    cases = [wanted(commitment())]
+    cases = [wanted(commitment()).case]
     assert options_to_measure_once(now, cases) == []
     assert options_to_measure_once(now, [*cases, *cases]) == options_to_measure_once(
         replace(now, jobs=2), cases
@@ -479,7 +479,7 @@ def test_other_options_of_jobs_are_left_alone():
 
 def test_a_plan_counts_jobs_and_time_and_tells_what_would_hold():
     two = (commitment(id='a', runs=5), commitment(id='b', figure='other', runs=3))
-    cases = [replace(wanted(one), nodes=4) for one in two]
+    cases = [replace(wanted(one), case=replace(wanted(one).case, nodes=4)) for one in two]
     found = plan_acceptance(contract(*two), cases, [60, 60], [Spread(0.02, ''), Spread(0.02, '')])
     assert (found.jobs, found.seconds, found.node_hours) == (5, 300, pytest.approx(1 / 3))
     assert (found.is_held, found.exit_code) == (True, 0)

@@ -18,14 +18,14 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.acceptance import facts, journal
-from assay.acceptance.files import Checksum, Files, checksums_in, digest
+from assay.acceptance.contract import MOST_CONTRACT
+from assay.acceptance.files import Checksum, Files, checksums_in, digest, settle
 from assay.acceptance.journal import AnyEntry, Begun, Reported, RunEnded, Screened, Started
 from assay.files import read_bounded, write_whole
 from assay.machine.provenance import suite_commit
@@ -36,8 +36,6 @@ from assay.running.runs import RunFolder
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-#: Bytes of a contract at most.
-MOST_CONTRACT = 1 << 20
 
 #: ReFrame's name of the script of a job.
 SCRIPT = 'rfm_job.sh'
@@ -190,7 +188,7 @@ def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _Sit
                     _copy(path, draft / CASES / case_folder(case) / name)
         kept = checksums_in(draft)
         draft.rename(target)
-        _settle(target.parent)
+        settle(target.parent)
     except OSError as error:
         raise AssayError(
             f'run {number} cannot be kept: {error.filename}: {error.strerror}; it counts as '
@@ -216,7 +214,7 @@ def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, 
         for name, path in names.items():
             if name not in told:
                 _copy(path, archive.folder / name)
-        _settle(archive.screenings)
+        settle(archive.screenings)
         return {
             name: told[name] if name in told else Checksum.of(archive.folder / name)
             for name in names
@@ -323,13 +321,3 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfileobj(old, new)
         new.flush()
         os.fsync(new.fileno())
-
-
-def _settle(folder: Path) -> None:
-    """Let names in a folder outlive a power cut, where the file system can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

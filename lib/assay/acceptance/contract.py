@@ -17,7 +17,7 @@ from assay.acceptance.files import canonical, digest
 from assay.acceptance.yaml_lines import Place, YamlLines
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import PARTS, SCALES, is_scale
-from assay.files import explain_errors
+from assay.files import read_bounded
 from assay.job.launch import OF_WITNESS
 from assay.layout.layouts import LAYOUTS
 from assay.programs.figure import Quantity, quantity_of
@@ -25,6 +25,9 @@ from assay.text import did_you_mean, plain, similar, unknown_name
 
 Statistic = Literal['median', 'minimum', 'maximum', 'mean']
 Direction = Literal['higher', 'lower']
+
+#: Bytes of a contract at most.
+MOST_CONTRACT = 1 << 20
 
 #: More runs, jobs or nodes than this are a mistake.
 MOST_RUNS, MOST_JOBS, MOST_NODES = 199, 1_000_000, 1_000_000
@@ -216,9 +219,9 @@ def read_contract(path: Path) -> Contract:
     :raises AssayError: with all that is wrong in it, a line each: file, line, field, and what would
         be right.
     """
+    data = read_bounded(path, MOST_CONTRACT)
     try:
-        with explain_errors(path, 'read'):
-            text = path.read_bytes().decode()
+        text = data.decode()
     except UnicodeError:
         raise AssayError(f'{path}: is no text in UTF-8') from None
     return parse_contract(text, path)

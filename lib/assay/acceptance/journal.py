@@ -18,7 +18,7 @@ from typing import BinaryIO, ClassVar, Generic, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from assay import AssayError, locks
-from assay.acceptance.files import Files, canonical, digest, parse_record
+from assay.acceptance.files import Files, canonical, digest, parse_record, settle
 from assay.files import explain_errors
 
 #: What the first entry names as the line before it.
@@ -240,18 +240,14 @@ def begin_journal(path: Path, what: Begun) -> None:
     :raises AssayError: if there is one, or it cannot be written.
     """
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # or the file's name might not outlive a power cut
-        finally:
-            os.close(folder)
+        path.touch(0o644, exist_ok=False)
     except FileExistsError:
         raise AssayError(
             f'{path} is there: an acceptance is begun in a folder of its own'
         ) from None
     except OSError as error:
         raise AssayError(f'{path}: cannot be made: {error.strerror}') from None
+    settle(path.parent)
     with _locked(path) as file:
         _write(path, file, _chain(b''), [what])
 

@@ -47,23 +47,10 @@ _MOST = 4
 
 @dataclass(frozen=True)
 class SelectedCase:
-    """The case of a commitment.
-
-    :param name: with its parameters, as ReFrame prints it.
-    :param place: system and partition.
-    :param nodes: of a job of it.
-    """
+    """The case of a commitment."""
 
     commitment: Commitment
-    name: str
-    place: str
-    environment: str
-    nodes: int = 1
-
-    @property
-    def title(self) -> str:
-        """Name, partition and environment, as they stand in reports."""
-        return f'{self.name} @{self.place}+{self.environment}'
+    case: Listed
 
 
 def _nearest(commitment: Commitment, there: Sequence[Listed]) -> list[Listed]:
@@ -88,9 +75,7 @@ def select_cases(contract: Contract, suite: Suite) -> list[SelectedCase]:
     for one in contract.commitments:
         own = [case for case in there if fits(one, case.name, case.environment)]
         if len(own) == 1:
-            case = own[0]
-            about = case.name, case.partition, case.environment, case.nodes
-            found.append(SelectedCase(one, *about))
+            found.append(SelectedCase(one, own[0]))
             continue
         told = own or _nearest(one, there)
         names = [case.title for case in told]
@@ -121,19 +106,6 @@ class Prepared:
     contract: Contract
     suite: Suite
     given: Given
-
-    def load(self) -> _SiteConfig:
-        """:raises AssayError: as :meth:`Suite.load`."""
-        return self.suite.load()
-
-    def cases(self) -> list[SelectedCase]:
-        """The case of each commitment.
-
-        :raises AssayError: if configuration, checks or references are wrong, or no case or several
-            fit a commitment.
-        """
-        self.load()
-        return select_cases(self.contract, self.suite)
 
 
 def prepare_acceptance(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepared:
@@ -287,7 +259,7 @@ class Measuring:
         :returns: where the acceptance stands, and the exit code.
         :raises AssayError: if a run is no good as a whole, or cannot be kept.
         """
-        environments = dict.fromkeys(one.environment for one in self.selected)
+        environments = dict.fromkeys(one.case.environment for one in self.selected)
         names = [f'^{re.escape(name)}$' for name in environments]
         suite, given = self.prepared.suite, self.prepared.given
         handles = make_ready(suite, self.site, names)
@@ -308,7 +280,7 @@ class Measuring:
                     return now, now.verdict.exit_code
                 self._session(cases, options_to_measure_once(now, cases), runner)
 
-    def _session(self, cases: Sequence[SelectedCase], more: Sequence[str], runner: Runner) -> None:
+    def _session(self, cases: Sequence[Listed], more: Sequence[str], runner: Runner) -> None:
         """Run some cases.
 
         :param more: options of ReFrame, for this run alone.
@@ -345,7 +317,7 @@ class Measuring:
         runner.release(own, ended.verdict.passed)
 
 
-def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[SelectedCase]:
+def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[Listed]:
     """The cases of the next run; none if all is decided, or nothing can be accepted any more."""
     contract = now.contract
     said = {one.commitment.id: one for one in now.decisions}
@@ -356,16 +328,16 @@ def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[SelectedCa
     if not still and now.hours < contract.stability.hours:
         still = kept
     # The environment that was run least is next: they alternate, so that a drift touches all.
-    times = {one.environment: 0 for one in still}
+    times = {one.case.environment: 0 for one in still}
     for one in {ran.run: ran for ran in now.runs}.values():
         name = one.case.rpartition('+')[2]
         if name in times:
             times[name] += 1
     least = min(times, key=lambda name: times[name], default=None)
-    return [*{one.title: one for one in still if one.environment == least}.values()]
+    return [*dict.fromkeys(one.case for one in still if one.case.environment == least)]
 
 
-def options_to_measure_once(now: Status, cases: Sequence[SelectedCase]) -> list[str]:
+def options_to_measure_once(now: Status, cases: Sequence[Listed]) -> list[str]:
     """ReFrame's options to measure disturbed cases only once, if jobs may be too few.
 
     A case that is measured again takes jobs that were not agreed else.

@@ -35,7 +35,7 @@ def show_acceptance_plan(plan: Plan) -> None:
     out.print()
     print_line(out, _cost(plan))
     if not plan.curve:
-        unknown = [one.case.commitment.id for one in plan.asked if not one.spread]
+        unknown = [one.commitment.id for one in plan.asked if not one.spread]
         print_line(
             out,
             f'probability of passing: unknown, since nobody knows how much runs of '
@@ -60,7 +60,7 @@ def show_acceptance_plan(plan: Plan) -> None:
 
 
 def _asked(one: Asked) -> list[object]:
-    commitment = one.case.commitment
+    commitment = one.commitment
     return [
         commitment.id + (' (waived)' if one.is_waived else ''),
         f'{commitment.statistic} of {commitment.runs}',
@@ -143,7 +143,7 @@ def plan_as_json(plan: Plan) -> str:
 
 def _asked_as_data(one: Asked) -> dict[str, Any]:
     return {
-        **one.case.commitment.model_dump(mode='json'),
+        **one.commitment.model_dump(mode='json'),
         'case': one.case.title,
         'nodes': one.case.nodes,
         'seconds': one.seconds,

@@ -28,7 +28,7 @@ from assay.acceptance.journal import Chain
 from assay.files import explain_errors, read_bounded, write_whole
 from assay.text import plain
 
-#: Bytes of a file with a key at most.
+#: Bytes of a file with a key, and of one with a signature, at most.
 MOST = 64 << 10
 
 #: With which OpenSSH's form of a private key begins.
@@ -157,8 +157,6 @@ def _openssh(key: Ed25519PublicKey) -> bytes:
 #: Before what is signed, so that no signature of anything else is one of an acceptance.
 DOMAIN = b'assay acceptance signature 1\n'
 
-#: Bytes of a file of a signature at most.
-MOST = 64 << 10
 
 _KEYS = {'who', 'party', 'key', 'state', 'time', 'signature'}
 

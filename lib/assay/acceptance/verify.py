@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from assay import AssayError
-from assay.acceptance import contract as contracts
 from assay.acceptance import facts, journal, screenings, show, signatures
-from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find_archive
-from assay.acceptance.contract import Contract
+from assay.acceptance.archive import REPORT, SYSTEM, Archive, contents, find_archive
+from assay.acceptance.contract import Contract, read_contract
 from assay.acceptance.files import Checksum, files_in
 from assay.acceptance.journal import (
     BACK,
@@ -120,7 +118,7 @@ def verify_archive(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Ver
     try:
         chain, kept = journal.read_journal(archive.journal), contents(archive)
         found.faults += _of_files(archive, chain, kept)
-        contract = contract_of(archive)
+        contract = read_contract(archive.contract)
         _hold_signatures(archive, contract, chain, trusted, found)
         # Of what was changed the figures would say nothing more.
         if not found.faults:
@@ -145,23 +143,7 @@ def assert_may_be_signed(folder: Path) -> Contract:
     """
     if faults := verify_archive(folder, {}).faults:
         raise AssayError(f'{folder} is not right, and is not signed: {faults[0]}')
-    return contract_of(find_archive(folder))
-
-
-def contract_of(archive: Archive) -> Contract:
-    """The contract of an archive.
-
-    :raises AssayError: if it is none.
-    """
-    return _parsed(read_bounded(archive.contract, MOST_CONTRACT), archive.contract)
-
-
-@lru_cache(maxsize=4)
-def _parsed(data: bytes, path: Path) -> Contract:
-    try:
-        return contracts.parse_contract(data.decode(), path)
-    except UnicodeError:
-        raise AssayError(f'{path}: is no text in UTF-8') from None
+    return read_contract(find_archive(folder).contract)
 
 
 def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Checksum]) -> Iterator[str]:
@@ -176,7 +158,7 @@ def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Checksum]) -> I
                 'contract.yaml was changed: it is not the contract that the acceptance was begun '
                 'with'
             )
-        if begun.what.system != contract_of(archive).system:
+        if begun.what.system != read_contract(archive.contract).system:
             yield 'journal.jsonl: entry 1 is of another system than the contract'
     if not journal.of(Reported, chain.entries[-1:]):
         yield (

@@ -38,13 +38,6 @@ class YamlLines:
             place = place[:-1]
         return self.lines.get(place, 1)
 
-    def value(self, place: Place) -> Any:
-        """The value at a place."""
-        found = self.data
-        for step in place:
-            found = found[step]
-        return found
-
 
 def read_yaml_lines(text: str) -> YamlLines:
     """Read a text of YAML, in which each thing is written once: no aliases, no tags.

@@ -47,7 +47,7 @@ def plan(
     """
     from assay.acceptance import show
     from assay.acceptance.plan import plan_acceptance, seconds, spreads
-    from assay.acceptance.run import UNDECIDED, exiting_with, prepare_acceptance
+    from assay.acceptance.run import UNDECIDED, exiting_with, prepare_acceptance, select_cases
     from assay.acceptance.screenings import partition_to_screen
     from assay.results.case_history import case_histories
     from assay.results.history import load
@@ -58,9 +58,8 @@ def plan(
     with exiting_with(UNDECIDED):  # a cluster that has to be started first
         asked.suite.go_to_head()
     with exiting_with():
-        if asked.contract.screening_first:
-            partition_to_screen(asked.load(), asked.contract)
-        selected = asked.cases()
+        partition_to_screen(asked.suite.load(), asked.contract)
+        selected = select_cases(asked.contract, asked.suite)
     history = load()
     times = seconds(case_histories(history, asked.contract.system), selected)
     found = plan_acceptance(asked.contract, selected, times, spreads(history, selected))
@@ -121,9 +120,9 @@ def run(
         exiting_with,
         open_archive,
         prepare_acceptance,
+        select_cases,
     )
     from assay.acceptance.screenings import assert_screened, partition_to_screen
-    from assay.running.selection import Listed
 
     with exiting_with():
         assert_no_variables(job or [])
@@ -133,16 +132,15 @@ def run(
     with exiting_with(UNDECIDED):  # a cluster that has to be started first
         asked.suite.go_to_head()
     with exiting_with():
-        site = asked.load()
-        selected = asked.cases()
+        site = asked.suite.load()
+        selected = select_cases(asked.contract, asked.suite)
         partition = partition_to_screen(site, asked.contract)
         archive, handle = open_archive(folder, contract, asked.contract.system)
     options = [word for one in job or [] for word in ('-J', one)]
     with exiting_with(UNDECIDED):
         assert_screened(archive, asked.contract, partition)
         given = replace(asked.given, jobs=job or [])
-        cases = [Listed(one.name, one.place, one.environment, nodes=one.nodes) for one in selected]
-        with asked.suite.in_one_job(site, given, options, cases):
+        with asked.suite.in_one_job(site, given, options, [one.case for one in selected]):
             status, code = Measuring(asked, site, archive, selected, options).run()
     os.close(handle)
     show.show_status(status)
