@@ -613,12 +613,6 @@ def test_a_process_without_a_name_has_its_number():
     assert noise['process'] == 'process 77'
 
 
-def test_files_of_earlier_versions_tell_of_no_noise(tmp_path):
-    write_screening(tmp_path / 'one', screening(4))
-    edited(tmp_path / 'one', lambda record: record.pop('noise'))
-    assert read_screening(tmp_path / 'one').noise == ({},) * 4
-
-
 @pytest.mark.parametrize('n', [3, 4])
 def test_a_single_node_of_another_generation_is_no_exception(n):
     """Small sites have one fat node, or one newer one; of equal nodes a single one is told."""
@@ -725,7 +719,7 @@ def test_screenings_are_kept_and_found(tmp_path, monkeypatch):
     assert kept.find_screening('last', 'made:up') == files[-1]
     days = [
         one.begun.day
-        for one in kept.earlier_screenings(files[-1], read_screening(files[-1]), most=2)
+        for one in kept.earlier_screenings(files[-1], read_screening(files[-1]), 2).values()
     ]
     assert days == [2, 3]
 
@@ -765,8 +759,8 @@ def test_the_newest_began_last_whatever_its_file_is_called(tmp_path, monkeypatch
     assert path.name == '20260101T000000.000000.json'
     new = kept.keep_screening(replace(screening(4), begun=BEGUN + timedelta(hours=1)))
     assert kept.find_screening('last', 'made:up') == new
-    assert [*kept.earlier_by_file(new, read_screening(new), 5)] == [path]
-    assert not kept.earlier_by_file(path, east, 5)
+    assert [*kept.earlier_screenings(new, read_screening(new), 5)] == [path]
+    assert not kept.earlier_screenings(path, east, 5)
     assert kept.screenings_since('made:up', BEGUN + timedelta(minutes=1))[0][0] == new
     copy = write_screening(
         path.with_name('a copy.json'), replace(east, begun=BEGUN + timedelta(hours=2))

@@ -196,7 +196,7 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
     # Those that are told of are held against this one as well, whatever became of their files.
     unchanged = archives.journaled_screenings(archive, entries)
     told = _read(archive, unchanged)
-    beside = kept.earlier_by_file(path, now, MOST_EARLIER)
+    beside = kept.earlier_screenings(path, now, MOST_EARLIER)
     before = {_name(archive, other.name): (one, other) for other, one in beside.items()}
     before |= {
         name: (one, archive.folder / name)

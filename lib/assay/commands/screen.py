@@ -60,8 +60,8 @@ def screen(
     from assay.report import screening as report
     from assay.report.progress import Progress
     from assay.running import reframe_options, session
-    from assay.screening import kept
     from assay.screening.findings import MOST_EARLIER
+    from assay.screening.kept import earlier_screenings, find_screening
     from assay.screening.measured import read_screening
     from assay.screening.measuring import job_options, measure_nodes
     from assay.screening.verdict import judge_screening
@@ -76,7 +76,7 @@ def screen(
     site = suite.load()
     where = choose_where(site, system, environment, fabric)
     if source:
-        path = kept.find_screening(source, where.partition)
+        path = find_screening(source, where.partition)
     else:
         job = job_options(where, nodes, reserve, quick)
         audience = None if as_json else Progress(suite.own, given)
@@ -84,7 +84,7 @@ def screen(
             suite, site, where, given, job, context.args, audience, not (nodes or reserve)
         )
     now = read_screening(path)
-    verdict = judge_screening(now, kept.earlier_screenings(path, now, MOST_EARLIER))
+    verdict = judge_screening(now, [*earlier_screenings(path, now, MOST_EARLIER).values()])
     if as_json:
         print(report.screening_json(now, verdict, where.scheduler, path))
     else:

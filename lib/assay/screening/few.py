@@ -28,6 +28,7 @@ from assay.screening.findings import (
     WAYS,
     Evidence,
     ScreeningFinding,
+    less_in_words,
 )
 from assay.screening.measured import Screening, behind_one_switch, log_slowness, pair_times
 
@@ -118,12 +119,13 @@ def slow_nodes(
             bad = [i for i, _ in _single(found)]
             for i, one, often in _often(slow, found):
                 text = (
-                    f'{_less(one.far)} than {_others(now, numbers, bad)}, '
+                    f'{less_in_words(one.far)} than {_others(now, numbers, bad)}, '
                     f'in {often} of {now.sweeps} sweeps'
                 )
                 # Of two halves nobody can say which is as it should be.
                 is_sure = 2 * len(bad) < len(numbers) and often >= FOR_GOOD * now.sweeps
-                yield int(numbers[i]), _evidence(figure, text, one), is_sure
+                evidence = Evidence.by_distance(figure, text, one.far, one.chance)
+                yield int(numbers[i]), evidence, is_sure
 
 
 def _changed_nodes(
@@ -131,7 +133,7 @@ def _changed_nodes(
 ) -> Iterator[tuple[int, Evidence, bool]]:
     """The nodes that changed while others did not."""
     slow = log_slowness(now.values[figure][numbers])
-    before = _nodes_before(now, earlier, figure, numbers)
+    before = medians_before(now, earlier, figure, numbers)
     past = _change(now, np.median(slow, axis=1)[:, None], before, OF_ONE)
     if past is None or len(past.known) < 2:
         return
@@ -140,9 +142,10 @@ def _changed_nodes(
     found = find_causes(past.each, causes, past.single, least, tests, past.common)
     changes = (slow - np.nanmedian(before, axis=1)[:, None])[past.known]
     for i, one, often in _often(changes, found):
-        text = f'{_less(one.far)} than in {past.screenings} earlier screenings, unlike its peers'
-        is_sure = often >= FOR_GOOD * now.sweeps
-        yield int(numbers[past.known[i]]), _evidence(figure, text, one), is_sure
+        less = less_in_words(one.far)
+        text = f'{less} than in {past.screenings} earlier screenings, unlike its peers'
+        evidence = Evidence.by_distance(figure, text, one.far, one.chance)
+        yield int(numbers[past.known[i]]), evidence, often >= FOR_GOOD * now.sweeps
 
 
 def _often(slow: Floats, found: Sequence[Culprit]) -> Iterator[tuple[int, Culprit, int]]:
@@ -177,24 +180,20 @@ def _others(now: Screening, numbers: Numbers, bad: Sequence[int]) -> str:
     return names[0] if len(names) == 1 else f'its {len(names)} other peers'
 
 
-def _nodes_before(
+def medians_before(
     now: Screening, earlier: Sequence[Screening], figure: str, numbers: Numbers
 ) -> Floats:
-    """The values of the nodes in earlier screenings: shape (nodes, screenings), NaN if missing."""
-    columns = [np.empty((len(numbers), 0))]
+    """Nodes' logarithms in earlier screenings: shape (nodes, screenings), NaN if not there."""
+    names = [now.nodes[number] for number in numbers]
+    columns = [np.empty((len(names), 0))]
     for one in earlier[-MOST_EARLIER:]:
-        column = np.full((len(numbers), 1), np.nan)
+        rows = np.array([one.number.get(name, -1) for name in names])
+        column = np.full(len(names), np.nan)
         if figure in one.values:
-            for row, number in enumerate(numbers):
-                at = one.number.get(now.nodes[number])
-                if at is not None:
-                    column[row] = np.median(log_slowness(one.values[figure][at]))
-        columns.append(column)
+            is_there = rows >= 0
+            column[is_there] = np.median(log_slowness(one.values[figure][rows[is_there]]), axis=1)
+        columns.append(column[:, None])
     return np.hstack(columns)
-
-
-def _less(far: float) -> str:
-    return f'{1 - np.exp(-far):.1%} less'
 
 
 # Links --------------------------------------------------------------------------------------------
@@ -269,7 +268,8 @@ def _of_culprit(
     past: _Change | None,
 ) -> Iterator[ScreeningFinding]:
     causes = [cause for cause in one.causes if cause.kind != 'all']
-    evidence = (_evidence(figure, comparison_in_words(figure, one.far, what), one),)
+    text = comparison_in_words(figure, one.far, what)
+    evidence = (Evidence.by_distance(figure, text, one.far, one.chance),)
     pairs = [cause for cause in causes if cause.kind == 'pair']
     nodes = [cause for cause in causes if cause.kind == 'node']
     groups = [cause for cause in causes if cause.kind == 'group']
@@ -327,8 +327,3 @@ def change_in_words(figure: str, far: float) -> str:
 def comparison_in_words(figure: str, far: float, what: str) -> str:
     """The same, with what it is compared with."""
     return f'{change_in_words(figure, far)} {"than" if figure == "bandwidth" else "as"} {what}'
-
-
-def _evidence(figure: str, text: str, one: Culprit) -> Evidence:
-    change = np.exp(one.far) - 1 if figure == 'latency' else 1 - np.exp(-one.far)
-    return Evidence(figure, text, float(change), float(one.chance))

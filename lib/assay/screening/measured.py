@@ -64,7 +64,7 @@ class Screening:
         lost of its time, in the median sweep; ``longest``, seconds of the longest interruption;
         ``process_share``, what the busiest process beside the job took of a core, and ``process``,
         its command; :data:`PARTS_OF_NOISE`. Of nodes that share CPUs all but those of processes
-        are missing, and all in files of earlier versions.
+        are missing.
     :param left_out: the other nodes of the partition, and why they were not in the job, in the
         scheduler's words; none where its nodes were named.
     """
@@ -162,15 +162,7 @@ def read_screening(path: Path) -> Screening:
 
     :raises AssayError: if the file is missing, damaged, too large, or none of a screening.
     """
-    return parse_screening(read_bounded(path, MOST), path)
-
-
-def parse_screening(data: bytes, path: Path) -> Screening:
-    """As :func:`read_screening`, of the content of a file.
-
-    :param path: for messages.
-    :raises AssayError: if it is damaged, or none of a screening.
-    """
+    data = read_bounded(path, MOST)
     try:
         return _read(strict_json(data))
     except (
@@ -209,8 +201,7 @@ def _read(record: dict[str, Any]) -> Screening:
         taken={mode: _table(mode, record['taken'][mode], n) for mode in MODES},
         facts=tuple(map(_words, record['facts'])),
         faults=tuple(map(_words, record['faults'])),
-        # Files of earlier versions do not tell, here and below.
-        noise=tuple(map(_noise, record.get('noise', [{}] * n))),
+        noise=tuple(map(_noise, record['noise'])),
         links=Links(
             ends,
             _positive('latency', links['latency'], pairs),
@@ -218,7 +209,7 @@ def _read(record: dict[str, Any]) -> Screening:
             alone,
         ),
         switches={str(name): tuple(map(str, one)) for name, one in record['switches'].items()},
-        left_out={str(name): str(why) for name, why in record.get('left_out', {}).items()},
+        left_out={str(name): str(why) for name, why in record['left_out'].items()},
     )
     of_nodes = measured.facts, measured.faults, measured.noise
     if not n == len(set(nodes)) > 0 or any(len(one) != n for one in of_nodes):

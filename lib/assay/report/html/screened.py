@@ -87,7 +87,7 @@ def screenings_of(run: Run) -> list[ScreeningSection]:
             break
         if kept := newest(partition, run.ended):
             path, now = kept
-            verdict = judge_screening(now, earlier_screenings(path, now, MOST_EARLIER))
+            verdict = judge_screening(now, [*earlier_screenings(path, now, MOST_EARLIER).values()])
             found.append(screening_section(now, verdict, run.begun))
     return found
 
