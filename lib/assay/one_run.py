@@ -67,7 +67,7 @@ class RunRequest:
     given: Given
     label: str | None
     options: Sequence[str]
-    handles: Sequence[int]
+    handles: Sequence[int] = ()
 
 
 def measure_once(
@@ -154,12 +154,12 @@ def measure_every_node(request: RunRequest, budget: float | None) -> int:
         a signal that stopped it.
     :raises AssayError: if Slurm does not tell its nodes.
     """
-    suite, site, given = request.suite, request.site, request.given
+    suite, site = request.suite, request.site
     began, end_of_budget = time.time(), time.monotonic() + (math.inf if budget is None else budget)
     codes: list[int] = []
     in_vain = 0
-    now = node_turns.turns(suite, site, began, given.jobs)
-    while now.late and _has_free(suite, site, given, began, end_of_budget):
+    now = node_turns.turns(suite, site, began, request.given.jobs)
+    while now.late and _has_free(request, began, end_of_budget):
         own = runs.begin() if codes else suite.own
         node_turns.choose_nodes(suite, site, 'turn', own)
         verdict, end = measure_once(request, own)
@@ -171,7 +171,7 @@ def measure_every_node(request: RunRequest, budget: float | None) -> int:
             os.close(own.handle)
         codes.append(verdict.exit_code)
         until = max(end_of_budget, time.monotonic() + OUTAGE)
-        before, after = now, _turns(suite, site, given, began, until)
+        before, after = now, _turns(request, began, until)
         if not after:
             say(f'{many(len(codes), "run")}: which nodes had a case is not known')
             return _worst(codes)
@@ -188,16 +188,14 @@ def _worst(codes: Sequence[int]) -> int:
     return max(codes, key=(0, 3, 1).index, default=3)
 
 
-def _turns(
-    suite: Suite, site: _SiteConfig, given: Given, since: float, until: float
-) -> NodeTurns | None:
+def _turns(request: RunRequest, since: float, until: float) -> NodeTurns | None:
     """Whose turn it is as soon as Slurm answers; None if it does not in time.
 
     :param until: that time, by the monotonic clock.
     """
     while True:
         try:
-            return node_turns.turns(suite, site, since, given.jobs)
+            return node_turns.turns(request.suite, request.site, since, request.given.jobs)
         except (AwayError, NoAnswerError) as error:
             left = until - time.monotonic()
             if left <= 0:
@@ -206,14 +204,14 @@ def _turns(
             time.sleep(min(LOOK, left))
 
 
-def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until: float) -> bool:
+def _has_free(request: RunRequest, since: float, until: float) -> bool:
     """Wait for a node without a case that can have one; False if there is none in time.
 
     :param until: that time, by the monotonic clock.
     """
     has_told = False
     while time.monotonic() < until:
-        now = _turns(suite, site, given, since, until)
+        now = _turns(request, since, until)
         if not now or now.free or not now.late:
             return bool(now and now.late)
         if not has_told:
@@ -224,28 +222,21 @@ def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until
 
 
 def choose_for(
-    budget: float,
-    suite: Suite,
-    site: _SiteConfig,
-    given: Given,
-    options: Sequence[str],
-    times: int = 1,
-    suspects: Collection[str] = (),
+    request: RunRequest, budget: float, times: int = 1, suspects: Collection[str] = ()
 ) -> Choice:
     """Choose the cases that say most in a time, of those that the options select, and say which.
 
     :param budget: seconds.
-    :param options: of ReFrame.
     :param times: how often each case is run.
     :param suspects: titles of cases that are worth as much as those that failed.
     :raises AssayError: if nothing is selected, or nothing fits.
     """
-    began = time.monotonic()
-    cases = list_cases(suite.command, options, suite.environment)
+    began, suite = time.monotonic(), request.suite
+    cases = list_cases(suite.command, request.options, suite.environment)
     # The run itself reads the checks again.
     beside = time.monotonic() - began
     if not cases:
-        selection.explain(site, given)
+        selection.explain(request.site, request.given)
     choice = choose(cases, case_histories(load(), suite.system), budget, beside, times, suspects)
     show_budget(choice)
     return choice
@@ -253,10 +244,7 @@ def choose_for(
 
 @contextmanager
 def in_ordered_job(
-    suite: Suite,
-    site: _SiteConfig,
-    given: Given,
-    options: Sequence[str],
+    request: RunRequest,
     choice: Choice | None,
     budget: float | None,
     times: int = 1,
@@ -268,13 +256,13 @@ def in_ordered_job(
     steps read that from a file, and the known times of cases, so that no case is started that would
     not end in time.
 
-    :param options: of ReFrame.
     :param choice: what was chosen for a budget.
     :param budget: seconds that the run may take, if that is given.
     :param times: how often each case is run.
     :param suspects: titles of cases that are worth as much as those that failed.
     :raises AssayError: if there is no such job, or Slurm does not answer.
     """
+    suite, site, options = request.suite, request.site, request.options
     if not suite.is_one_job:
         yield None
         return
@@ -283,7 +271,7 @@ def in_ordered_job(
     cases = choice.listed if choice else list_cases(suite.command, options, suite.environment)
     beside = time.monotonic() - began  # the run itself reads the checks again
     known = case_histories(load(), suite.system)
-    with suite.in_one_job(site, given, options, cases, budget) as job:
+    with suite.in_one_job(site, request.given, options, cases, budget) as job:
         now = allocation.ask_standing(job) if job else None
         if now and now.nodes:  # or the steps tell that it has ended
             told = _times(known)

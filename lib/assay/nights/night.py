@@ -31,6 +31,7 @@ from assay.nights.outcome import (
     outcome_of_problem,
     subject,
 )
+from assay.one_run import RunRequest
 from assay.report import junit
 from assay.results.verdict import Verdict
 from assay.running.node_choice import Way
@@ -179,6 +180,9 @@ def _shown(what: str) -> list[Record]:
 # A night ------------------------------------------------------------------------------------------
 
 
+#: By which `assay history` finds the runs of nights.
+LABEL = 'nightly'
+
 #: The exit code of a night on which nothing was measured, and nothing is wrong: EX_TEMPFAIL of
 #: sysexits.h.
 PUT_OFF = 75
@@ -236,8 +240,9 @@ class Night:
                     raise AssayError(f'nothing was measured since {as_minute(put_off)}: {why}')
                 if isinstance(self.suite, AssayError):
                     raise self.suite
-                about = self.suite, self.suite.load(), self.given, self.options, handle, folder.file
-                measuring = NightMeasurement(*about, self.budget, self.way)
+                about = self.suite, self.suite.load(), self.given, LABEL, self.options, [handle]
+                request = RunRequest(*about)
+                measuring = NightMeasurement(request, folder.file, self.budget, self.way)
                 outcome, good = measuring.measure(memory, self.margin)
             except AssayError as error:
                 said = ''.join(f'assay: {plain(line)}\n' for line in str(error).splitlines())
