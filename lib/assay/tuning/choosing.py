@@ -99,10 +99,7 @@ def _around(
 
 
 def candidates(
-    found: Ratios,
-    algorithms: Iterable[Algorithm],
-    margin: float = MARGIN,
-    replaces: bool = False,
+    found: Ratios, algorithms: Iterable[Algorithm], replaces: bool = False
 ) -> list[RuleCandidate]:
     """Rules that look better by more than the margin in the mean, and better in each round.
 
@@ -118,7 +115,7 @@ def candidates(
         sizes = sorted(size for of, size in found if of == operation)
         fewest = min(FEWEST_SIZES, len(sizes))
         left, taken = {*sizes}, []
-        while best := _best_stretch(found, operation, sizes, left, fewest, margin):
+        while best := _best_stretch(found, operation, sizes, left, fewest):
             name, stretch, gain = best
             left -= {*stretch}
             rule = Rule(known[operation, name], *_ends(stretch, sizes))
@@ -135,7 +132,6 @@ def _best_stretch(
     sizes: Sequence[int],
     left: set[int],
     fewest: int,
-    margin: float,
 ) -> tuple[str, list[int], float] | None:
     """The algorithm and the neighbouring sizes that gain most, and the mean log ratio there."""
     stretches = []
@@ -147,7 +143,7 @@ def _best_stretch(
                 size in left
                 and len(logs) >= FEWEST_ROUNDS
                 and max(logs) < 0
-                and _mean(logs) < -math.log1p(margin)
+                and _mean(logs) < -math.log1p(MARGIN)
             )
 
         for good, stretch in groupby(sizes, is_better):
@@ -189,7 +185,6 @@ def judge_candidates(
     wanted: Sequence[RuleCandidate],
     foursomes: Sequence[Sequence[Outcome]],
     defaults: Sequence[Outcome],
-    margin: float = MARGIN,
 ) -> list[Decision | None]:
     """Decide on each candidate by the pairs so far; None before there are any.
 
@@ -213,7 +208,7 @@ def judge_candidates(
         )
         count = len(wanted)
         said.append(
-            decide(before, after, 'lower', count, SUITE_RATE, margin, spread, looked)
+            decide(before, after, 'lower', count, SUITE_RATE, MARGIN, spread, looked)
             if before
             else None
         )
