@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from pydantic import TypeAdapter
 from scipy import special
 
 from assay import AssayError, paths, say
@@ -847,6 +848,9 @@ def _middles(figures: Mapping[str, Measured]) -> dict[str, float]:
     return {name: value for name, value in middles.items() if value is not None and value > 0}
 
 
+_PAIR = TypeAdapter(Pair)
+
+
 class Journal:
     """The pairs of a search, in the folder of results.
 
@@ -871,11 +875,7 @@ class Journal:
             elif 'untried' in told:
                 self.untried |= told['untried']
             else:
-                figures = {name: (a, b) for name, (a, b) in told.pop('figures').items()}
-                first, second, runs = (tuple(told.pop(one)) for one in ('first', 'second', 'runs'))
-                if told.get('failed') is not None:
-                    told['failed'] = tuple(told['failed'])
-                self.pairs.append(Pair(first, second, figures, runs, **told))
+                self.pairs.append(_PAIR.validate_python(told))
         except (ValueError, TypeError, AttributeError, KeyError):
             raise AssayError(f'{self.path} is damaged: remove it to begin anew.') from None
 
