@@ -27,7 +27,7 @@ from assay.acceptance import facts, journal
 from assay.acceptance.contract import MOST_CONTRACT
 from assay.acceptance.files import Checksum, Files, checksums_in, digest, settle
 from assay.acceptance.journal import AnyEntry, Begun, Reported, RunEnded, Screened, Started
-from assay.files import read_bounded, write_whole
+from assay.files import explain_errors, read_bounded, write_whole
 from assay.machine.provenance import suite_commit
 from assay.results.cases import Case, folder_left
 from assay.results.reframe_report import read_report
@@ -110,15 +110,13 @@ def create_archive(folder: Path, contract: Path, system: str) -> Archive:
     """
     archive = Archive(folder)
     text = read_bounded(contract, MOST_CONTRACT)
-    try:
+    with explain_errors(folder, 'made'):
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise AssayError(
                 f'{folder} is not empty: an acceptance is begun in a folder of its own'
             )
         write_whole(archive.contract, text)
-    except OSError as error:
-        raise AssayError(f'{error.filename}: {error.strerror}') from None
     journal.begin_journal(
         archive.journal, Begun(contract=digest(text), commit=suite_commit(), system=system)
     )
@@ -186,7 +184,7 @@ def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _Sit
             for case in report.cases:
                 for name, path in _files_of(case, own.folder):
                     _copy(path, draft / CASES / case_folder(case) / name)
-        kept = checksums_in(draft)
+        files = checksums_in(draft, f'jobs/{number}/')
         draft.rename(target)
         settle(target.parent)
     except OSError as error:
@@ -194,7 +192,6 @@ def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _Sit
             f'run {number} cannot be kept: {error.filename}: {error.strerror}; it counts as '
             f'interrupted'
         ) from None
-    files = _named(number, kept)
     journal.append(archive.journal, RunEnded(run=number, uuid=uuid, word=word, files=files))
 
 
@@ -206,7 +203,7 @@ def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, 
     :raises AssayError: if they cannot be kept.
     """
     names = {f'{archive.screenings.name}/{path.name}': path for path in files}
-    try:
+    with explain_errors(archive.screenings, 'kept'):
         archive.screenings.mkdir(exist_ok=True)
         for path in archive.screenings.iterdir():  # left by a command that was stopped here
             if f'{archive.screenings.name}/{path.name}' not in told:
@@ -219,8 +216,6 @@ def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, 
             name: told[name] if name in told else Checksum.of(archive.folder / name)
             for name in names
         }
-    except OSError as error:
-        raise AssayError(f'{error.filename}: cannot be kept: {error.strerror}') from None
 
 
 def journaled_screenings(archive: Archive, entries: Iterable[AnyEntry]) -> Files:
@@ -256,7 +251,7 @@ def resume_archive(archive: Archive) -> list[AnyEntry]:
         shutil.rmtree(part, ignore_errors=True)
     # Of one that was stopped just before the journal was told, all is there.
     left = {
-        run: _named(run, checksums_in(archive.run(run)))
+        run: checksums_in(archive.run(run), f'jobs/{run}/')
         for run in journal.open_runs(journal.read_journal(archive.journal).entries)
         if archive.run(run).is_dir()
     }
@@ -270,8 +265,7 @@ def close(archive: Archive) -> None:
 
     :raises AssayError: as :func:`journal.append`.
     """
-    files = {f'report/{name}': one for name, one in checksums_in(archive.report).items()}
-    journal.append(archive.journal, Reported(files=files))
+    journal.append(archive.journal, Reported(files=checksums_in(archive.report, 'report/')))
 
 
 def contents(archive: Archive) -> Files:
@@ -280,16 +274,7 @@ def contents(archive: Archive) -> Files:
     :raises AssayError: if there is anything that cannot be in one.
     """
     kept = checksums_in(archive.folder)
-    return {
-        name: one
-        for name, one in kept.items()
-        if not name.startswith(f'{archive.signatures.name}/')
-    }
-
-
-def _named(number: int, kept: Files) -> Files:
-    """The files that a run left, by their names in the archive."""
-    return {f'jobs/{number}/{name}': one for name, one in kept.items()}
+    return {name: one for name, one in kept.items() if not name.startswith('signatures/')}
 
 
 def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:

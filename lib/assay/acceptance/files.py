@@ -111,9 +111,8 @@ def files_in(folder: Path) -> Iterator[tuple[str, Path]]:
 def _below(folder: Path, top: Path, depth: int) -> Iterator[tuple[str, Path]]:
     if depth > DEEPEST:
         raise AssayError(f'{folder}: more than {DEEPEST} folders within each other: remove it')
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        for entry in entries:
+    with explain_errors(folder, 'read'):
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             path, seen = Path(entry.path), entry.stat(follow_symlinks=False)
             if not entry.name.isprintable():
                 raise AssayError(f'{folder}: {entry.name!r} is no name of a file: remove it')
@@ -125,13 +124,12 @@ def _below(folder: Path, top: Path, depth: int) -> Iterator[tuple[str, Path]]:
                 raise AssayError(f'{path} has another name as well (a hard link): copy the archive')
             else:
                 yield path.relative_to(top).as_posix(), path
-    except OSError as error:
-        raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
 
 
-def checksums_in(folder: Path) -> Files:
+def checksums_in(folder: Path, where: str = '') -> Files:
     """The checksums of the files of a folder, by their names.
 
+    :param where: before each name: the folder in the archive.
     :raises AssayError: as :func:`files_in`.
     """
     kept: Files = {}
@@ -139,5 +137,5 @@ def checksums_in(folder: Path) -> Files:
         if len(kept) == MOST_FILES:
             raise AssayError(f'{folder}: more than {MOST_FILES} files: it is no archive')
         with explain_errors(path, 'read'):
-            kept[name] = Checksum.of(path)
+            kept[where + name] = Checksum.of(path)
     return kept

@@ -115,6 +115,11 @@ class Screened(TellsFiles):
     def where(self) -> str:
         return 'screenings/'
 
+    @property
+    def file(self) -> str:
+        """The name of the screening's file in the archive."""
+        return f'{self.where}{self.screening}'
+
 
 class EndsRun(TellsFiles):
     """A run has come to its end.

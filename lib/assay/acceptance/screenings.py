@@ -167,7 +167,7 @@ def _assert_cleared(archive: Archive, contract: Contract, partition: str, last: 
     found = screening_status(contract, entries)
     command = _command(contract, partition)
     if found and found.open:
-        verdicts = [_judged(archive, one.screening, one.files, known) for one in found.open]
+        verdicts = [_judged(one.file, one.files, known) for one in found.open]
         newest = found.open[-1]
         source = str(archive.screenings / newest.screening)
         if newest.screening == last.name:
@@ -196,26 +196,19 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
     # Those that are told of are held against this one as well, whatever became of their files.
     unchanged = archives.journaled_screenings(archive, entries)
     told = _read(archive, unchanged)
-    beside = kept.earlier_screenings(path, now, MOST_EARLIER)
-    before = {_name(archive, other.name): (one, other) for other, one in beside.items()}
-    before |= {
-        name: (one, archive.folder / name)
-        for name, one in told.items()
-        if one.kind == now.kind and one.begun < now.begun
-    }
-    newest = sorted(before, key=lambda name: (before[name][0].begun, name))[-MOST_EARLIER:]
+    where, beside = f'{archive.screenings.name}/', kept.earlier_screenings(path, now, MOST_EARLIER)
+    paths = {where + other.name: other for other in beside}
+    paths |= {name: archive.folder / name for name in told}
+    before = {where + other.name: one for other, one in beside.items()} | told
     files = archives.keep_screenings(
         archive,
-        outputs.with_outputs([*(before[name][1] for name in newest), path]),
+        outputs.with_outputs([*(paths[name] for name in _newest_before(now, before)), path]),
         unchanged,
     )
     known = told | _read(archive, files)
-    what = _what(archive, path.name, files, known)
+    what = _what(where + path.name, files, known)
     until = datetime.now(timezone.utc)
-    wrong = [
-        f'{path}: {one}: remove it'
-        for one in _wrong(archive, what, until, entries, contract, known)
-    ]
+    wrong = [f'{path}: {one}: remove it' for one in _wrong(what, until, entries, contract, known)]
     wrong += [
         f'{path.parent}: {one}: remove that screening and its outputs'
         for one in _miscomputed(archive, what, entries, known)
@@ -226,9 +219,12 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
     journal.append(archive.journal, what)
 
 
-def _name(archive: Archive, name: str) -> str:
-    """The name of a screening's file in an archive."""
-    return f'{archive.screenings.name}/{name}'
+def _newest_before(now: Screening, could: Mapping[str, Screening]) -> list[str]:
+    """The names of those that a screening is held against, oldest first."""
+    earlier = [
+        name for name, one in could.items() if one.kind == now.kind and one.begun < now.begun
+    ]
+    return sorted(earlier, key=lambda name: (could[name].begun, name))[-MOST_EARLIER:]
 
 
 def _read(archive: Archive, names: Iterable[str]) -> dict[str, Screening]:
@@ -250,33 +246,26 @@ def _is_of_job(name: str) -> bool:
     return name.endswith(outputs.SUFFIX)
 
 
-def _earlier(archive: Archive, screening: str, files: Iterable[str]) -> list[str]:
+def _earlier(own: str, files: Iterable[str]) -> list[str]:
     """The names of those that a screening was held against, of the files kept with it."""
-    name = _name(archive, screening)
-    return [one for one in files if one != name and not _is_of_job(one)]
+    return [one for one in files if one != own and not _is_of_job(one)]
 
 
-def _judged(
-    archive: Archive, screening: str, files: Iterable[str], known: Mapping[str, Screening]
-) -> ScreeningVerdict:
+def _judged(own: str, files: Iterable[str], known: Mapping[str, Screening]) -> ScreeningVerdict:
     """The verdict on a screening by the files that were kept with it."""
-    before = [known[one] for one in _earlier(archive, screening, files)]
-    return judge_screening(
-        known[_name(archive, screening)], sorted(before, key=lambda one: one.begun)
-    )
+    before = [known[one] for one in _earlier(own, files)]
+    return judge_screening(known[own], sorted(before, key=lambda one: one.begun))
 
 
-def _what(
-    archive: Archive, screening: str, files: Files, known: Mapping[str, Screening]
-) -> Screened:
+def _what(own: str, files: Files, known: Mapping[str, Screening]) -> Screened:
     """The journal's entry for a screening.
 
+    :param own: the name of its file in the archive.
     :param files: that are kept with it.
     """
-    now = known[_name(archive, screening)]
-    verdict = _judged(archive, screening, files, known)
+    now, verdict = known[own], _judged(own, files, known)
     return Screened(
-        screening=screening,
+        screening=Path(own).name,
         begun=now.begun.astimezone(timezone.utc).isoformat(timespec='microseconds'),
         environment=now.environment,
         fabric=now.fabric,
@@ -304,7 +293,7 @@ def screening_faults(
         known |= _read(archive, entry.what.files.keys() - known.keys())
         before = [one for one in entries if one.number < entry.number]
         wrong = (
-            *_wrong(archive, entry.what, entry.time, before, contract, known),
+            *_wrong(entry.what, entry.time, before, contract, known),
             *_miscomputed(archive, entry.what, before, known),
         )
         yield from (f'entry {entry.number} of the journal: {one}' for one in wrong)
@@ -330,7 +319,6 @@ def screening_summary(entries: Sequence[AnyEntry]) -> Iterator[str]:
 
 
 def _wrong(
-    archive: Archive,
     what: Screened,
     until: datetime,
     entries: Sequence[AnyEntry],
@@ -343,15 +331,11 @@ def _wrong(
     :param entries: those before that one.
     :param known: the screenings that it and those tell of.
     """
-    name = _name(archive, what.screening)
-    shown = plain(name, 200)
+    name, shown = what.file, plain(what.file, 200)
     if name not in what.files:
         yield f'{shown} is not the newest of the screenings that it tells of'
         return
-    now, before = (
-        known[name],
-        {one: known[one] for one in _earlier(archive, what.screening, what.files)},
-    )
+    now, before = known[name], {one: known[one] for one in _earlier(name, what.files)}
     if any(one.begun >= now.begun for one in before.values()):
         yield f'{shown} is not the newest of the screenings that it tells of'
     where, begun = contract.system, entries[0].time
@@ -362,8 +346,8 @@ def _wrong(
         yield f'the screening of {when} was not made between the beginning and this entry'
     if any(one.kind != now.kind for one in before.values()):
         yield 'the screenings that it was held against are of other nodes, or another fabric'
-    yield from _of_earlier(archive, now, before, entries, known)
-    should = _what(archive, what.screening, what.files, known)
+    yield from _of_earlier(now, before, entries, known)
+    should = _what(name, what.files, known)
     if should.found != what.found:
         yield (
             f'the screening found {_short(should.found)}, and {_short(what.found)} is told of it'
@@ -374,23 +358,18 @@ def _wrong(
 
 
 def _of_earlier(
-    archive: Archive,
     now: Screening,
     before: Mapping[str, Screening],
     entries: Sequence[AnyEntry],
     known: Mapping[str, Screening],
 ) -> Iterator[str]:
     """Sentences: earlier screenings that nobody was told of, or that were left out again."""
-    judged = {_name(archive, one.what.screening) for one in journal.of(Screened, entries)}
+    judged = {one.what.file for one in journal.of(Screened, entries)}
     for name, one in before.items():
         if one.begun >= entries[0].time and name not in judged:
             yield f'nobody was told what {plain(name, 200)} found, which is of this acceptance'
     again = {name: known[name] for name in _files(entries) if not _is_of_job(name)}
-    could = {**before} | {
-        name: one for name, one in again.items() if one.kind == now.kind and one.begun < now.begun
-    }
-    newest = sorted(could, key=lambda name: (could[name].begun, name))[-MOST_EARLIER:]
-    for name in newest:
+    for name in _newest_before(now, {**before} | again):
         if name not in before:
             yield f'{plain(name, 200)} was told of before, and this one was not held against it'
 
@@ -408,11 +387,10 @@ def _miscomputed(
 
     :param entries: as of :func:`_wrong`, likewise ``known``.
     """
-    own = _name(archive, what.screening)
-    if _of_job(own) not in what.files:
+    if _of_job(what.file) not in what.files:
         yield (
-            f'{plain(own, 200)}: the outputs of its job were not kept with it, so its figures '
-            f'cannot be computed again'
+            f'{plain(what.file, 200)}: the outputs of its job were not kept with it, so its '
+            f'figures cannot be computed again'
         )
     whose, computed = {_of_job(name): name for name in known}, _files(entries)
     for job in sorted(filter(_is_of_job, what.files)):
