@@ -12,7 +12,7 @@ from assay import AssayError
 from assay.commands.options import CasesOption, JsonOption, OutputOption, StoredSystemOption
 
 if TYPE_CHECKING:
-    from assay.placing.sat import Sat
+    from assay.placing.plan import Sat
     from assay.placing.turns import Turns
     from assay.witness.report import Report
 
@@ -81,8 +81,7 @@ def place(
     from assay.files import write_whole
     from assay.placing import files, show, turns
     from assay.placing.costs import costs_of
-    from assay.placing.plan import LEAST, plan_seats
-    from assay.placing.sat import hold_against_plan
+    from assay.placing.plan import LEAST, hold_against_plan, plan_seats
     from assay.report.console import console, print_line
     from assay.results.history import load
     from assay.text import parse_cpus, unknown_name

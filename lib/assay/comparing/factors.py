@@ -839,20 +839,15 @@ def _sources(fact: Fact) -> Iterator[_Found]:
 def steps_of(change: Factor) -> list[Factor]:
     """The changes that a change is made of: none is made without those before it.
 
-    :raises AssayError: if it is of no such kind, or they cannot be told.
+    Of an MPI these are its versions; of others the commits that changed the suite's sources, or all
+    of an application, oldest first.
+
+    :raises AssayError: if there are none, or the one state does not come from the other by commits.
     """
-    if change.is_of_commits:
-        return commits_of(change)
-    if not change.versions:
-        raise AssayError('this partition has no environment with a version between the two')
-    return [*change.versions]
-
-
-def commits_of(change: Factor) -> list[Factor]:
-    """The commits that changed the suite's sources, or all of an application, oldest first.
-
-    :raises AssayError: if the one state does not come from the other by commits.
-    """
+    if not change.is_of_commits:
+        if not change.versions:
+            raise AssayError('this partition has no environment with a version between the two')
+        return [*change.versions]
     sides = change.before, change.after
     if any(one.endswith('-dirty') for one in sides):
         raise AssayError('there are changes that were not committed')

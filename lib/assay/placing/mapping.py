@@ -182,15 +182,9 @@ def _low_eigenvectors(weights: Any) -> Floats:
 Shape = tuple[object, ...]
 
 
-def search_all_ways(problem: PlacingProblem) -> Numbers:
-    """The leaf group of each rank that costs least: shape (n,).
-
-    :param problem: reduced.
-    """
-    return _Search(problem).run()
-
-
 class _Search:
+    """The search for the leaf group of each rank that costs least, in a reduced problem."""
+
     def __init__(self, problem: PlacingProblem) -> None:
         n, levels = problem.ranks, len(problem.groups)
         leaf = problem.groups[0]
@@ -244,6 +238,7 @@ class _Search:
         return found
 
     def run(self) -> Numbers:
+        """Shape (n,)."""
         self._seat(0, 0.0, np.zeros((len(self.group), len(self.free))))
         return self.best
 
@@ -424,7 +419,7 @@ def best_seats(whole: PlacingProblem) -> Numbers:
     if not len(problem.groups) or not problem.messages.nnz:
         return now
     if problem.ranks <= FEW:
-        return _seated(problem, search_all_ways(problem))
+        return _seated(problem, _Search(problem).run())
     least = problem.cost(now) * (1 - ROUNDING)
     best, found = now, least
     for start in _starts(problem):
