@@ -271,11 +271,13 @@ def _sentences(path: Path, mistakes: list[Mistake], found: YamlLines) -> Iterato
 
 def _told(place: Place, error: Any, found: YamlLines) -> str:
     """A mistake that pydantic found, in words."""
-    kind, description = error['type'], _description(place)
+    kind, (field, _) = error['type'], _at(place)
+    description = (field and field.description) or 'as in docs/contract.yaml'
     if kind == 'missing':
         return f'is missing: {description}'
     if kind == 'extra_forbidden':
-        known = _fields(place[:-1])
+        _, part = _at(place[:-1])
+        known = [*part.model_fields] if part else []
         hint = did_you_mean(similar(str(place[-1]), known, most=1))
         return f'no such field; {hint or "there are " + ", ".join(known)}'
     value = error['input']
@@ -301,16 +303,6 @@ def _at(place: Place) -> tuple[FieldInfo | None, type[Part] | None]:
             inner = get_args(kind) or (kind,)
             part = next((one for one in inner if isinstance(one, type(Part))), None)
     return field, part
-
-
-def _description(place: Place) -> str:
-    field, _ = _at(place)
-    return (field and field.description) or 'as in docs/contract.yaml'
-
-
-def _fields(place: Place) -> list[str]:
-    _, part = _at(place)
-    return [*part.model_fields] if part else []
 
 
 def _disagreements(contract: Contract, found: YamlLines) -> Iterator[Mistake]:

@@ -396,12 +396,15 @@ def plan_acceptance(
         if other is None or other.commitment.runs < entry.commitment.runs:
             cases[entry.case.title] = entry
     jobs = sum(one.commitment.runs for one in cases.values())
-    times = [_time(one) for one in cases.values()]
+    times = [
+        (one.seconds * one.commitment.runs, one.case.nodes)
+        for one in cases.values()
+        if one.seconds is not None
+    ]
     total = hours = None
-    if all(time is not None for time in times):
-        total = math.fsum(time or 0 for time in times)
-        nodes = [one.case.nodes for one in cases.values()]
-        hours = math.fsum((t or 0) * n for t, n in zip(times, nodes, strict=True)) / 3600
+    if len(times) == len(cases):
+        total = math.fsum(time for time, _ in times)
+        hours = math.fsum(time * nodes for time, nodes in times) / 3600
     known = [one.spread for one in kept if one.spread is not None]
     commitments = [one.commitment for one in kept]
     curve: tuple[Chance, ...] = ()
@@ -411,10 +414,6 @@ def plan_acceptance(
         found = check_risks(commitments, known, contract.risks)
     names = tuple(one.id for one in commitments)
     return Plan(contract, asked, jobs, total, hours, names, curve, found)
-
-
-def _time(one: Asked) -> float | None:
-    return None if one.seconds is None else one.seconds * one.commitment.runs
 
 
 def _points(contract: Contract) -> list[float]:

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import AssayError
-from assay.commands.options import ExtraOption, JsonOption, OneJobOption
+from assay.commands.options import ExtraOption, JsonOption, OneJobOption, command_group
 
 if TYPE_CHECKING:
     from assay.acceptance.archive import Archive
     from assay.acceptance.status import Status
 
-app = typer.Typer(
-    help='Accept a machine by a contract that buyer and vendor sign.',
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group('Accept a machine by a contract that buyer and vendor sign.')
 
 ContractArgument = Annotated[
     Path, typer.Argument(metavar='CONTRACT', help='The contract, such as docs/contract.yaml.')

@@ -8,16 +8,12 @@ from typing import Annotated
 import typer
 
 from assay import AssayError, say
-from assay.commands.options import JsonOption
+from assay.commands.options import JsonOption, command_group
 from assay.files import json_text
 from assay.text import plain
 from assay.vcluster import KINDS
 
-app = typer.Typer(
-    help='A virtual Slurm cluster on this machine, with faults.',
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group('A virtual Slurm cluster on this machine, with faults.')
 
 NodeName = Annotated[str, typer.Argument(metavar='NODE', show_default=False)]
 

@@ -39,7 +39,7 @@ from assay.commands.history import (
 )
 from assay.commands.init import doctor, init
 from assay.commands.nightly import nightly
-from assay.commands.options import SystemOption
+from assay.commands.options import SystemOption, command_group
 from assay.commands.place import place
 from assay.commands.run import run
 from assay.commands.screen import screen
@@ -48,12 +48,10 @@ from assay.config import settings
 from assay.report.console import write_visibly
 from assay.text import plain
 
-app = typer.Typer(
-    help='Does MPI on this machine work and perform? A regression test suite built on ReFrame.',
-    no_args_is_help=True,
+app = command_group(
+    'Does MPI on this machine work and perform? A regression test suite built on ReFrame.',
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 
 # The exit code after Ctrl-C.

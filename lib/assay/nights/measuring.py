@@ -12,7 +12,6 @@ from assay.nights.outcome import (
     GONE,
     NightMemory,
     NightOutcome,
-    cases_not_run,
     known_bad_cases,
     no_longer_chosen,
     outcome_of_difference,
@@ -171,7 +170,7 @@ class NightMeasurement:
                 uuids.append(more.uuid)
             found = self._difference(load(), good, uuids, margin)
         if not self.choice:
-            no_more = {*cases_not_run(found)} - _late(run)
+            no_more = {one.test_case for one in found.only_before} - _late(run)
         outcome = outcome_of_difference(found, no_more)
         if outcome.word == 'PASSED':
             print(f'against {many(len(good), "good night")}: {diff_conclusion(found)}')

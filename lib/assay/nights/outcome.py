@@ -175,11 +175,6 @@ def worse_figures(found: Difference) -> list[Compared]:
     return [one for one in found.figures if one.word == 'worse']
 
 
-def cases_not_run(found: Difference) -> list[str]:
-    """Cases that were run in good nights, and not in this one."""
-    return sorted({one.test_case for one in found.only_before})
-
-
 def suspicious_cases(found: Difference) -> set[str]:
     """Cases with a figure that looks worse: name, partition and environment."""
     figures = [

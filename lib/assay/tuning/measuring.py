@@ -19,7 +19,6 @@ from assay.results.cases import folder_left
 from assay.results.failures import failures, skipped_cases
 from assay.results.runner import Concluded, Runner, StoppedError
 from assay.results.statistics.retest import BUDGET, FOURSOME, Decision
-from assay.running import selection
 from assay.running.selection import Listed
 from assay.running.supervise import note_signals
 from assay.text import many
@@ -376,11 +375,6 @@ def _left(ended: Concluded) -> TuningJob:
             f'{case}: skipped: {reason}' for case, reason in skipped_cases(run, ended.log or ())
         ]
     raise AssayError('\n'.join(['the default itself was not measured:', *why, *ended.problems]))
-
-
-def options_for_one_case(case: Listed, cases: Sequence[Listed]) -> list[str]:
-    """ReFrame's options that leave out all cases but one of those that others select."""
-    return selection.leaving_out({one.name for one in cases} - {case.name})
 
 
 def header(found: TuningResult) -> list[str]:
