@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -89,11 +90,7 @@ def _built(name: str, mpi: Mpi) -> str:
 
 
 def _finish(node: Node, command: str) -> None:
-    pipe = subprocess.PIPE
-    with node.spawn(['bash', '-c', command], stdout=pipe, stderr=subprocess.STDOUT) as process:
-        said = process.communicate()[0].strip()
-    if process.returncode:
-        raise AssayError(f'{command} on {node.name}: {said or f"exit code {process.returncode}"}')
+    node.run(shlex.join(['bash', '-c', command]))
 
 
 def _begin(node: Node, command: str) -> subprocess.Popen[str]:

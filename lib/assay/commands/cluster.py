@@ -72,33 +72,30 @@ def status(as_json: JsonOption = False) -> None:
     from assay.report.console import console
     from assay.vcluster import faults
     from assay.vcluster.cluster import Cluster
+    from assay.vcluster.node import Node
 
     cluster = Cluster.current()
     states = cluster.states()
-    broken_nodes = [(node, faults.active_faults(cluster, node)) for node in cluster.nodes]
-    broken_switches = [
-        (switch, faults.active_faults(cluster, switch)) for switch in cluster.switches
-    ]
+    found = [(part, faults.active_faults(cluster, part)) for part in cluster.parts]
     if as_json:
-        of_nodes = [
+        parts = [
             {
-                **{'node': one.name, 'address': one.address, 'cpus': [*one.cpus]},
-                **{'state': states.get(one.name), 'broken': [*broken]},
+                **{'node': one.name, 'address': one.address, 'cpus': one.cpus},
+                **{'state': states.get(one.name), 'broken': broken},
             }
-            for one, broken in broken_nodes
+            if isinstance(one, Node)
+            else {'switch': one.name, 'broken': broken}
+            for one, broken in found
         ]
-        of_switches = [{'switch': one.name, 'broken': [*broken]} for one, broken in broken_switches]
-        print(json_text([*of_nodes, *of_switches], indent=2))
+        print(json_text(parts, indent=2))
         return
     table = Table('node', 'address', 'CPUs', 'Slurm', 'broken', box=None, pad_edge=False)
-    for node, faults_of_it in broken_nodes:
-        broken = ', '.join(faults_of_it) or '-'
-        cpus = ', '.join(map(str, node.cpus))
-        row = (node.name, node.address, cpus, states.get(node.name, '?'), broken)
+    for one, broken in found:
+        about = ['-', '-', '-']
+        if isinstance(one, Node):
+            about = [one.address, ', '.join(map(str, one.cpus)), states.get(one.name, '?')]
+        row = one.name, *about, ', '.join(broken) or '-'
         table.add_row(*(Text(plain(cell)) for cell in row))
-    for switch, faults_of_it in broken_switches:
-        broken = ', '.join(faults_of_it) or '-'
-        table.add_row(*(Text(plain(cell)) for cell in (switch.name, '-', '-', '-', broken)))
     console().print(table)
 
 
