@@ -29,9 +29,6 @@ from assay.results.reframe_report import read_report
 from assay.results.rows import number
 from assay.text import plain
 
-#: Where a case that missed a reference failed: it has measured all the same.
-_MEASURED = ('', 'performance')
-
 
 def fits(commitment: Commitment, name: str, environment: str) -> bool:
     """Whether a commitment is about this case.
@@ -84,7 +81,7 @@ def _outcome(run: int, case: Case, commitment: Commitment) -> FigureOutcome:
         # Who signs has to see whether low values alone were lost so.
         told = f'; it measured {number(figure.value)}' if figure else ''
         return FigureOutcome(run, None, f'others disturbed it{told}')
-    if case.result == 'skip' or case.fail_phase not in _MEASURED:
+    if not case.has_measured:
         return FigureOutcome(run, None, f'{case.result}: {plain(reason(case), 300)}')
     if figure is None:
         return FigureOutcome(run, None, f'it has no figure {commitment.figure}')

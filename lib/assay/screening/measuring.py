@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.machine.slurm import SCHEDULERS, node_list, switches
-from assay.results.cases import Case, folder_left
-from assay.results.failures import failures
-from assay.results.runner import Concluded, Runner, make_ready
+from assay.results.cases import folder_left
+from assay.results.runner import Runner, make_ready
 from assay.running import reframe_options
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
@@ -25,9 +24,6 @@ from assay.screening.where import Where, named_nodes, why_left_out
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
-
-#: Where a case that missed a reference failed: it has measured all the same.
-_MEASURED = ('', 'performance')
 
 
 def measure_nodes(
@@ -59,9 +55,10 @@ def measure_nodes(
         found = runner.run(suite.own, None, asked, audience=audience)
     if found.stopped:
         raise SystemExit(128 + found.stopped)
-    case = _measured(found)
+    cases = found.run.last_cases if found.run else ()
+    case = next((one for one in cases if one.check == 'Screen' and one.has_measured), None)
     if case is None or found.unstored:
-        raise AssayError('\n'.join(_why(found)))
+        raise AssayError('\n'.join(['the screening did not measure:', *found.reasons]))
     folder = folder_left(case) or Path(case.files.stage)
     nodes = case.job.nodes
     measured = collect(folder, where, begun, nodes, switches())
@@ -89,21 +86,3 @@ def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: 
     if reserve:
         options += ['-J', f'reservation={reserve}']
     return options
-
-
-def _measured(found: Concluded) -> Case | None:
-    """The case of the job; None if it did not measure."""
-    for case in found.run.last_cases if found.run else ():
-        has_measured = case.result in ('pass', 'fail') and case.fail_phase in _MEASURED
-        if case.check.startswith('Screen') and has_measured:
-            return case
-    return None
-
-
-def _why(found: Concluded) -> list[str]:
-    told = failures(found.run) if found.run else []
-    return [
-        'the screening did not measure:',
-        *(f'{one.case}: {one.reason}' for one in told),
-        *found.problems,
-    ]

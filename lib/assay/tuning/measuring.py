@@ -16,8 +16,7 @@ from assay.mpis import FAMILIES
 from assay.mpis.algorithms import Algorithm, Algorithms, Rules
 from assay.quantities import time_of
 from assay.results.cases import folder_left
-from assay.results.failures import failures, skipped_cases
-from assay.results.runner import Concluded, Runner, StoppedError
+from assay.results.runner import Runner, StoppedError
 from assay.results.statistics.retest import BUDGET, FOURSOME, Decision
 from assay.running.selection import Listed
 from assay.running.supervise import note_signals
@@ -326,9 +325,12 @@ class Tuning:
         ended = self.runner.run(own, f'tune {self.case.environment}', options)
         if ended.stopped:
             self.runner.assert_not_stopped()
-        job = _left(ended)
-        self.runner.release(own, True)
-        return job
+        for case in ended.run.last_cases if ended.run else ():
+            folder = folder_left(case)
+            if case.check == 'Tune' and case.result == 'pass' and folder:
+                self.runner.release(own, True)
+                return read_job(folder / OUTCOMES)
+        raise AssayError('\n'.join(['the default itself was not measured:', *ended.reasons]))
 
     def _found(self, offered: Sequence[Algorithm], stopped: str) -> TuningResult:
         wanted = self._wanted(offered)
@@ -356,25 +358,6 @@ class Tuning:
             fault,
             self._in_force,
         )
-
-
-def _left(ended: Concluded) -> TuningJob:
-    """Read the results that the job left.
-
-    :raises AssayError: if the default itself was not measured, with the reasons.
-    """
-    cases = ended.run.last_cases if ended.run else ()
-    for case in cases:
-        folder = folder_left(case)
-        if case.check.startswith('Tune') and case.result == 'pass' and folder:
-            return read_job(folder / OUTCOMES)
-    why = []
-    if run := ended.run:
-        why += [f'{one.case}: {one.reason}' for one in failures(run)]
-        why += [
-            f'{case}: skipped: {reason}' for case, reason in skipped_cases(run, ended.log or ())
-        ]
-    raise AssayError('\n'.join(['the default itself was not measured:', *why, *ended.problems]))
 
 
 def header(found: TuningResult) -> list[str]:
