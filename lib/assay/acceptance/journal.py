@@ -83,12 +83,14 @@ class TellsFiles(What):
     :param files: what they hold, by their names in the archive.
     """
 
+    place: ClassVar[str]
+
     files: Files
 
     @property
     def where(self) -> str:
         """The prefix of the names of its files."""
-        raise NotImplementedError
+        return self.place.format(self)
 
 
 class Screened(TellsFiles):
@@ -101,7 +103,7 @@ class Screened(TellsFiles):
     :param unjudged: the nodes that nothing could judge.
     """
 
-    kind = 'screened'
+    kind, place = 'screened', 'screenings/'
 
     screening: str
     begun: str
@@ -110,10 +112,6 @@ class Screened(TellsFiles):
     nodes: tuple[str, ...]
     found: str
     unjudged: tuple[str, ...]
-
-    @property
-    def where(self) -> str:
-        return 'screenings/'
 
     @property
     def file(self) -> str:
@@ -127,11 +125,9 @@ class EndsRun(TellsFiles):
     :param run: its number.
     """
 
-    run: int
+    place = 'jobs/{0.run}/'
 
-    @property
-    def where(self) -> str:
-        return f'jobs/{self.run}/'
+    run: int
 
 
 class RunEnded(EndsRun):
@@ -175,11 +171,7 @@ class Resumed(What):
 class Reported(TellsFiles):
     """The report was written, and the acceptance closed."""
 
-    kind = 'report'
-
-    @property
-    def where(self) -> str:
-        return 'report/'
+    kind, place = 'report', 'report/'
 
 
 KINDS: dict[str, type[What]] = {

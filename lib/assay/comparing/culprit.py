@@ -75,7 +75,7 @@ BUILD, SESSION = 90.0, 30.0
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be explained.
+    """The figures that became worse, and the changes that may have done it.
 
     :param before: identifiers of the runs before.
     :param after: of those after.
@@ -164,7 +164,7 @@ def question(
     cases: str = '',
     figures: str = '',
 ) -> Question:
-    """What runs before and after leave to be explained.
+    """The question that runs before and after leave.
 
     Where nothing is worse without the values of disturbed jobs, these count as well: the search
     measures anew whether there is a loss, and here it is only asked where to look.
@@ -282,8 +282,7 @@ def _certainty(one: Compared) -> float:
 
 
 def _weighted_median(values: Sequence[tuple[float, float]]) -> float:
-    """What half of the weight is below; between two values of which the lower ones have half of it,
-    the middle.
+    """The value that half of the weight is below; the middle of two if that is between them.
 
     :param values: each with its weight.
     """
@@ -343,7 +342,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change does, in units of the change that was seen.
+    """The effect of a change, in units of the change that was seen.
 
     :param share: 1 is all of it.
     :param low: of its 95% interval.
@@ -359,7 +358,7 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class Culprits:
-    """What a search has found.
+    """The result of a search.
 
     :param question: with the changes that could be switched.
     :param answers: the possible causes, the most likely first.
@@ -604,7 +603,7 @@ class CulpritSearch:
         return kept
 
     def _next(self) -> Split | None:
-        """What to measure, which is said; None if the answer is known, or nothing tells more."""
+        """Choose what to measure, and say it; None if the answer is known or nothing tells more."""
         split = self.search.step(self._cost)
         if split is None:
             return None
@@ -843,7 +842,7 @@ class CulpritSearch:
 
 
 def _middles(figures: Mapping[str, Measured]) -> dict[str, float]:
-    """What figures have in the middle, of those that have a value."""
+    """The middle value of each figure that has one."""
     middles = {name: one.middle for name, one in figures.items()}
     return {name: value for name, value in middles.items() if value is not None and value > 0}
 

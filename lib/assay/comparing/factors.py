@@ -1,4 +1,4 @@
-"""What changed between two states, as changes that can be made and undone one by one.
+"""The differences between two states, as changes that can be made and undone one by one.
 
 Facts of the figures say what differs. A change that can be switched has a value before and one
 after, and what a session needs for each. The other differences are told with the reason why
@@ -147,7 +147,7 @@ class Untried:
 
 @dataclass(frozen=True)
 class State:
-    """What a session is started with.
+    """The settings that a session is started with.
 
     :param unset: variables that its jobs are not to have.
     :param unload: modules that are not to be loaded.
@@ -213,7 +213,7 @@ def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
 
 
 def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | None:
-    """What figures of a session tell of a change instead of what was asked for; None if nothing.
+    """The value that a figure tells in place of the one that was asked for; None if there is none.
 
     :param facts: of a figure.
     """
@@ -245,7 +245,7 @@ def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | 
 def strange_facts(
     one: Compared, here: Mapping[str, str], switched: Iterable[Factor]
 ) -> dict[str, tuple[str, str]]:
-    """What a figure was measured with here, and neither before nor after: it explains nothing.
+    """The facts that a figure has here, and had neither before nor after: they explain nothing.
 
     :param here: facts of a session of a search.
     :returns: by name, what it was after, and what it is.
@@ -433,7 +433,7 @@ class _Maker:
         return Factor(name, sides[0], sides[1], self._weight(variable), (before, after))
 
     def _weight(self, name: str) -> float:
-        """Of a variable."""
+        """The weight of a variable."""
         own = {key for key, one in FAMILIES.items() if name.startswith(one.own_variables or '\0')}
         if name.startswith(OF_THE_START) or (own and own.isdisjoint(self.families)):
             return _OF_NOTHING
@@ -581,7 +581,7 @@ class _Maker:
         return Factor(COMMIT, fact.before, fact.after, _SOURCES, sides, application=application)
 
     def _spec(self, fact: Fact) -> Iterator[Factor]:
-        """What Spack chose of a package; nothing of the MPI, which is a change of its own."""
+        """The change of a package of Spack; none of the MPI, which is a change of its own."""
         package = fact.name.removeprefix(OF_SPECS)
         mpis = [side.partition('@')[0] for side in self._sides('mpi')]
         if 'mpi' in self.facts and package in mpis:
@@ -674,7 +674,7 @@ def _rival(variable: str) -> str | None:
 
 
 def _in_force(variable: str, facts: Mapping[str, str]) -> tuple[str, str]:
-    """What a job had of a variable, and the file that sets it; - and nothing for neither."""
+    """The value of a variable in a job, and the file that sets it; - and nothing for neither."""
     if variable in facts:
         return facts[variable] or '-', ''
     for name, value in facts.items():
@@ -723,7 +723,7 @@ def _flags(fact: Fact) -> Iterator[_Found]:
 
 
 def _flags_of(side: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
-    """What one side of a change needs, in the languages in which it is one."""
+    """The flags that one side of a change needs, in the languages in which it is one."""
     changed = (one for one in {**side, **other} if side.get(one) != other.get(one))
     return {FLAGS: write_flags({one: side.get(one) or _negated(other[one]) for one in changed})}
 
@@ -765,7 +765,7 @@ def _negated(flag: str) -> str:
 
 
 def with_package(package: str) -> str:
-    """What ``--with`` names so that Spack builds a package."""
+    """The word for ``--with`` by which Spack builds a package."""
     return 'spack' if package == OURS else f'spack:{package}'
 
 

@@ -85,7 +85,7 @@ def compare_at_first(
     settings: Settings,
     margin: float = MARGIN,
 ) -> Difference:
-    """What the first sessions say.
+    """The difference that the first sessions show.
 
     :raises AssayError: if they have nothing in common, or are not stored.
     """
