@@ -5,9 +5,8 @@ The file is all that the verdict is made of: the same files give the same verdic
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay import AssayError
-from assay.files import explain_errors, read_bounded, strict_json, write_whole
+from assay.files import explain_errors, json_text, read_bounded, strict_json, write_whole
 from assay.results.statistics.series import Floats
 from assay.text import plain
 
@@ -133,28 +132,14 @@ def write_screening(path: Path, measured: Screening) -> None:
     links = measured.links
     record = {
         'schema': SCHEMA,
-        'system': measured.system,
-        'environment': measured.environment,
-        'fabric': measured.fabric,
-        'begun': measured.begun.isoformat(),
-        'nodes': measured.nodes,
+        **{one.name: getattr(measured, one.name) for one in fields(measured)},
         'values': {name: values.tolist() for name, values in measured.values.items()},
         'taken': {name: values.tolist() for name, values in measured.taken.items()},
-        'facts': [dict(one) for one in measured.facts],
-        'faults': [dict(one) for one in measured.faults],
-        'noise': [dict(one) for one in measured.noise],
-        'links': {
-            'ends': links.ends.tolist(),
-            'latency': links.latency.tolist(),
-            'bandwidth': links.bandwidth.tolist(),
-            'alone': [[None if np.isnan(v) else v for v in pair] for pair in links.alone.tolist()],
-        },
-        'switches': measured.switches,
-        'left_out': measured.left_out,
+        'links': {one.name: getattr(links, one.name).tolist() for one in fields(links)},
     }
     with explain_errors(path, 'written'):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(record, allow_nan=False) + '\n')
+        write_whole(path, json_text(record) + '\n')
 
 
 def read_screening(path: Path) -> Screening:
