@@ -15,7 +15,7 @@ import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ from assay.comparing.factors import (
     unpack,
 )
 from assay.comparing.interleaved import AGAIN
-from assay.files import append_line, whole_lines
+from assay.files import append_line, json_text, whole_lines
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.sides import first_few
@@ -46,7 +46,7 @@ from assay.results.figure_series import FigureKey, Measured, measured_figures
 from assay.results.history import History, StoredRun, load
 from assay.results.run_selectors import choose_figures
 from assay.results.runner import NoGoodError, Runner, StoppedError
-from assay.results.searches import CONCLUDED
+from assay.results.searches import CONCLUDED, CONCLUSION, Conclusion
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
 from assay.running.application_builds import seconds_of_builds
@@ -862,7 +862,7 @@ class Journal:
         self.pairs: list[Pair] = []
         self.untried: dict[str, str] = {}
         #: What others were told last: it follows from the pairs.
-        self.concluded: Mapping[str, object] = {}
+        self.concluded: Conclusion | None = None
         for line in whole_lines(self.path):
             self._read(line)
 
@@ -870,7 +870,7 @@ class Journal:
         try:
             told = json.loads(line)
             if CONCLUDED in told:
-                self.concluded = told[CONCLUDED]
+                self.concluded = CONCLUSION.validate_python(told[CONCLUDED])
             elif 'untried' in told:
                 self.untried |= told['untried']
             else:
@@ -880,11 +880,11 @@ class Journal:
 
     def keep(self, pair: Pair) -> None:
         self.pairs.append(pair)
-        append_line(self.path, json.dumps(asdict(pair)))
+        append_line(self.path, json_text(pair))
 
     def give_up(self, name: str, why: str) -> None:
         self.untried[name] = why
-        append_line(self.path, json.dumps({'untried': {name: why}}))
+        append_line(self.path, json_text({'untried': {name: why}}))
 
     def conclude(
         self, asked: Question, told: str, command: str, reproduce: Sequence[str] = ()
@@ -896,14 +896,12 @@ class Journal:
         :param reproduce: commands that show it.
         :raises AssayError: if it cannot be written.
         """
+        sides = frozenset(asked.before), frozenset(asked.after)
         case = asked.figures[0].figure.test_case
-        sides = {'before': [*asked.before], 'after': [*asked.after]}
-        told_to_others = {**sides, 'case': case, 'told': told, 'command': command}
-        if reproduce:
-            told_to_others['reproduce'] = [*reproduce]
-        if told_to_others != self.concluded:
-            append_line(self.path, json.dumps({CONCLUDED: told_to_others}))
-            self.concluded = told_to_others
+        conclusion = Conclusion(sides[0], sides[1], case, told, command, tuple(reproduce))
+        if conclusion != self.concluded:
+            append_line(self.path, json_text({CONCLUDED: conclusion}))
+            self.concluded = conclusion
 
 
 def chance_of_failure(splits: Flags, failed: Sequence[Flags], worked: Sequence[Flags]) -> Floats:
