@@ -82,7 +82,7 @@ class Machine:
             return Outcome(start.name, 'gives a wrong answer' if is_wrong else 'good')
         if not trial.is_rules:
             return self.good(start.name, {(op, size): chosen.get(op) for op, size in points()})
-        wanted = tuning._wanted(OPENMPI.offered(self.variables, ''))
+        wanted = tuning._wanted()
         rules = [one.rule for one in wanted if one.rule]
         in_force = {
             (one.algorithm.operation, size): one.algorithm.name

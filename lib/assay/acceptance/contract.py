@@ -249,7 +249,7 @@ def parse_contract(text: str, path: Path) -> Contract:
             # A list whose entries are all wrong is not empty as well.
             is_news = place not in told and not (one['type'] == 'too_short' and one['input'])
             if is_news:
-                mistakes.append((place, _told(place, one, found)))
+                mistakes.append((place, _told(place, one)))
     if contract:
         mistakes += [*_disagreements(contract, found), *_unknown_names(contract)]
     if mistakes or not contract:
@@ -269,7 +269,7 @@ def _sentences(path: Path, mistakes: list[Mistake], found: YamlLines) -> Iterato
         yield f'{path}, {line}: {plain(field.lstrip(".") or "the contract", 200)}: {plain(rest)}'
 
 
-def _told(place: Place, error: Any, found: YamlLines) -> str:
+def _told(place: Place, error: Any) -> str:
     """A mistake that pydantic found, in words."""
     kind, (field, _) = error['type'], _at(place)
     description = (field and field.description) or 'as in docs/contract.yaml'
@@ -389,12 +389,10 @@ def _of_waivers(contract: Contract) -> Iterator[Mistake]:
         place = ('waivers', number)
         if waiver.commitment not in ids:
             hint = did_you_mean(similar(waiver.commitment, ids, most=1))
+            others = hint or f'there are {", ".join(ids)}'
             yield (
                 (*place, 'commitment'),
-                (
-                    f'no commitment has the id {waiver.commitment!r}; '
-                    f'{hint or "there are " + ", ".join(ids)}'
-                ),
+                f'no commitment has the id {waiver.commitment!r}; {others}',
             )
         if waiver.commitment in given_up[:number]:
             yield (*place, 'commitment'), f'{waiver.commitment} is given up twice: remove one'

@@ -215,16 +215,16 @@ def sign_archive(archive: Archive, parties: Parties, who: str, key: Ed25519Priva
     :returns: the file of the signature.
     :raises AssayError: if the contract does not name the signer, or it cannot be written.
     """
-    places = [name for name, one in signers(parties).items() if one[1] == who]
-    if len(places) != 1:
-        known = ', '.join(one for _, one in signers(parties).values())
+    places = {signer: (name, party) for name, (party, signer) in signers(parties).items()}
+    if who not in places:
+        known = ', '.join(places)
         raise AssayError(f'{who!r} is not one of those who sign by the contract: {known}')
-    (name,) = places
+    name, party = places[who]
     chain = journal.read_journal(archive.journal)
     chain.assert_whole(archive.journal)
     record = {
         'who': who,
-        'party': signers(parties)[name][0],
+        'party': party,
         'key': key.public_key().public_bytes_raw().hex(),
         'state': vars(state_of(archive, chain)),
         'time': datetime.now(timezone.utc).isoformat(timespec='seconds'),
