@@ -22,7 +22,7 @@ from assay.acceptance.decision import (
 from assay.acceptance.files import digest_of
 from assay.acceptance.journal import AnyEntry, Begun, EndsRun, Interrupted, RunEnded, Started
 from assay.acceptance.screenings import screening_status
-from assay.files import explain_errors
+from assay.files import DAMAGED, explain_errors
 from assay.results.cases import Case, Run, check_of, is_no_evidence, parameters_of
 from assay.results.failures import is_good, reason
 from assay.results.reframe_report import read_report
@@ -213,7 +213,7 @@ def status_in(archive: Archive, contract: Contract) -> Status:
             _assert_as_told(archive, chain.entries)
             return status_of(contract, chain.entries, reports(archive, chain.entries))
     # Whoever makes all checksums fit can write whatever they want into a report.
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except DAMAGED as error:
         told = plain(f'{type(error).__name__}: {error}', 300)
         raise AssayError(
             f'{archive.folder}: what the runs left is not as Assay and ReFrame write it: {told}; '

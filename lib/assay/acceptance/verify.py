@@ -34,7 +34,7 @@ from assay.acceptance.journal import (
 from assay.acceptance.recompute import compute_again
 from assay.acceptance.signatures import fingerprint
 from assay.acceptance.status import Status, status_of
-from assay.files import json_text, read_bounded
+from assay.files import DAMAGED, json_text, read_bounded
 from assay.results.cases import Run
 from assay.results.reframe_report import as_run
 from assay.text import many, plain
@@ -129,7 +129,7 @@ def verify_archive(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Ver
     except AssayError as error:
         found.faults.append(str(error))
     # Whoever makes all checksums fit can write whatever they want into a report.
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except DAMAGED as error:
         told = plain(f'{type(error).__name__}: {error}', 300)
         found.faults.append(f'what the runs left is not as Assay and ReFrame write it: {told}')
     return found

@@ -37,7 +37,7 @@ from assay.comparing.factors import (
     unpack,
 )
 from assay.comparing.interleaved import AGAIN
-from assay.files import append_line, json_text, whole_lines
+from assay.files import DAMAGED, append_line, json_text, whole_lines
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference, difference
 from assay.results.diff.sides import first_few
@@ -875,7 +875,7 @@ class Journal:
                 self.untried |= told['untried']
             else:
                 self.pairs.append(_PAIR.validate_python(told))
-        except (ValueError, TypeError, AttributeError, KeyError):
+        except DAMAGED:
             raise AssayError(f'{self.path} is damaged: remove it to begin anew.') from None
 
     def keep(self, pair: Pair) -> None:

@@ -16,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay import AssayError
-from assay.files import explain_errors, json_text, read_bounded, strict_json, write_whole
+from assay.files import (
+    DAMAGED,
+    explain_errors,
+    json_text,
+    read_bounded,
+    strict_json,
+    write_whole,
+)
 from assay.results.statistics.series import Floats
 from assay.text import plain
 
@@ -150,10 +157,7 @@ def read_screening(path: Path) -> Screening:
     data = read_bounded(path, MOST)
     try:
         return _read(strict_json(data))
-    except (
-        *(KeyError, TypeError, ValueError, AttributeError),
-        *(RecursionError, OverflowError),  # lists in lists in lists; numbers without end
-    ) as error:
+    except DAMAGED as error:
         why = f'{error}' if isinstance(error, ValueError) else f'{type(error).__name__} {error}'
         told = plain(why, 300)
         raise AssayError(f'{path}: is damaged, or not the file of a screening: {told}') from None

@@ -154,14 +154,9 @@ class Cluster:
             try:
                 STATE.mkdir(mode=0o700)
                 _check_state()
+                about = {'nodes': len(self.nodes), 'cpus': self.cpus}
                 (STATE / RECORD).write_text(
-                    json.dumps(
-                        {
-                            'nodes': len(self.nodes),
-                            'cpus': self.cpus,
-                            'switches': len(self.switches) or 1,
-                        }
-                    )
+                    json.dumps({**about, 'switches': len(self.switches) or 1})
                 )
                 sacct = shutil.which('sacct', path=SEARCH)
                 assert sacct, 'it is one of the commands without which there is no cluster'
