@@ -253,7 +253,7 @@ def parse_contract(text: str, path: Path) -> Contract:
     if contract:
         mistakes += [*_disagreements(contract, found), *_unknown_names(contract)]
     if mistakes or not contract:
-        raise AssayError('\nassay: '.join(_sentences(path, mistakes, found)))
+        raise AssayError('\n'.join(_sentences(path, mistakes, found)))
     return contract
 
 

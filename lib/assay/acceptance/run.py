@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay import AssayError, locks, paths, say
+from assay import AssayError, error_text, locks, paths, say
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
 from assay.acceptance.archive import Archive
@@ -88,7 +88,7 @@ def select_cases(contract: Contract, suite: Suite) -> list[SelectedCase]:
             others = f'there are {some}' if names else f'there is none of {one.check}'
             problems.append(f'{one.id}: no case on {contract.system} fits; {others}')
     if problems:
-        raise AssayError('\nassay: '.join(problems))
+        raise AssayError('\n'.join(problems))
     return found
 
 
@@ -131,8 +131,7 @@ def exiting_with(code: int = WRONG) -> Iterator[None]:
     try:
         yield
     except AssayError as error:
-        for line in str(error).splitlines():
-            print(f'assay: {plain(line.removeprefix("assay: "))}', file=sys.stderr)
+        print(error_text(error), file=sys.stderr)
         raise SystemExit(code) from None
 
 

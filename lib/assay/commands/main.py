@@ -18,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from assay import AssayError, __version__, paths
+from assay import AssayError, __version__, error_text, paths
 from assay.commands import accept as accept_command
 from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
@@ -194,9 +194,7 @@ def main() -> None:
             print(f'assay: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
         code = 1
     except AssayError as error:
-        # Of what is quoted in it no line can be taken for one of ours.
-        lines = (line.removeprefix('assay: ') for line in str(error).splitlines())
-        sys.exit('\n'.join(f'assay: {plain(line)}' for line in lines))
+        sys.exit(error_text(error))
     except typer.TyperException as error:
         told = plain(error.format_message())
         context = getattr(error, 'ctx', None)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from assay import AssayError, locks, paths, say
+from assay import AssayError, error_text, locks, paths, say
 from assay.config import settings
 from assay.files import explain_errors, write_whole
 from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
@@ -37,7 +37,7 @@ from assay.results.verdict import Verdict
 from assay.running.node_choice import Way
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
-from assay.text import expand_nodes, plain
+from assay.text import expand_nodes
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -245,7 +245,7 @@ class Night:
                 measuring = NightMeasurement(request, folder.file, self.budget, self.way)
                 outcome, good = measuring.measure(memory, self.margin)
             except AssayError as error:
-                said = ''.join(f'assay: {plain(line)}\n' for line in str(error).splitlines())
+                said = f'{error_text(error)}\n'
                 outcome = outcome_of_problem(str(error))
             except Exception as error:  # whatever it is, it has to reach people
                 said = traceback.format_exc()
