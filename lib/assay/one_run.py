@@ -8,11 +8,11 @@ import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from assay import AssayError, say
-from assay.comparing.against import Against
+from assay.comparing.against import PURPOSE, Against
 from assay.files import explain_errors
 from assay.machine.slurm import AwayError
 from assay.report import junit
@@ -27,6 +27,7 @@ from assay.results.history import StoredRun, load
 from assay.results.node_turns import NodeTurns
 from assay.results.reframe_report import read_report
 from assay.results.run_selectors import of_system
+from assay.results.runner import Runner
 from assay.results.verdict import Verdict
 from assay.running import allocation, runs, selection, session_extras, turn
 from assay.running.asking import OUTAGE
@@ -132,8 +133,11 @@ def measure_against(
     left = budget - (time.monotonic() - began if choice else 0.0)
     given = request.given
     options = [*request.options, *(options_for_choice(choice) if choice else [])]
-    about = given, options, request.handles, request.label, before, after, selected
-    held = Against(request.suite, *about).decide(left if word != 'FAILED' else None)
+    # Options may name checks that are left out of a round.
+    some = replace(given, variables=[], parameters=[], is_whole=False)
+    runner = Runner(request.suite, some, request.handles, PURPOSE)
+    about = options, request.label, before, after, selected
+    held = Against(runner, *about).decide(left if word != 'FAILED' else None)
     show_against(held, word, given.everything)
     if given.junit and (held.difference.exit_code or held.is_broken or held.signal):
         problems = (*verdicts[0].problems, conclusion_against(held, word))

@@ -27,7 +27,7 @@ from assay.results.diff.difference import difference
 from assay.results.history import load
 from assay.results.reframe_report import read_report
 from assay.results.run_selectors import choose
-from assay.results.runner import Concluded
+from assay.results.runner import Concluded, Runner
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.unchanged import usual_runs
 from assay.results.verdict import Verdict
@@ -151,8 +151,8 @@ def names():
 def held(machine, after, budget=600.0, options=()):
     stored = load(machine.database)
     before = choose(stored, 'before')
-    one = Against(machine, read([*options]), [*options], [], 'after', before, after, names())
-    return one.decide(budget)
+    rounds = Runner(machine, read([*options]), [], PURPOSE)
+    return Against(rounds, [*options], 'after', before, after, names()).decide(budget)
 
 
 @changing
