@@ -131,7 +131,17 @@ def plan_as_json(plan: Plan) -> str:
     found: dict[str, Any] = {
         'name': plan.contract.name,
         'digest': plan.contract.digest,
-        'commitments': [_asked_as_data(one) for one in plan.asked],
+        'commitments': [
+            {
+                **one.commitment.model_dump(mode='json'),
+                'case': one.case.title,
+                'nodes': one.case.nodes,
+                'seconds': one.seconds,
+                'spread': one.spread,
+                'is_waived': one.is_waived,
+            }
+            for one in plan.asked
+        ],
         **cost,
         'curve': curve,
         'risks': plan.held,
@@ -139,17 +149,6 @@ def plan_as_json(plan: Plan) -> str:
         'sentences': risks(plan),
     }
     return json_text(found, indent=2)
-
-
-def _asked_as_data(one: Asked) -> dict[str, Any]:
-    return {
-        **one.commitment.model_dump(mode='json'),
-        'case': one.case.title,
-        'nodes': one.case.nodes,
-        'seconds': one.seconds,
-        'spread': one.spread,
-        'is_waived': one.is_waived,
-    }
 
 
 def show_status(status: Status) -> None:

@@ -381,7 +381,9 @@ class _Maker:
             yield self._commit(fact)
         elif fact.name in self.program:
             raise AssayError(self._why_not_built(fact.name))
-        elif fact.name != 'mpi' and not _follows(fact, self.facts):
+        elif fact.name.startswith(f'{OF_SETTINGS}preloaded ') and 'LD_PRELOAD' in self.facts:
+            return  # that is what has changed it
+        elif fact.name != 'mpi':
             reason = (why for name, why in _NOT_TRIED.items() if fact.name.startswith(name))
             raise AssayError(next(reason, 'there is no way to switch it'))
 
@@ -681,11 +683,6 @@ def _in_force(variable: str, facts: Mapping[str, str]) -> tuple[str, str]:
         if _set_by(name) == variable and value != '-':
             return value, name.rpartition(' in ')[2]
     return '-', ''
-
-
-def _follows(fact: Fact, facts: Collection[str]) -> bool:
-    """Whether it is another that changed it: what a variable preloads."""
-    return fact.name.startswith(f'{OF_SETTINGS}preloaded ') and 'LD_PRELOAD' in facts
 
 
 _NOT_ALIKE = 'it is not the same on all nodes'

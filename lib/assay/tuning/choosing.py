@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from statistics import fmean
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def ratios(rounds: Iterable[Sequence[tuple[Trial, Outcome]]]) -> Ratios:
             for (operation, size), seconds in outcome.by_point.items():
                 if operation in names:
                     logs = [math.log(one[operation, size]) for one in near]
-                    ratio = math.log(seconds) - sum(logs) / len(logs)
+                    ratio = math.log(seconds) - fmean(logs)
                     found[operation, size][names[operation]].append(ratio)
     return found
 
@@ -143,21 +144,17 @@ def _best_stretch(
                 size in left
                 and len(logs) >= FEWEST_ROUNDS
                 and max(logs) < 0
-                and _mean(logs) < -math.log1p(MARGIN)
+                and fmean(logs) < -math.log1p(MARGIN)
             )
 
         for good, stretch in groupby(sizes, is_better):
             if good and len(those := [*stretch]) >= fewest:
-                gains = [_mean(found[operation, size][name]) for size in those]
-                stretches.append((sum(gains), name, those, _mean(gains)))
+                gains = [fmean(found[operation, size][name]) for size in those]
+                stretches.append((sum(gains), name, those, fmean(gains)))
     if not stretches:
         return None
     _, name, those, gain = min(stretches)
     return name, those, gain
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _ends(stretch: Sequence[int], sizes: Sequence[int]) -> tuple[int, int | None]:
@@ -178,7 +175,7 @@ def seconds_of_candidate(outcome: Outcome, one: RuleCandidate) -> float:
     :raises KeyError: if one was not measured.
     """
     times = outcome.by_point
-    return math.exp(_mean([math.log(times[one.operation, size]) for size in one.sizes]))
+    return math.exp(fmean([math.log(times[one.operation, size]) for size in one.sizes]))
 
 
 def judge_candidates(
