@@ -25,9 +25,8 @@ from assay.results.case_history import CaseHistory, case_histories
 from assay.results.diff.cores import tell_distances
 from assay.results.history import StoredRun, load
 from assay.results.node_turns import NodeTurns
-from assay.results.reframe_report import read_report
 from assay.results.run_selectors import of_system
-from assay.results.runner import Runner
+from assay.results.runner import Concluded, Runner
 from assay.results.verdict import Verdict
 from assay.running import allocation, runs, selection, session_extras, turn
 from assay.running.asking import OUTAGE
@@ -35,7 +34,6 @@ from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.selection import list_cases
 from assay.running.session import Suite
-from assay.running.supervise import Ended
 from assay.text import many
 from assay.tools import NoAnswerError
 
@@ -73,7 +71,7 @@ class RunRequest:
 
 def measure_once(
     request: RunRequest, own: RunFolder, seconds: float = 0.0, choice: Choice | None = None
-) -> tuple[Verdict, Ended]:
+) -> Concluded:
     """Let ReFrame run, and judge, show and store the results.
 
     :param own: the folder of the run.
@@ -93,7 +91,7 @@ def measure_once(
     if not end.code and not own.report.exists():
         selection.explain(request.site, given)
     seconds += time.monotonic() - began
-    return conclude_run(own, end, given, seconds, choice, request.site), end
+    return conclude_run(own, end, given, seconds, choice, request.site)
 
 
 def measure_against(
@@ -120,14 +118,12 @@ def measure_against(
     verdicts: list[Verdict] = []
     for number in range(repeat):
         own = runs.begin() if number else request.suite.own
-        verdict, end = measure_once(request, own, choice=choice)
-        if end.stopped:
-            return 128 + end.stopped
-        if not own.report.exists():
-            return verdict.exit_code
-        after.append(read_report(own.report).uuid)
-        verdicts.append(verdict)
-        if verdict.word == 'FAILED':  # which more runs would not mend
+        ended = measure_once(request, own, choice=choice)
+        if ended.stopped or not ended.run:
+            return ended.exit_code
+        after.append(ended.run.uuid)
+        verdicts.append(ended.verdict)
+        if ended.verdict.word == 'FAILED':  # which more runs would not mend
             break
     word = max((one.word for one in verdicts), key=('PASSED', 'DISTURBED', 'FAILED').index)
     left = budget - (time.monotonic() - began if choice else 0.0)
@@ -166,14 +162,12 @@ def measure_every_node(request: RunRequest, budget: float | None) -> int:
     while now.late and _has_free(request, began, end_of_budget):
         own = runs.begin() if codes else suite.own
         node_turns.choose_nodes(suite, site, 'turn', own)
-        verdict, end = measure_once(request, own)
-        if end.stopped:
-            return 128 + end.stopped
-        if not own.report.exists():
-            return verdict.exit_code
+        ended = measure_once(request, own)
+        if ended.stopped or not ended.run:
+            return ended.exit_code
         if codes:
             os.close(own.handle)
-        codes.append(verdict.exit_code)
+        codes.append(ended.exit_code)
         until = max(end_of_budget, time.monotonic() + OUTAGE)
         before, after = now, _turns(request, began, until)
         if not after:

@@ -438,7 +438,7 @@ def command(machine, monkeypatch, tmp_path):
             own.report.write_text(json.dumps(report))
             own.log.write_text('')
             verdict = Verdict(('a case failed',) if word == 'FAILED' else (), word == 'DISTURBED')
-            return verdict, Ended(stopped=stopped)
+            return Concluded(read_report(own.report), [], verdict, stopped)
 
         monkeypatch.setattr(one_run, 'measure_once', measure)
         machine.runs(3, 'before')

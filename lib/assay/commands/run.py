@@ -177,8 +177,7 @@ def run(
             names = {one.name for one in selected}
             return measure_against(request, before, names, repeat, budget or AGAIN, choice)
         repeated = replace(request, options=[*again, *context.args])
-        verdict, end = measure_once(repeated, suite.own, so_far, choice)
-        return 128 + end.stopped if end.stopped else verdict.exit_code
+        return measure_once(repeated, suite.own, so_far, choice).exit_code
 
     if against is None:
         job = in_ordered_job(request, choice, budget, repeat)

@@ -29,9 +29,7 @@ from assay.results.diff.difference import Difference, difference
 from assay.results.failures import failures
 from assay.results.figure_series import measured_figures
 from assay.results.history import History, StoredRun, load
-from assay.results.reframe_report import read_report
-from assay.results.runner import make_ready
-from assay.results.verdict import Verdict
+from assay.results.runner import Concluded, make_ready
 from assay.running import runs
 from assay.running.node_choice import Way
 from assay.running.reframe_options import Given
@@ -76,8 +74,9 @@ class NightMeasurement:
         if self.way:
             node_turns.choose_nodes(suite, site, self.way, suite.own)
         with in_ordered_job(self.request, self.choice, self.budget, suspects=suspects):
-            verdict, report = self._run(suite.own, given, (), self.choice)
-            outcome, good = self._held(outcome_of_run(verdict, report), report, memory, margin)
+            ended = self._run(suite.own, given, (), self.choice)
+            report, outcome = ended.run, outcome_of_run(ended.verdict, ended.run)
+            outcome, good = self._held(outcome, report, memory, margin)
         if self.way:
             node_turns.tell_turns(suite, site, given.jobs)
         late = _late(report) if report else set()
@@ -109,7 +108,7 @@ class NightMeasurement:
 
     def _run(
         self, own: RunFolder, given: Given, calm: Collection[str], choice: Choice | None = None
-    ) -> tuple[Verdict, Run | None]:
+    ) -> Concluded:
         """A run, but for cases that are calm.
 
         :param calm: their names.
@@ -117,13 +116,10 @@ class NightMeasurement:
         """
         options = [*self.request.options, *leaving_out(calm)]
         request = replace(self.request, given=given, options=options)
-        verdict, end = measure_once(request, own, choice=choice)
-        if end.stopped:
-            raise SystemExit(128 + end.stopped)
-        try:
-            return verdict, read_report(own.report)
-        except AssayError:  # the verdict says so
-            return verdict, None
+        ended = measure_once(request, own, choice=choice)
+        if ended.stopped:
+            raise SystemExit(ended.exit_code)
+        return ended
 
     def _against(
         self, history: History, good: list[StoredRun], run: Run, margin: float
@@ -163,11 +159,11 @@ class NightMeasurement:
                 parameters=[],
                 is_whole=False,
             )
-            verdict, more = self._run(runs.begin(), alone, names - suspects)
-            if more and failures(more):
-                return outcome_of_run(verdict, more)
-            if more:
-                uuids.append(more.uuid)
+            again = self._run(runs.begin(), alone, names - suspects)
+            if again.run and failures(again.run):
+                return outcome_of_run(again.verdict, again.run)
+            if again.run:
+                uuids.append(again.run.uuid)
             found = self._difference(load(), good, uuids, margin)
         if not self.choice:
             no_more = {one.test_case for one in found.only_before} - _late(run)

@@ -68,6 +68,11 @@ class Concluded:
         return (*self.verdict.of_session, *self.unstored)
 
     @property
+    def exit_code(self) -> int:
+        """That of its verdict, or 128 and the number of the signal that stopped it."""
+        return 128 + self.stopped if self.stopped else self.verdict.exit_code
+
+    @property
     def reasons(self) -> list[str]:
         """Why something was not measured: cases that failed or were skipped, and the problems."""
         told = []
