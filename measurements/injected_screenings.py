@@ -22,7 +22,7 @@ from datetime import datetime, timedelta, timezone
 import numpy as np
 
 from assay.screening.measured import MEASURES, MODES, Links, Screening
-from assay.screening.verdict import ScreeningVerdict, judge
+from assay.screening.verdict import ScreeningVerdict, judge_screening
 
 SWEEPS, NOISE = 8, 0.01
 #: Screenings before the one that is judged.
@@ -150,7 +150,7 @@ def sound(random: Random, n: int, shape: str, earlier: int, times: int) -> tuple
     for _ in range(times):
         now, before = _one(random, n, shape, earlier, None, 0.0)
         began = time.perf_counter()
-        false += len(drained(judge(now, before)))
+        false += len(drained(judge_screening(now, before)))
         seconds += time.perf_counter() - began
     return false, seconds / times
 
@@ -172,7 +172,7 @@ def found(
         bad = random.choice(n, max(1, round(share * n)), replace=False)
         now, before = _one(random, n, shape, earlier, bad, by)
         names = {f'n{i}' for i in bad}
-        told = drained(judge(now, before))
+        told = drained(judge_screening(now, before))
         hits += len(told & names)
         false += len(told - names)
         bad_ones += len(bad)
@@ -212,7 +212,7 @@ def links(random: Random, n: int, what: str, times: int) -> tuple[int, int]:
         now = replace(
             one, links=replace(one.links, latency=latency, alone=alone), switches=switches
         )
-        findings = judge(now).findings
+        findings = judge_screening(now).findings
         right += any((one.kind, one.members) == (kind, members) for one in findings)
         wrong += any((one.kind, one.members) != (kind, members) for one in findings)
     return right, wrong
@@ -270,7 +270,7 @@ def few(
     now = replace(now, links=replace(now.links, latency=latency, alone=alone))
     found = {
         (one.kind, one.members)
-        for one in judge(now, before).findings
+        for one in judge_screening(now, before).findings
         if one.kind not in ('either', 'suspect')
     }
     return bool(told) and found == told, bool(found - told)

@@ -37,7 +37,7 @@ from scipy.sparse import coo_array
 from assay import paths
 from assay.machine.mpi import Mpi, find_mpis
 from assay.placing import costs, files, mapping
-from assay.placing.plan import plan
+from assay.placing.plan import plan_seats
 from assay.placing.problem import PlacingProblem
 from assay.text import parse_cpus
 from assay.witness.reading import read_witness
@@ -353,7 +353,7 @@ def measured(job: Job, one: Program, known: costs.Costs, ranks: int) -> dict[str
     kept = paths.STATE / 'placing' / f'{one.number}.json'
     kept.parent.mkdir(exist_ok=True)
     kept.write_bytes(job.report.read_bytes())
-    made = plan(report, known)
+    made = plan_seats(report, known)
     ranksfile = job.folder / 'ranks'
     ranksfile.write_text(files.rankfile(made))
     planned = ['--map-by', f'rankfile:file={ranksfile}']

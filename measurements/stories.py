@@ -44,7 +44,7 @@ from assay.results.history import load_history
 from assay.results.statistics.comparison import Word
 from assay.running import turn
 from assay.vcluster import faults
-from assay.vcluster.cluster import Cluster, down
+from assay.vcluster.cluster import Cluster, take_down
 
 SELECTION = (
     '^PointToPoint%fabric=tcp%layout=packed%scale=2_nodes',
@@ -125,12 +125,12 @@ def measure(stamp: str) -> bool:
             as_it_was = make(cluster, change)
             for _ in range(RUNS):
                 run(f'{stamp}-{change.name}', change.variables)
-            faults.heal(cluster, cluster.nodes)
+            faults.heal_parts(cluster, cluster.nodes)
             set_all(cluster, as_it_was)
             # At once: what a run left in its folders is kept for the newest 20 runs only.
             good = told(stamp, change) and good
     finally:
-        down()
+        take_down()
     return good
 
 

@@ -16,6 +16,9 @@ from typing import Any, NoReturn
 
 from assay import AssayError, locks
 
+#: Raised where data are read that may hold anything, as somebody may have changed them.
+DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+
 
 @contextmanager
 def explain_errors(path: Path, done: str, kind: type[AssayError] = AssayError) -> Iterator[None]:

@@ -8,11 +8,11 @@ import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from assay import AssayError, say
-from assay.comparing.against import Against
+from assay.comparing.against import PURPOSE, Against
 from assay.files import explain_errors
 from assay.machine.slurm import AwayError
 from assay.report import junit
@@ -25,8 +25,8 @@ from assay.results.case_history import CaseHistory, case_histories
 from assay.results.diff.cores import tell_distances
 from assay.results.history import StoredRun, load_history
 from assay.results.node_turns import NodeTurns
-from assay.results.reframe_report import read_reframe_report
 from assay.results.run_selectors import of_system
+from assay.results.runner import Concluded, Runner
 from assay.results.verdict import Verdict
 from assay.running import allocation, runs, selection, session_extras, turn
 from assay.running.asking import OUTAGE
@@ -34,7 +34,6 @@ from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.selection import list_cases
 from assay.running.session import Suite
-from assay.running.supervise import Ended
 from assay.text import many
 from assay.tools import NoAnswerError
 
@@ -67,12 +66,12 @@ class RunRequest:
     given: Given
     label: str | None
     options: Sequence[str]
-    handles: Sequence[int]
+    handles: Sequence[int] = ()
 
 
-def measure(
+def measure_once(
     request: RunRequest, own: RunFolder, seconds: float = 0.0, choice: Choice | None = None
-) -> tuple[Verdict, Ended]:
+) -> Concluded:
     """Let ReFrame run, and judge, show and store the results.
 
     :param own: the folder of the run.
@@ -86,13 +85,13 @@ def measure(
         history = load_history()
         tell_distances(own, history, of_system(history, suite.system)[-LATEST:])
     if choice:
-        options = [*options, *options_of(choice)]
+        options = [*options, *options_for_choice(choice)]
         own.patience.write_text(f'{choice.budget - choice.expected:.1f}')
     end = suite.run(own, request.label, options, request.handles, Progress(own, given))
     if not end.code and not own.report.exists():
         selection.explain(request.site, given)
     seconds += time.monotonic() - began
-    return conclude_run(own, end, given, seconds, choice, request.site), end
+    return conclude_run(own, end, given, seconds, choice, request.site)
 
 
 def measure_against(
@@ -119,21 +118,22 @@ def measure_against(
     verdicts: list[Verdict] = []
     for number in range(repeat):
         own = runs.begin() if number else request.suite.own
-        verdict, end = measure(request, own, choice=choice)
-        if end.stopped:
-            return 128 + end.stopped
-        if not own.report.exists():
-            return verdict.exit_code
-        after.append(read_reframe_report(own.report).uuid)
-        verdicts.append(verdict)
-        if verdict.word == 'FAILED':  # which more runs would not mend
+        ended = measure_once(request, own, choice=choice)
+        if ended.stopped or not ended.run:
+            return ended.exit_code
+        after.append(ended.run.uuid)
+        verdicts.append(ended.verdict)
+        if ended.verdict.word == 'FAILED':  # which more runs would not mend
             break
     word = max((one.word for one in verdicts), key=('PASSED', 'DISTURBED', 'FAILED').index)
     left = budget - (time.monotonic() - began if choice else 0.0)
     given = request.given
-    options = [*request.options, *(options_of(choice) if choice else [])]
-    about = given, options, request.handles, request.label, before, after, selected
-    held = Against(request.suite, *about).decide(left if word != 'FAILED' else None)
+    options = [*request.options, *(options_for_choice(choice) if choice else [])]
+    # Options may name checks that are left out of a round.
+    some = replace(given, variables=[], parameters=[], is_whole=False)
+    runner = Runner(request.suite, some, request.handles, PURPOSE)
+    about = options, request.label, before, after, selected
+    held = Against(runner, *about).decide(left if word != 'FAILED' else None)
     show_against(held, word, given.everything)
     if given.junit and (held.difference.exit_code or held.is_broken or held.signal):
         problems = (*verdicts[0].problems, conclusion_against(held, word))
@@ -154,24 +154,22 @@ def measure_every_node(request: RunRequest, budget: float | None) -> int:
         a signal that stopped it.
     :raises AssayError: if Slurm does not tell its nodes.
     """
-    suite, site, given = request.suite, request.site, request.given
+    suite, site = request.suite, request.site
     began, end_of_budget = time.time(), time.monotonic() + (math.inf if budget is None else budget)
     codes: list[int] = []
     in_vain = 0
-    now = node_turns.turns(suite, site, began, given.jobs)
-    while now.late and _has_free(suite, site, given, began, end_of_budget):
+    now = node_turns.turns(suite, site, began, request.given.jobs)
+    while now.late and _has_free(request, began, end_of_budget):
         own = runs.begin() if codes else suite.own
         node_turns.use_chosen_nodes(suite, site, 'turn', own)
-        verdict, end = measure(request, own)
-        if end.stopped:
-            return 128 + end.stopped
-        if not own.report.exists():
-            return verdict.exit_code
+        ended = measure_once(request, own)
+        if ended.stopped or not ended.run:
+            return ended.exit_code
         if codes:
             os.close(own.handle)
-        codes.append(verdict.exit_code)
+        codes.append(ended.exit_code)
         until = max(end_of_budget, time.monotonic() + OUTAGE)
-        before, after = now, _turns(suite, site, given, began, until)
+        before, after = now, _turns(request, began, until)
         if not after:
             say(f'{many(len(codes), "run")}: which nodes had a case is not known')
             return _worst(codes)
@@ -188,16 +186,14 @@ def _worst(codes: Sequence[int]) -> int:
     return max(codes, key=(0, 3, 1).index, default=3)
 
 
-def _turns(
-    suite: Suite, site: _SiteConfig, given: Given, since: float, until: float
-) -> NodeTurns | None:
+def _turns(request: RunRequest, since: float, until: float) -> NodeTurns | None:
     """Whose turn it is as soon as Slurm answers; None if it does not in time.
 
     :param until: that time, by the monotonic clock.
     """
     while True:
         try:
-            return node_turns.turns(suite, site, since, given.jobs)
+            return node_turns.turns(request.suite, request.site, since, request.given.jobs)
         except (AwayError, NoAnswerError) as error:
             left = until - time.monotonic()
             if left <= 0:
@@ -206,14 +202,14 @@ def _turns(
             time.sleep(min(LOOK, left))
 
 
-def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until: float) -> bool:
+def _has_free(request: RunRequest, since: float, until: float) -> bool:
     """Wait for a node without a case that can have one; False if there is none in time.
 
     :param until: that time, by the monotonic clock.
     """
     has_told = False
     while time.monotonic() < until:
-        now = _turns(suite, site, given, since, until)
+        now = _turns(request, since, until)
         if not now or now.free or not now.late:
             return bool(now and now.late)
         if not has_told:
@@ -224,28 +220,21 @@ def _has_free(suite: Suite, site: _SiteConfig, given: Given, since: float, until
 
 
 def choose_for(
-    budget: float,
-    suite: Suite,
-    site: _SiteConfig,
-    given: Given,
-    options: Sequence[str],
-    times: int = 1,
-    suspects: Collection[str] = (),
+    request: RunRequest, budget: float, times: int = 1, suspects: Collection[str] = ()
 ) -> Choice:
     """Choose the cases that say most in a time, of those that the options select, and say which.
 
     :param budget: seconds.
-    :param options: of ReFrame.
     :param times: how often each case is run.
     :param suspects: titles of cases that are worth as much as those that failed.
     :raises AssayError: if nothing is selected, or nothing fits.
     """
-    began = time.monotonic()
-    cases = list_cases(suite.command, options, suite.environment)
+    began, suite = time.monotonic(), request.suite
+    cases = list_cases(suite.command, request.options, suite.environment)
     # The run itself reads the checks again.
     beside = time.monotonic() - began
     if not cases:
-        selection.explain(site, given)
+        selection.explain(request.site, request.given)
     choice = fill_budget(
         cases, case_histories(load_history(), suite.system), budget, beside, times, suspects
     )
@@ -255,10 +244,7 @@ def choose_for(
 
 @contextmanager
 def in_ordered_job(
-    suite: Suite,
-    site: _SiteConfig,
-    given: Given,
-    options: Sequence[str],
+    request: RunRequest,
     choice: Choice | None,
     budget: float | None,
     times: int = 1,
@@ -270,13 +256,13 @@ def in_ordered_job(
     steps read that from a file, and the known times of cases, so that no case is started that would
     not end in time.
 
-    :param options: of ReFrame.
     :param choice: what was chosen for a budget.
     :param budget: seconds that the run may take, if that is given.
     :param times: how often each case is run.
     :param suspects: titles of cases that are worth as much as those that failed.
     :raises AssayError: if there is no such job, or Slurm does not answer.
     """
+    suite, site, options = request.suite, request.site, request.options
     if not suite.is_one_job:
         yield None
         return
@@ -285,7 +271,7 @@ def in_ordered_job(
     cases = choice.listed if choice else list_cases(suite.command, options, suite.environment)
     beside = time.monotonic() - began  # the run itself reads the checks again
     known = case_histories(load_history(), suite.system)
-    with suite.in_one_job(site, given, options, cases, budget) as job:
+    with suite.in_one_job(site, request.given, options, cases, budget) as job:
         now = allocation.ask_standing(job) if job else None
         if now and now.nodes:  # or the steps tell that it has ended
             told = _times(known)
@@ -322,7 +308,7 @@ def _times(known: Mapping[str, CaseHistory]) -> dict[str, object]:
     return {allocation.STEPS: steps, allocation.JOBS: jobs}
 
 
-def options_of(choice: Choice) -> list[str]:
+def options_for_choice(choice: Choice) -> list[str]:
     """ReFrame's options that run what was chosen alone, and store how much that was not."""
     left_out = selection.leaving_out(one.name for one in choice.left_out)
     return [*left_out, session_extras.option_for_left_out(choice.cases_left_out)]

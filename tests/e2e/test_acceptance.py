@@ -40,7 +40,7 @@ def contract(tmp_path):
 def kinds(folder):
     return [
         (one.what.kind, getattr(one.what, 'run', None))
-        for one in journal.read(folder / 'journal.jsonl').entries
+        for one in journal.read_journal(folder / 'journal.jsonl').entries
     ]
 
 

@@ -17,7 +17,7 @@ import witnessed
 from assay.report.html import page
 from assay.report.html.screened import screening_section
 from assay.results.history import of_file
-from assay.screening.verdict import judge
+from assay.screening.verdict import judge_screening
 from pages import FIGURES, HOSTILE, filled, found_in, history_of
 from reports import cases
 from screenings import BEGUN, screening, slow_links
@@ -95,7 +95,7 @@ def one_bad(name):
     now = screening(slow={('dgemm alone', 3): 0.5})
     now = slow_links(now, lambda a, b: {a, b} == {7, 11}, alone=True)
     now = replace(now, nodes=(*now.nodes[:3], name, *now.nodes[4:]))
-    return screening_section(now, judge(now), BEGUN)
+    return screening_section(now, judge_screening(now), BEGUN)
 
 
 def crowded(name):

@@ -709,7 +709,7 @@ def test_a_screening_names_the_bad_node(reader):
     assert 'placement' in [one['figure'] for one in bad['evidence']]
     # Whether it is named depends on how much others disturb its peers; that it is slow does not.
     path = Path(found['file'])
-    assert [*outputs.differences(path, measured.read(path))] == []
+    assert [*outputs.output_faults(path, measured.read_screening(path))] == []
     kept = json.loads(path.read_text())
     links, n5 = kept['links'], kept['nodes'].index('n5')
     times = [

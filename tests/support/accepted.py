@@ -152,16 +152,16 @@ def end(archive, number, run, cases, uuid, begun):
 
 def close(archive):
     """Decide, write a report and close it."""
-    entries = journal.read(archive.journal).entries
+    entries = journal.read_journal(archive.journal).entries
     contract = contracts.read_contract(archive.contract)
-    show.write(archive, status_of(contract, entries, reports(archive, entries)))
+    show.write_report(archive, status_of(contract, entries, reports(archive, entries)))
 
 
 def sign(archive, keys=KEYS):
     """Let all sign."""
     parties = contracts.read_contract(archive.contract).parties
     for name, key in keys.items():
-        signatures.sign(archive, parties, name, key)
+        signatures.sign_archive(archive, parties, name, key)
 
 
 def remake(archive, change=lambda entries: None):

@@ -164,7 +164,7 @@ def promised_and_gained(number):
     known = costs.Costs(
         tuple(map(costs.Cost, one.latency * off[0], 1 / (one.per_byte * off[1]), 'mmmmm')), SWITCHES
     )
-    made = plan.plan(report(one, before), known)
+    made = plan.plan_seats(report(one, before), known)
     after = play(one, one.nodes[made.seat], np.random.default_rng(number))
     return made, 1 - after.ends.max() / before.ends.max()
 

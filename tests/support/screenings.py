@@ -110,11 +110,11 @@ def large(n, seed=0):
 
 def keep(one):
     """Keep it as `assay screen` does, with the outputs of a job that would have measured this."""
-    path = kept.keep(one)
+    path = kept.keep_screening(one)
     with tempfile.TemporaryDirectory() as folder:
         leave(Path(folder), one)
         where = Where(one.system, 'slurm', False, one.environment, one.fabric)
-        outputs.keep(path, Path(folder), where, one.nodes)
+        outputs.keep_outputs(path, Path(folder), where, one.nodes)
     return path
 
 

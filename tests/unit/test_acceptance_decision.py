@@ -15,16 +15,22 @@ import accepted
 from assay import AssayError, paths
 from assay.acceptance import run as running
 from assay.acceptance.contract import Commitment, Contract, TuningRules
-from assay.acceptance.decision import CaseRun, FigureOutcome, conclude, conditions, decide
+from assay.acceptance.decision import (
+    CaseRun,
+    FigureOutcome,
+    conclude,
+    conditions,
+    decide_commitment,
+)
 from assay.acceptance.journal import Begun, Interrupted, JournalEntry, RunEnded
-from assay.acceptance.plan import Spread, plan, seconds, spreads
+from assay.acceptance.plan import Spread, plan_acceptance, seconds, spreads
 from assay.acceptance.run import (
     TUNING,
     Prepared,
     SelectedCase,
     allowed_variables,
     assert_no_variables,
-    is_lost,
+    can_no_longer_pass,
     next_cases,
     options_to_measure_once,
 )
@@ -110,19 +116,19 @@ def of(*values, why='others disturbed it'):
     ],
 )
 def test_the_word(changes, values, word, value):
-    found = decide(commitment(**changes), of(*values))
+    found = decide_commitment(commitment(**changes), of(*values))
     assert (found.word, found.value) == (word, value)
 
 
 def test_the_first_runs_count_and_no_other():
     """A fourth run that is better changes nothing, and neither does one that is worse."""
-    assert decide(commitment(), of(60, 60, 60, 1, 1)).word == 'missed'
-    found = decide(commitment(), of(40, 40, 40, 99, 99))
+    assert decide_commitment(commitment(), of(60, 60, 60, 1, 1)).word == 'missed'
+    found = decide_commitment(commitment(), of(40, 40, 40, 99, 99))
     assert (found.word, found.runs, found.values) == ('met', (1, 2, 3), (40, 40, 40))
 
 
 def test_a_run_without_a_value_is_told_and_followed_by_another():
-    found = decide(commitment(), of(40, None, 45, 50))
+    found = decide_commitment(commitment(), of(40, None, 45, 50))
     assert found.runs == (1, 3, 4)
     assert found.without == ((2, 'others disturbed it'),)
 
@@ -140,26 +146,26 @@ def test_a_run_without_a_value_is_told_and_followed_by_another():
     ],
 )
 def test_what_no_further_run_can_change_is_final(changes, values, word):
-    found = decide(commitment(**changes), of(*values))
+    found = decide_commitment(commitment(**changes), of(*values))
     assert (found.word, found.is_final) == (word, word == 'missed')
 
 
 def test_a_spread_that_is_too_large_stays_so():
-    found = decide(commitment(largest_spread=0.05), of(40, 44))
+    found = decide_commitment(commitment(largest_spread=0.05), of(40, 44))
     assert (found.word, found.is_final) == ('undecided', True)
     assert found.reason == 'the runs differ by 10%, and at most 5% was agreed'
 
 
 def test_a_commitment_that_is_given_up_is_never_met():
-    found = decide(commitment(), of(40, 40, 40), waived_by='Ada Buyer')
+    found = decide_commitment(commitment(), of(40, 40, 40), waived_by='Ada Buyer')
     assert (found.word, found.says) == ('waived', 'met')
     assert conclude([found], []).word == 'NOT DECIDED'
-    other = decide(commitment(id='two'), of(40, 40, 40))
+    other = decide_commitment(commitment(id='two'), of(40, 40, 40))
     assert conclude([found, other], []).word == 'ACCEPTED'
 
 
 def test_the_sentence_of_a_miss():
-    assert decide(commitment(), of(51, 52, 53)).reason == (
+    assert decide_commitment(commitment(), of(51, 52, 53)).reason == (
         'the median of 3 runs is 52.00 us; at most 50.00 us is committed'
     )
 
@@ -330,7 +336,7 @@ def test_more_jobs_than_agreed_are_not_accepted():
 def wanted(
     one: Commitment, environment='gnu', case='Passed %fabric=shm %layout=packed'
 ) -> SelectedCase:
-    return SelectedCase(one, case, 'toy:node', environment)
+    return SelectedCase(one, Listed(case, 'toy:node', environment))
 
 
 def test_what_is_run_next_until_all_is_decided():
@@ -345,12 +351,12 @@ def test_what_is_run_next_until_all_is_decided():
     now = status_of(done, entries(BEGUN, started(1), ended(1)), {1: run_of(golden())})
     assert next_cases(now, cases[:1]) == []
     longer = contract(two[0], stability={'hours': 5})
-    assert next_cases(replace(now, contract=longer), cases[:1]) == cases[:1]
+    assert next_cases(replace(now, contract=longer), cases[:1]) == [cases[0].case]
 
 
 def test_disturbed_cases_take_no_more_jobs_than_were_agreed():
     now = status_of(contract(most_jobs=4), entries(BEGUN, started(1), ended(1)), {})
-    cases = [wanted(commitment())]
+    cases = [wanted(commitment()).case]
     assert options_to_measure_once(now, cases) == []
     assert options_to_measure_once(now, [*cases, *cases]) == options_to_measure_once(
         replace(now, jobs=2), cases
@@ -367,13 +373,13 @@ def test_two_commitments_on_one_case_are_one_case():
 def test_nothing_more_is_run_once_nothing_can_be_accepted():
     terms = contract(commitment(runs=1, value=1))
     now = status_of(terms, entries(BEGUN, started(1), ended(1)), {1: run_of(golden())})
-    assert now.verdict.word == 'NOT MET' and is_lost(now)
+    assert now.verdict.word == 'NOT MET' and can_no_longer_pass(now)
     # A failure is final only where those to come cannot make up for it.
     failed = replace(now, decisions=(), runs=tuple(ran('fail')), conditions=())
-    assert is_lost(failed)
+    assert can_no_longer_pass(failed)
     lenient = contract(stability={'hours': 0, 'share': 0.9})
-    assert not is_lost(replace(failed, contract=lenient, jobs=1))
-    assert is_lost(replace(failed, contract=lenient, jobs=2))
+    assert not can_no_longer_pass(replace(failed, contract=lenient, jobs=1))
+    assert can_no_longer_pass(replace(failed, contract=lenient, jobs=2))
 
 
 def test_of_cases_that_do_not_fit_the_nearest_are_told(monkeypatch):
@@ -423,7 +429,7 @@ def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkey
     for name in [name for name in os.environ if name.startswith(TUNING)]:  # of this machine
         monkeypatch.delenv(name)
     monkeypatch.setattr(cluster, 'STATE', tmp_path / 'vcluster')
-    monkeypatch.setattr(running, 'prepare', lambda *_: on_the_cluster())
+    monkeypatch.setattr(running, 'prepare_acceptance', lambda *_: on_the_cluster())
     here, new = paths.ROOT / 'contract.yaml', paths.ROOT / 'new'
     for command in (lambda: accept.plan(here), lambda: accept.run(here, new)):
         with pytest.raises(SystemExit) as ended:
@@ -440,7 +446,7 @@ def on_the_cluster() -> Prepared:
 
 @pytest.mark.parametrize('place', ['/tmp', '/dev/shm'])
 def test_nothing_is_kept_where_it_goes_with_the_virtual_cluster(place, monkeypatch, capsys):
-    monkeypatch.setattr(running, 'prepare', lambda *_: on_the_cluster())
+    monkeypatch.setattr(running, 'prepare_acceptance', lambda *_: on_the_cluster())
     here, there = paths.ROOT / 'contract.yaml', Path(place, 'of', 'mine')
     for command in (lambda: accept.plan(there), lambda: accept.run(here, there)):
         with pytest.raises(SystemExit) as ended:
@@ -473,17 +479,17 @@ def test_other_options_of_jobs_are_left_alone():
 
 def test_a_plan_counts_jobs_and_time_and_tells_what_would_hold():
     two = (commitment(id='a', runs=5), commitment(id='b', figure='other', runs=3))
-    cases = [replace(wanted(one), nodes=4) for one in two]
-    found = plan(contract(*two), cases, [60, 60], [Spread(0.02, ''), Spread(0.02, '')])
+    cases = [replace(wanted(one), case=replace(wanted(one).case, nodes=4)) for one in two]
+    found = plan_acceptance(contract(*two), cases, [60, 60], [Spread(0.02, ''), Spread(0.02, '')])
     assert (found.jobs, found.seconds, found.node_hours) == (5, 300, pytest.approx(1 / 3))
     assert (found.is_held, found.exit_code) == (True, 0)
-    loose = plan(contract(*two), cases, [60, None], [Spread(0.2, ''), Spread(0.02, '')])
+    loose = plan_acceptance(contract(*two), cases, [60, None], [Spread(0.2, ''), Spread(0.02, '')])
     assert (loose.exit_code, loose.held.needed.keys()) == (1, {'a'})
     needed = loose.held.needed['a']
     assert f'a: {needed} runs would hold its part of both risks' in risks(loose)
-    few = plan(contract(*two, most_jobs=5), cases, [60, 60], [Spread(0.02, '')] * 2)
+    few = plan_acceptance(contract(*two, most_jobs=5), cases, [60, 60], [Spread(0.02, '')] * 2)
     assert few.exit_code == 0
-    unknown = plan(contract(*two), cases, [60, 60], [None, Spread(0.02, '')])
+    unknown = plan_acceptance(contract(*two), cases, [60, 60], [None, Spread(0.02, '')])
     assert (unknown.exit_code, unknown.curve) == (3, ())
 
 
@@ -492,7 +498,7 @@ def test_what_is_given_up_is_in_no_plan():
     waiver = {'commitment': 'a', 'by': 'S', 'reason': 'r'}
     terms = contract(*two, waivers=(waiver,))
     cases = [wanted(two[0], case='X'), wanted(two[1], case='Y')]
-    found = plan(terms, cases, [1, 1], [None, Spread(0.02, '')])
+    found = plan_acceptance(terms, cases, [1, 1], [None, Spread(0.02, '')])
     assert (found.names, found.exit_code, found.jobs) == (('b',), 0, 3)
     now = status_of(terms, entries(BEGUN), {})
     assert [one.name for one in next_cases(now, cases)] == ['Y']

@@ -26,12 +26,12 @@ END = RunEnded(run=1, uuid='u', word='PASSED', files={})
 @pytest.fixture
 def path(tmp_path):
     path = tmp_path / 'journal.jsonl'
-    journal.begin(path, BEGUN)
+    journal.begin_journal(path, BEGUN)
     return path
 
 
 def kinds(path):
-    chain = journal.read(path)
+    chain = journal.read_journal(path)
     assert not chain.faults
     return [entry.what.kind for entry in chain.entries]
 
@@ -45,21 +45,21 @@ def test_entries_are_a_chain(path):
     assert entries[0]['before'] == journal.NOTHING
     assert [entry['before'] for entry in entries[1:]] == [digest(line) for line in lines[:2]]
     assert all(canonical(parse_record(line)) == line for line in lines)
-    chain = journal.read(path)
+    chain = journal.read_journal(path)
     assert (chain.head, chain.torn, chain.faults) == (digest(lines[2]), b'', ())
     assert not [*journal.run_faults(chain.entries)]
 
 
 def test_an_acceptance_is_begun_once(path):
     with pytest.raises(AssayError, match='is there: an acceptance is begun in a folder of its own'):
-        journal.begin(path, BEGUN)
+        journal.begin_journal(path, BEGUN)
 
 
 def test_a_damaged_journal_gets_no_entry(path):
     path.write_bytes(path.read_bytes().replace(b'golden', b'silver'))
     journal.append(path, Resumed())  # the chain of one entry is whole, whatever it says
     path.write_bytes(path.read_bytes().replace(b'silver', b'golden'))
-    for what in (lambda: journal.append(path, Resumed()), lambda: journal.resume(path, {})):
+    for what in (lambda: journal.append(path, Resumed()), lambda: journal.resume_journal(path, {})):
         with pytest.raises(AssayError, match='what stands before line 2 was changed'):
             what()
 
@@ -72,11 +72,11 @@ def test_a_torn_line_is_told_and_counted(path, cut):
     journal.append(path, END)
     torn = path.read_bytes()[len(whole) : -cut]
     path.write_bytes(whole + torn)
-    assert journal.read(path).torn == torn
+    assert journal.read_journal(path).torn == torn
     with pytest.raises(AssayError, match='its last line is torn: resume the acceptance first'):
         journal.append(path, Resumed())
     left = {'jobs/1/log': Checksum(sha256='0' * 64, size=4)}
-    new = journal.resume(path, {1: left})
+    new = journal.resume_journal(path, {1: left})
     assert [entry.what for entry in new] == [
         Torn(sha256=digest(torn), size=len(torn)),
         Interrupted(run=1, files=left),
@@ -87,7 +87,7 @@ def test_a_torn_line_is_told_and_counted(path, cut):
     assert kinds(path) == ['begun', 'started', 'torn', 'interrupted', 'resumed', 'started']
     # The torn line is part of the chain.
     path.write_bytes(path.read_bytes().replace(torn + b'\n', torn[:-1] + b'\n'))
-    assert journal.read(path).faults
+    assert journal.read_journal(path).faults
 
 
 def test_a_line_that_was_made_to_look_torn(path):
@@ -96,7 +96,7 @@ def test_a_line_that_was_made_to_look_torn(path):
     journal.append(path, Resumed())
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(lines[0] + lines[1][:-20] + b'\n' + lines[2])
-    assert 'line 2 was changed: it is not JSON' in journal.read(path).faults
+    assert 'line 2 was changed: it is not JSON' in journal.read_journal(path).faults
 
 
 def test_a_clock_that_is_set_back(path, monkeypatch):
@@ -131,7 +131,7 @@ def test_a_clock_that_is_set_back(path, monkeypatch):
 def test_runs_and_their_ends(path, entries, words):
     for one in entries:
         journal.append(path, one)
-    told = [*journal.run_faults(journal.read(path).entries)]
+    told = [*journal.run_faults(journal.read_journal(path).entries)]
     assert any(words in one for one in told)
 
 
@@ -159,7 +159,7 @@ def test_lines_that_are_no_entries(path, change, words):
     if words == 'it is not JSON':
         line = line.replace(b'true', b'NaN')
     path.write_bytes(line + b'\n')
-    (fault,) = journal.read(path).faults[:1]
+    (fault,) = journal.read_journal(path).faults[:1]
     assert words in fault and fault.startswith('line 1 was changed: ')
 
 
@@ -211,7 +211,7 @@ def test_whoever_is_killed_leaves_a_whole_chain(path):
         process.stdout.readline()
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    chain = journal.read(path)
+    chain = journal.read_journal(path)
     assert not chain.faults and len(chain.entries) > 5
-    journal.resume(path, {})
+    journal.resume_journal(path, {})
     assert kinds(path)[-1] == 'resumed'

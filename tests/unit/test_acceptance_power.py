@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from assay.acceptance.contract import Commitment, Risks
-from assay.acceptance.decision import FigureOutcome, decide
+from assay.acceptance.decision import FigureOutcome, decide_commitment
 from assay.acceptance.plan import Spread, chance, check_risks, log_spread, passing
 
 ACCEPTANCES = 10_000
@@ -39,7 +39,7 @@ def simulated(one: Commitment, spread: float, better_by: float) -> float:
     met = 0
     for values in np.exp(lots).tolist():
         outcomes = [FigureOutcome(run, value) for run, value in enumerate(values, 1)]
-        met += decide(one, outcomes).word == 'met'
+        met += decide_commitment(one, outcomes).word == 'met'
     return met / ACCEPTANCES
 
 
@@ -76,7 +76,9 @@ def test_several_commitments_together():
         for one, spread in zip(several, spreads, strict=True):
             true = one.value * (1.02 if one.better == 'higher' else 0.98)
             values = true * np.exp(lots.normal(0, spread.value, one.runs))
-            words.add(decide(one, [FigureOutcome(1 + n, v) for n, v in enumerate(values)]).word)
+            words.add(
+                decide_commitment(one, [FigureOutcome(1 + n, v) for n, v in enumerate(values)]).word
+            )
         met += words == {'met'}
     error = 3 * math.sqrt(found.independent * (1 - found.independent) / ACCEPTANCES)
     assert met / ACCEPTANCES == pytest.approx(found.independent, abs=0.01 + error)

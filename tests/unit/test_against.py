@@ -27,7 +27,7 @@ from assay.results.diff.difference import difference
 from assay.results.history import load_history
 from assay.results.reframe_report import read_reframe_report
 from assay.results.run_selectors import choose_runs
-from assay.results.runner import Concluded
+from assay.results.runner import Concluded, Runner
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.unchanged import usual_runs
 from assay.results.verdict import Verdict
@@ -151,8 +151,8 @@ def names():
 def held(machine, after, budget=600.0, options=()):
     stored = load_history(machine.database)
     before = choose_runs(stored, 'before')
-    one = Against(machine, read([*options]), [*options], [], 'after', before, after, names())
-    return one.decide(budget)
+    rounds = Runner(machine, read([*options]), [], PURPOSE)
+    return Against(rounds, [*options], 'after', before, after, names()).decide(budget)
 
 
 @changing
@@ -438,9 +438,9 @@ def command(machine, monkeypatch, tmp_path):
             own.report.write_text(json.dumps(report))
             own.log.write_text('')
             verdict = Verdict(('a case failed',) if word == 'FAILED' else (), word == 'DISTURBED')
-            return verdict, Ended(stopped=stopped)
+            return Concluded(read_reframe_report(own.report), [], verdict, stopped)
 
-        monkeypatch.setattr(one_run, 'measure', measure)
+        monkeypatch.setattr(one_run, 'measure_once', measure)
         machine.runs(3, 'before')
         machine.change = slower(factor)
         before = choose_runs(load_history(machine.database), 'before')

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from assay import AssayError
-from assay.one_run import options_of
+from assay.one_run import options_for_choice
 from assay.report import terminal
 from assay.results.budget import BUILD, BUILT, BY_AGE, CASE, advice, fill_budget
 from assay.results.case_history import CaseHistory
@@ -271,7 +271,7 @@ def test_a_day_in_the_future_keeps_nothing_from_its_turn():
 
 def test_what_is_stored_of_it():
     cases = [case('Ring', f'a{number}') for number in range(9)]
-    (*names_left_out, stored) = options_of(fill_budget(cases, {}, budget=3 * CASE))
+    (*names_left_out, stored) = options_for_choice(fill_budget(cases, {}, budget=3 * CASE))
     assert len(names_left_out) == 6 and all(one.startswith('--exclude=') for one in names_left_out)
     name, _, value = stored.removeprefix('--session-extras=').partition('=')
     assert cases_left_out({name: value}) == 6

@@ -175,7 +175,7 @@ def test_what_stays_is_not_down(state, monkeypatch):
     state.symlink_to(aim)
     monkeypatch.setattr(cluster, 'STATE', state)
     with pytest.raises(AssayError, match=f'{state} cannot be removed: '):
-        cluster.down()
+        cluster.take_down()
     assert aim.is_dir()
 
 

@@ -25,7 +25,7 @@ from assay.results.figure_series import learn_past
 from assay.results.history import load_history
 from assay.results.reframe_report import read_reframe_report
 from assay.results.run_selectors import assert_label, choose_runs
-from assay.results.runner import Concluded
+from assay.results.runner import Concluded, Runner
 from assay.results.statistics.retest import BUDGET
 from assay.results.verdict import Verdict
 from assay.running import reframe_options
@@ -66,7 +66,8 @@ def machine(tmp_path, golden_report, monkeypatch):
 
 def compared(machine, seconds=None, margin=0.05, settings=ENVIRONMENTS):
     given = reframe_options.read_for('a comparison', [])
-    return InterleavedMeasurement(machine, settings, given, [], [], margin, seconds).run()
+    sessions = Runner(machine, given, [], 'compare', machine.own)
+    return InterleavedMeasurement(sessions, settings, [], margin, seconds).run()
 
 
 def fail(case, values):

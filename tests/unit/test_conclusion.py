@@ -45,7 +45,7 @@ def concluded(tmp_path, monkeypatch):
             put(database, report)
         given = Given(frozenset(), None, [], [*names], [], [], copy, junit, page=page)
         found = progress.conclude_run(run, end or Ended(), given, 3.2)
-        return found, store.verdicts(database).get(name)
+        return found.verdict, store.verdicts(database).get(name)
 
     return conclude
 

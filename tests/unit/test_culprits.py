@@ -30,7 +30,6 @@ from assay.comparing.culprit import (
 )
 from assay.comparing.factors import (
     Untried,
-    commits_of,
     differs_from,
     factors_of,
     one_by_one,
@@ -941,7 +940,7 @@ def test_what_was_replaced_in_one_folder_is_told_once():
     'told', ['12 0123abcd (/o/a.so)', '1.2 abc (/o/a.so)', '1.2 (/o (y)/a.so)']
 )
 def test_a_library_is_read_as_jobs_tell_it(told):
-    one = libraries.read(told)
+    one = libraries.read_library(told)
     assert (one.version, one.path.name) == (told.split()[0], 'a.so')
 
 
@@ -1244,7 +1243,7 @@ def unpacked(setting):
 
 def test_commits_are_changes_that_are_made_one_after_the_other(repository):
     (sources,), _ = changes(('suite_commit', repository[1], repository[5]))
-    found = commits_of(sources)
+    found = steps_of(sources)
     assert [one.name for one in found] == [
         f'commit {repository[number][:12]} (change {number})' for number in (3, 4, 5)
     ]
@@ -1253,9 +1252,9 @@ def test_commits_are_changes_that_are_made_one_after_the_other(repository):
     assert not (paths.STATE / 'sources').exists()
     assert [unpacked(one) for one in made] == ['1', '3', '4', '5']
     with pytest.raises(AssayError, match='does not come from'):
-        commits_of(replace(sources, before=sources.after, after=sources.before))
+        steps_of(replace(sources, before=sources.after, after=sources.before))
     with pytest.raises(AssayError, match='not committed'):
-        commits_of(replace(sources, after=f'{repository[5]}-dirty'))
+        steps_of(replace(sources, after=f'{repository[5]}-dirty'))
 
 
 def test_a_subject_of_a_commit_may_be_in_another_encoding(repository):
@@ -1263,7 +1262,7 @@ def test_a_subject_of_a_commit_may_be_in_another_encoding(repository):
     in_checkout('commit', '-q', '-a', '-m', 'länger')
     in_checkout('config', 'i18n.logOutputEncoding', 'ISO-8859-1')
     (sources,), _ = changes(('suite_commit', repository[5], in_checkout('rev-parse', 'HEAD')))
-    (one,) = commits_of(sources)
+    (one,) = steps_of(sources)
     assert one.name.endswith(' (l\ufffdnger)')
 
 
@@ -1283,7 +1282,7 @@ esac
     in_checkout('commit', '-q', '-a', '-S', '-m', 'change 6')
     assert 'gpg: made by one' in in_checkout('log', '-1')
     (sources,), _ = changes(('suite_commit', repository[4], in_checkout('rev-parse', 'HEAD')))
-    assert [one.name.partition(' (')[2] for one in commits_of(sources)] == [
+    assert [one.name.partition(' (')[2] for one in steps_of(sources)] == [
         'change 5)',
         'change 6)',
     ]
@@ -1300,8 +1299,8 @@ def test_before_on_a_branch_that_was_merged_later_is_no_row_of_commits(repositor
     merge = in_checkout('rev-parse', 'HEAD')
     (sources,), _ = changes(('suite_commit', side, merge))
     with pytest.raises(AssayError, match='is on a branch that was merged into'):
-        commits_of(sources)
-    assert [one.name for one in commits_of(replace(sources, before=repository[5]))] == [
+        steps_of(sources)
+    assert [one.name for one in steps_of(replace(sources, before=repository[5]))] == [
         f'commit {merge[:12]} (merge)'
     ]
 

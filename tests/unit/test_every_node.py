@@ -12,10 +12,10 @@ from assay.machine.slurm import AwayError
 from assay.one_run import IN_VAIN, LOOK, RunRequest, measure_every_node
 from assay.results import node_turns
 from assay.results.node_turns import NodeTurns
+from assay.results.runner import Concluded
 from assay.results.verdict import Verdict
 from assay.running import runs
 from assay.running.asking import OUTAGE
-from assay.running.supervise import Ended
 from assay.tools import NoAnswerError
 from command import call
 
@@ -43,9 +43,8 @@ class Machine:
     def measure(self, request, own):
         if self.reaches:
             self.done.add(self.turns(request.suite, request.site, 0).free[0])
-        if self.has_report:
-            own.report.write_text('{}')
-        return ENDS[self.codes.pop(0) if self.codes else 0], Ended(stopped=self.stopped)
+        verdict = ENDS[self.codes.pop(0) if self.codes else 0]
+        return Concluded(object() if self.has_report else None, None, verdict, self.stopped)
 
     def sleep(self, seconds):
         self.seconds += seconds
@@ -59,7 +58,7 @@ def machine(monkeypatch, tmp_path):
         time=lambda: made.seconds, monotonic=lambda: made.seconds, sleep=made.sleep
     )
     monkeypatch.setattr(one_run, 'time', clock)
-    monkeypatch.setattr(one_run, 'measure', made.measure)
+    monkeypatch.setattr(one_run, 'measure_once', made.measure)
     monkeypatch.setattr(node_turns, 'turns', made.turns)
     monkeypatch.setattr(node_turns, 'use_chosen_nodes', lambda *about: None)
     monkeypatch.setattr(paths, 'RUNS', tmp_path)

@@ -8,6 +8,7 @@ from assay.acceptance.plan import seconds, spreads
 from assay.acceptance.run import SelectedCase
 from assay.results.case_history import case_histories
 from assay.results.history import load_history
+from assay.running.selection import Listed
 from reports import cases
 from stored import made, put
 
@@ -29,7 +30,7 @@ def test_the_time_of_a_case_is_what_it_worked(tmp_path, golden_report):
     own = next(case for case in cases(reports[0]) if not case['fixture'])
     commitment = Commitment.model_validate(COMMITMENT)
     wanted = [
-        SelectedCase(commitment, name, f'toy:{own["partition"]}', own['environ'])
+        SelectedCase(commitment, Listed(name, f'toy:{own["partition"]}', own['environ']))
         for name in (own['display_name'], 'Passed %fabric=none')
     ]
     known = case_histories(load_history(tmp_path / 'results.db'), 'toy')
@@ -42,7 +43,9 @@ def test_a_spread_is_that_of_runs_in_which_nothing_changed(tmp_path, golden_repo
     own = next(case for case in cases(made(golden_report, 99)) if not case['fixture'])
     commitment = Commitment.model_validate(COMMITMENT)
     asked = [
-        SelectedCase(commitment, own['display_name'], f'toy:{own["partition"]}', own['environ'])
+        SelectedCase(
+            commitment, Listed(own['display_name'], f'toy:{own["partition"]}', own['environ'])
+        )
     ]
     (alone,) = spreads(load_history(database), asked)
     assert alone.source == '6 runs in the history'

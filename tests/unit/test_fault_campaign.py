@@ -138,7 +138,7 @@ def test_a_fault_that_cannot_be_brought_in(faults):
         'network/rate', faults()['network/rate'], 'low', problem='tc:\nno such qdisc'
     )
     assert not problem.is_good
-    assert report.row(problem).endswith('| **nothing** | tc: no such qdisc | - | not run |')
+    assert report.outcome_row(problem).endswith('| **nothing** | tc: no such qdisc | - | not run |')
 
 
 HARMLESS = RATE.replace("  cause: 'bandwidth is'\n", '')
@@ -148,7 +148,7 @@ def test_a_fault_that_is_harmless_has_to_be_green(faults):
     rate = faults(HARMLESS)['network/rate']
     assert outcome(rate).is_good
     assert not outcome(rate, broken=[SLOW]).is_good
-    assert '| nothing, as it should be | - | Clock | green |' in report.row(outcome(rate))
+    assert '| nothing, as it should be | - | Clock | green |' in report.outcome_row(outcome(rate))
 
 
 SCREENED = RATE.replace('PointToPoint%fabric=tcp%scale=2_nodes', 'screen').replace(
@@ -167,15 +167,15 @@ def test_a_screening_names_the_culprit_and_nobody_else(faults):
 
 def test_a_row_of_the_matrix(faults):
     rate: Fault = faults()['network/rate']
-    assert report.row(outcome(rate, broken=[BOTH, OTHER])) == (
+    assert report.outcome_row(outcome(rate, broken=[BOTH, OTHER])) == (
         "| `network/rate`: n2's link carries 100 Mbit/s | high | PointToPoint 2_nodes "
         '| bandwidth is 1 MB/s | Clock | green |'
     )
-    assert report.row(outcome(rate, broken=[CLOCK], healed=[SLOW], severity='low')) == (
+    assert report.outcome_row(outcome(rate, broken=[CLOCK], healed=[SLOW], severity='low')) == (
         "| `network/rate`: n2's link carries 2500 Mbit/s | low | **nothing** | - | - "
         '| bandwidth is 1 MB/s |'
     )
-    assert '| red, without the cause | latency is 1 s; n2 was disturbed |' in report.row(
+    assert '| red, without the cause | latency is 1 s; n2 was disturbed |' in report.outcome_row(
         outcome(rate, broken=[OTHER])
     )
 
@@ -183,8 +183,8 @@ def test_a_row_of_the_matrix(faults):
 def test_what_is_known_to_be_missed_stays_in_the_matrix(faults):
     missed = outcome(faults(f'{RATE}  missed: nobody looks\n')['network/rate'])
     assert missed.is_good and not replace(missed, healed=Look([SLOW])).is_good
-    assert '| **nothing**: nobody looks | - |' in report.row(missed)
-    assert report.row(replace(missed, broken=Look([SLOW]))).count('nobody looks') == 0
+    assert '| **nothing**: nobody looks | - |' in report.outcome_row(missed)
+    assert report.outcome_row(replace(missed, broken=Look([SLOW]))).count('nobody looks') == 0
 
 
 def test_a_green_run_that_names_the_cause_is_not_red(faults):
@@ -192,15 +192,15 @@ def test_a_green_run_that_names_the_cause_is_not_red(faults):
     rate = faults(RATE.replace('bandwidth is', 'UCX_TLS=rc'))['network/rate']
     noted = replace(outcome(rate), broken=Look(note=note))
     assert not noted.is_good
-    assert f'| **green**, with a note | {note} | Clock | green |' in report.row(noted)
-    assert '| **nothing** | - |' in report.row(replace(noted, broken=Look(note='others')))
+    assert f'| **green**, with a note | {note} | Clock | green |' in report.outcome_row(noted)
+    assert '| **nothing** | - |' in report.outcome_row(replace(noted, broken=Look(note='others')))
 
 
 def test_a_note_where_nothing_is_broken_is_wrong(faults):
     told = outcome(faults()['network/rate'], broken=[SLOW])
     told = replace(told, healed=Look(note='set in the environment ...'))
     assert not told.is_good
-    assert report.row(told).endswith('| Clock | set in the environment ... |')
+    assert report.outcome_row(told).endswith('| Clock | set in the environment ... |')
 
 
 def test_faults_are_listed_without_a_cluster():

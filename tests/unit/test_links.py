@@ -10,9 +10,9 @@ import pytest
 from assay import paths
 from assay.job.launch import LaunchError
 from assay.screening import outputs
-from assay.screening.measured import write
+from assay.screening.measured import write_screening
 from assay.screening.outputs import collect
-from assay.screening.verdict import judge
+from assay.screening.verdict import judge_screening
 from assay.screening.where import Where
 from assay.witness.traffic import links_down, verify_links
 from launched import over_infiniband
@@ -144,14 +144,14 @@ def test_a_screening_names_the_node_whose_port_is_slow(tmp_path, slow, ports, na
     begun = datetime(2026, 1, 1, tzinfo=timezone.utc)
     where = Where('a:b', 'slurm', False, 'mpich', 'ucx-ib', ports=ports)
     now = collect(tmp_path / 'job', where, begun, ['n1', 'n2'], {})
-    found = judge(now).findings
+    found = judge_screening(now).findings
     assert [(one.kind, one.members) for one in found] == named
     for one in found:
         assert [evidence.figure for evidence in one.evidence] == ['ports']
         assert re.match(r'mlx5_1(:1)? runs at 10 of 200 Gbit/s', one.evidence[0].text)
-    write(tmp_path / 'one.json', now)
-    outputs.keep(tmp_path / 'one.json', tmp_path / 'job', where, ['n1', 'n2'])
-    assert [*outputs.differences(tmp_path / 'one.json', now)] == []
+    write_screening(tmp_path / 'one.json', now)
+    outputs.keep_outputs(tmp_path / 'one.json', tmp_path / 'job', where, ['n1', 'n2'])
+    assert [*outputs.output_faults(tmp_path / 'one.json', now)] == []
 
 
 @pytest.mark.parametrize('moment', ['nodes/', 'first/', ''])
@@ -165,7 +165,7 @@ def test_a_screening_names_the_node_whose_link_went_down(tmp_path, moment):
     path.write_text(json.dumps(report))
     begun = datetime(2026, 1, 1, tzinfo=timezone.utc)
     where = Where('vcluster:srun', 'slurm', True, 'mpich', 'ucx-tcp')
-    (found,) = judge(collect(tmp_path, where, begun, ['n1', 'n2'], {})).findings
+    (found,) = judge_screening(collect(tmp_path, where, begun, ['n1', 'n2'], {})).findings
     assert (found.kind, found.members) == ('node', ('n2',))
     (evidence,) = found.evidence
     assert (evidence.figure, evidence.chance) == ('link', None)

@@ -1354,7 +1354,8 @@ def first(cluster, salloc, suite, monkeypatch):
         (cluster.state / 'job').write_text(f'RUNNING|n[1-4]|NO|all|{left}\n')
         choice = chosen and SimpleNamespace(listed=cases[:chosen])
         given = reframe_options.read([])
-        with one_run.in_ordered_job(suite, site(own or {}), given, [], choice, None):
+        request = one_run.RunRequest(suite, site(own or {}), given, None, [])
+        with one_run.in_ordered_job(request, choice, None):
             pass
         told = json.loads(Path(suite.environment[allocation.TIMES]).read_text())
         assert told[allocation.STEPS] == {one.title: 100.0 for one in known}

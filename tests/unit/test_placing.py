@@ -20,7 +20,6 @@ from assay import AssayError
 from assay.commands import place
 from assay.placing import costs, files, mapping, plan, turns
 from assay.placing.problem import PlacingProblem, seats_of
-from assay.placing.sat import hold_against_plan
 from assay.results.history import History
 from assay.witness import read_witness
 from assay.witness.placement import DISTANCES
@@ -157,7 +156,7 @@ def ring(hosts, per_host, dealt, transfer=0.5, waits=0.0, pairs_only=False, **mo
 
 
 def planned(entries, known=KNOWN, **more):
-    return plan.plan(witnessed.validated(entries), known, **more)
+    return plan.plan_seats(witnessed.validated(entries), known, **more)
 
 
 def test_a_ring_that_was_dealt_round_is_put_together():
@@ -389,18 +388,18 @@ def test_whether_ranks_sat_as_planned():
     for rank, seat in enumerate(made.seat.tolist()):
         for name in ('host', 'cores', 'cpus'):
             after['processes'][rank][name] = entries['processes'][seat][name]
-    as_planned = hold_against_plan(made, before, witnessed.validated(after), False, False)
+    as_planned = plan.hold_against_plan(made, before, witnessed.validated(after), False, False)
     assert as_planned.elsewhere == ()
     # On other nodes, which of them is which does not matter.
     text = json.dumps(after).replace('"n0"', '"x"').replace('"n1"', '"n0"')
     renamed = witnessed.validated(json.loads(text))
-    assert hold_against_plan(made, before, renamed, False, False).elsewhere == ()
-    same = hold_against_plan(made, before, before, False, False)
+    assert plan.hold_against_plan(made, before, renamed, False, False).elsewhere == ()
+    same = plan.hold_against_plan(made, before, before, False, False)
     assert same.elsewhere == tuple(np.flatnonzero(made.seat != np.arange(8)))
     # A program that deals the roles itself starts as it did.
-    assert hold_against_plan(made, before, before, True, False).elsewhere == ()
+    assert plan.hold_against_plan(made, before, before, True, False).elsewhere == ()
     with pytest.raises(AssayError, match='4 ranks'):
-        hold_against_plan(made, before, witnessed.validated(ring(2, 2, True)), False, False)
+        plan.hold_against_plan(made, before, witnessed.validated(ring(2, 2, True)), False, False)
 
 
 def test_runs_in_turn_until_decided():

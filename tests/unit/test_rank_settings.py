@@ -13,7 +13,7 @@ from assay.results.failures import failures, left_in_good_cases
 from assay.results.provenance import changed_facts as changes
 from assay.results.reframe_report import case_of
 from assay.screening.outputs import collect
-from assay.screening.verdict import find_different, judge
+from assay.screening.verdict import find_different, judge_screening
 from assay.screening.where import Where
 from assay.witness.changes import setting_changes
 from assay.witness.settings import (
@@ -291,7 +291,7 @@ def test_a_node_that_is_set_otherwise_is_different(nodes, is_told):
 
 def test_two_of_four_nodes_accuse_nobody():
     facts = {number: {'kernel': str(number // 2)} for number in range(4)}
-    assert not judge(screening(4, facts=facts)).findings
+    assert not judge_screening(screening(4, facts=facts)).findings
 
 
 def test_a_failure_ends_with_what_files_set_and_how_nodes_differ(golden_report):

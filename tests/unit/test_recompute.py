@@ -24,7 +24,7 @@ def archived(folder, goldens, change=lambda case: None):
     """An archive with one run, of golden jobs, each of whose cases was changed."""
     contract = folder / 'contract.yaml'
     contract.write_text(CONTRACT)
-    archive = archives.create(folder / 'accepted', contract, 'golden')
+    archive = archives.create_archive(folder / 'accepted', contract, 'golden')
     number, begun = start(archive), time.time()
     run = folder / 'run'
     run.mkdir()
@@ -44,7 +44,7 @@ def _fabric(golden):
 
 def again(archive):
     folder = archive.run(1)
-    known = facts.read(folder / archives.SYSTEM)
+    known = facts.read_kept_facts(folder / archives.SYSTEM)
     (found,) = compute_again([(folder, read_reframe_report(folder / archives.REPORT))], known)
     return found
 

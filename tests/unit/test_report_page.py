@@ -19,7 +19,7 @@ from assay.results.history import load_history, of_file
 from assay.results.reframe_report import case_of
 from assay.results.run_selectors import choose_runs
 from assay.results.store import keep_verdict
-from assay.screening.verdict import judge
+from assay.screening.verdict import judge_screening
 from command import invoke
 from pages import FIGURES, HOSTILE, Seen, filled, found_in, html_of
 from reports import cases, disturbed, run_of
@@ -247,7 +247,7 @@ def test_a_thousand_cases_take_5_mb(golden_report, tmp_path):
     now.values['triad alone'][::30] *= 0.5
     found = found_in(
         report,
-        screened=[screening_section(now, judge(now), BEGUN)],
+        screened=[screening_section(now, judge_screening(now), BEGUN)],
         beside=(*of_file(tmp_path / 'other.json'), other),
     )
     assert len(found.drawn) == 77 and len(found.beside.lines) == 1000

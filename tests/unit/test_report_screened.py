@@ -13,7 +13,7 @@ from assay.report.html.page import write_stored
 from assay.results.history import load_history
 from assay.results.run_selectors import choose_runs
 from assay.screening import kept
-from assay.screening.verdict import judge
+from assay.screening.verdict import judge_screening
 from pages import HOSTILE, Seen, filled, found_in
 from reports import cases, run_of
 from screenings import BEGUN, large, screening, slow_links
@@ -21,7 +21,7 @@ from stored import NOW, made, put
 
 
 def shown(now, hours=3):
-    return screened.screening_section(now, judge(now), BEGUN + timedelta(hours=hours))
+    return screened.screening_section(now, judge_screening(now), BEGUN + timedelta(hours=hours))
 
 
 @pytest.fixture
@@ -31,7 +31,9 @@ def of_toy(tmp_path, monkeypatch):
 
     def keep(days, n=8, **others):
         one = screening(n, **others)
-        return kept.keep(replace(one, system='toy:node', begun=NOW - timedelta(days=days)))
+        return kept.keep_screening(
+            replace(one, system='toy:node', begun=NOW - timedelta(days=days))
+        )
 
     return keep
 
@@ -65,7 +67,7 @@ def test_of_many_partitions_the_first_are_shown(golden_report, of_toy):
     report['session_info'] |= made(golden_report, 1)['session_info']
     for number in range(1, 5):
         one = replace(screening(4), system=f'toy:p{number}', begun=NOW - timedelta(days=number))
-        kept.keep(one)
+        kept.keep_screening(one)
     found = screened.screenings_of(run_of(report))
     assert [one.about.partition(',')[0] for one in found] == [
         '4 nodes of toy:p1',
@@ -80,7 +82,7 @@ def test_clocks_of_any_zone_name_files(golden_report, tmp_path, monkeypatch, hou
     zone = timezone(timedelta(hours=hours))
     for minutes in (5, -5):
         begun = (NOW - timedelta(minutes=minutes)).astimezone(zone)
-        kept.keep(replace(screening(4), system='toy:node', begun=begun))
+        kept.keep_screening(replace(screening(4), system='toy:node', begun=begun))
     path, found = kept.newest('toy:node', NOW)
     assert found.begun == NOW - timedelta(minutes=5) and path.exists()
 

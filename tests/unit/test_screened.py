@@ -19,11 +19,16 @@ from assay.acceptance import journal
 from assay.acceptance.decision import CaseRun, conditions
 from assay.acceptance.files import checksums_in, digest_of
 from assay.acceptance.journal import Resumed, Screened, Started
-from assay.acceptance.screenings import assert_screened, place, screening_status, screening_summary
+from assay.acceptance.screenings import (
+    assert_screened,
+    partition_to_screen,
+    screening_status,
+    screening_summary,
+)
 from assay.acceptance.status import status_of
-from assay.acceptance.verify import verify
+from assay.acceptance.verify import verify_archive
 from assay.screening import outputs
-from assay.screening.measured import read, write
+from assay.screening.measured import read_screening, write_screening
 from assay.screening.outputs import collect
 from assay.screening.where import Where
 from changing import changing
@@ -44,7 +49,7 @@ def archive(tmp_path, monkeypatch):
 def begun(folder, monkeypatch, text, system):
     monkeypatch.setattr(paths, 'SCREENINGS', folder / 'perflogs' / 'screenings')
     (folder / 'contract.yaml').write_text(text)
-    return archives.create(folder / 'acceptance', folder / 'contract.yaml', system)
+    return archives.create_archive(folder / 'acceptance', folder / 'contract.yaml', system)
 
 
 def now(**changes):
@@ -57,7 +62,7 @@ def hold(archive, contract=None):
 
 
 def last(archive):
-    return journal.read(archive.journal).entries[-1]
+    return journal.read_journal(archive.journal).entries[-1]
 
 
 def records(files):
@@ -66,7 +71,7 @@ def records(files):
 
 
 def condition(archive):
-    found = status_of(small(ASKED), journal.read(archive.journal).entries, {})
+    found = status_of(small(ASKED), journal.read_journal(archive.journal).entries, {})
     (one,) = [one for one in found.conditions if one.name == 'screening']
     return one.word, one.reason.removeprefix('the screening before the first run ')
 
@@ -94,7 +99,7 @@ def test_it_is_told_once(archive):
     hold(archive)
     journal.append(archive.journal, Resumed())  # it was stopped before the first run
     hold(archive)
-    assert [one.what.kind for one in journal.read(archive.journal).entries] == [
+    assert [one.what.kind for one in journal.read_journal(archive.journal).entries] == [
         'begun',
         'screened',
         'resumed',
@@ -156,7 +161,7 @@ def test_one_that_does_not_count(archive, contract, kept, told):
         keep(kept())
     with pytest.raises(AssayError, match=told):
         hold(archive, small(contract))
-    assert len(journal.read(archive.journal).entries) == 1
+    assert len(journal.read_journal(archive.journal).entries) == 1
     assert not archive.screenings.exists()
 
 
@@ -175,11 +180,11 @@ def test_where_there_can_be_none_is_told_before_anything_begins():
 
     local = {'name': 'node', 'scheduler': 'local', 'features': ['tcp']}
     slurm = [{'name': name, 'scheduler': 'slurm', 'features': ['tcp']} for name in 'ab']
-    assert place(site(local), small()) == ''
+    assert partition_to_screen(site(local), small()) == ''
     with pytest.raises(AssayError, match=r'^screening_first of the contract: generic has no part'):
-        place(site(local), small(GENERIC))
+        partition_to_screen(site(local), small(GENERIC))
     with pytest.raises(AssayError, match=r'several partitions.*correct system, or leave out scree'):
-        place(site(*slurm), small(GENERIC))
+        partition_to_screen(site(*slurm), small(GENERIC))
 
 
 def test_conditions_of_a_contract_without_one():
@@ -203,11 +208,11 @@ def signed(tmp_path, monkeypatch):
 
 
 def last_screened(archive):
-    return journal.of(Screened, journal.read(archive.journal).entries)[-1]
+    return journal.of(Screened, journal.read_journal(archive.journal).entries)[-1]
 
 
 def told(archive):
-    return '\n'.join(verify(archive.folder, TRUSTED).lines())
+    return '\n'.join(verify_archive(archive.folder, TRUSTED).lines())
 
 
 def test_one_that_was_signed_is_judged_once_more(signed):
@@ -271,7 +276,7 @@ def test_a_file_that_is_changed_removed_or_added(signed):
     path.unlink()
     assert f'{signed.names[0]} was removed: entry 3 of the journal' in told(signed.archive)
     path.write_bytes(data)
-    write(path.with_name('9.json'), screening())
+    write_screening(path.with_name('9.json'), screening())
     assert 'screenings/9.json: no entry of the journal tells of it' in told(signed.archive)
 
 
@@ -313,7 +318,9 @@ def test_what_nobody_was_told_of_is_judged_as_well(archive):
     keep(replace(now(day=1), environment='mpich'))
     with pytest.raises(AssayError, match='the screening found: n3 is bad'):
         hold(archive)
-    assert [one.what.kind for one in journal.read(archive.journal).entries][1:] == ['screened'] * 2
+    assert [one.what.kind for one in journal.read_journal(archive.journal).entries][1:] == [
+        'screened'
+    ] * 2
     assert condition(archive)[0] == 'undecided'
 
 
@@ -326,7 +333,7 @@ def test_one_of_some_nodes_clears_nothing(archive):
     contract = small(ASKED.replace('may_be_missing: 1', 'may_be_missing: 0'))
     with pytest.raises(AssayError, match='n3 is bad'):
         hold(archive, contract)
-    found = status_of(contract, journal.read(archive.journal).entries, {})
+    found = status_of(contract, journal.read_journal(archive.journal).entries, {})
     assert 'n3 is bad' in found.conditions[-1].reason
 
 
@@ -373,7 +380,7 @@ def test_entries_that_are_left_out_are_missed(signed):
 
 def test_the_one_that_is_judged_began_last(signed):
     path = signed.archive.folder / signed.names[0]
-    write(path, replace(screening(), begun=datetime.now(timezone.utc)))
+    write_screening(path, replace(screening(), begun=datetime.now(timezone.utc)))
     remake(signed.archive)
     assert 'is not the newest of the screenings that it tells of' in told(signed.archive)
 
@@ -386,7 +393,7 @@ def test_nodes_that_nothing_could_judge_are_told(archive):
     keep(now(n=6, facts={i: {'cpus': 8} for i in range(2)}))
     hold(archive)
     assert condition(archive) == ('met', 'found nothing; n[0-1] could not be judged')
-    told_of = [*screening_summary(journal.read(archive.journal).entries)]
+    told_of = [*screening_summary(journal.read_journal(archive.journal).entries)]
     assert told_of[1].endswith('found nothing; n[0-1] could not be judged')
 
 
@@ -394,7 +401,7 @@ def test_one_that_left_out_nodes_is_none_of_the_machine(archive):
     keep(now())
     hold(archive)
     more = small(ASKED.replace('number: 2, may_be_missing: 1', 'number: 17'))
-    one = status_of(more, journal.read(archive.journal).entries, {}).conditions[-1]
+    one = status_of(more, journal.read_journal(archive.journal).entries, {}).conditions[-1]
     told = 'the screening before the first run left out 1 node'
     assert (one.word, one.reason) == ('undecided', told)
 
@@ -403,7 +410,7 @@ def test_cases_on_nodes_that_were_not_screened(archive):
     keep(now())
     hold(archive)
     ran = [CaseRun(1, 'x', 'pass', ('n1', 'n99'))]
-    found = screening_status(small(ASKED), journal.read(archive.journal).entries)
+    found = screening_status(small(ASKED), journal.read_journal(archive.journal).entries)
     one = conditions(small(ASKED), ran, 0, found)[-1]
     assert one.word == 'undecided'
     assert one.reason.endswith('found nothing; cases were run on n99, which it left out')
@@ -418,16 +425,16 @@ def test_cases_on_nodes_that_were_not_screened(archive):
 )
 def test_what_would_not_be_verified_is_not_told(archive, change, words):
     path = keep(now())
-    write(path, replace(now(), **change))
+    write_screening(path, replace(now(), **change))
     with pytest.raises(AssayError, match=words):
         hold(archive)
-    assert len(journal.read(archive.journal).entries) == 1
+    assert len(journal.read_journal(archive.journal).entries) == 1
     assert [*archive.screenings.iterdir()] == []
 
 
 def test_earlier_ones_of_another_system_are_not_held_against(archive):
     path = keep(screening())
-    write(path, replace(screening(), system='old:up'))
+    write_screening(path, replace(screening(), system='old:up'))
     keep(now())
     hold(archive)
     assert len(records(last(archive).what.files)) == 1
@@ -438,7 +445,7 @@ def test_one_that_was_changed_in_the_folder_is_not_held_against(archive):
     keep(now())
     hold(archive)
     path = archive.screenings / first.name
-    write(path, slower(screening()))
+    write_screening(path, slower(screening()))
     keep(now(day=1))
     with pytest.raises(AssayError, match=r'was changed: entry 2 of the journal tells what it was'):
         hold(archive)
@@ -450,7 +457,7 @@ def test_one_that_was_changed_in_the_folder_is_not_held_against(archive):
 def test_a_file_that_a_later_entry_tells_otherwise(signed):
     first = signed.names[0]
     path = signed.archive.folder / first
-    write(path, slower(screening(day=2)))
+    write_screening(path, slower(screening(day=2)))
 
     def change(entries):
         entries[1]['what']['files'][first]['sha256'] = '0' * 64
@@ -545,7 +552,7 @@ def test_outputs_that_were_changed(archive, change, words):
     path = keep(screening())
     in_outputs(path, change)
     try:
-        found = '\n'.join(outputs.differences(path, read(path)))
+        found = '\n'.join(outputs.output_faults(path, read_screening(path)))
     except AssayError as error:
         found = f'its figures cannot be computed again: {error}'
     assert words in found
@@ -585,7 +592,7 @@ def test_a_record_and_outputs_that_fit_each_other(signed):
 
     in_outputs(last_kept(signed), in_file('nodes/result.json', slower))
     changed(signed.archive, lambda one: one['values']['triad alone'].__setitem__(5, [1.1e9] * 8))
-    found = verify(signed.archive.folder, TRUSTED)
+    found = verify_archive(signed.archive.folder, TRUSTED)
     assert not found.faults
     assert [one[:29] for one in found.of_signatures] == [
         'the signature of Ada Buyer is',
@@ -601,7 +608,7 @@ def test_outputs_of_two_that_are_exchanged(signed):
     one.with_name('aside').rename(other)
     assert f'screenings/{one.name} was changed: ' in told(signed.archive)
     remake(signed.archive)
-    found = '\n'.join(verify(signed.archive.folder, TRUSTED).faults)
+    found = '\n'.join(verify_archive(signed.archive.folder, TRUSTED).faults)
     assert all(f'its outputs are those of {path.name}' in found for path in records_of_both)
     for path in records_of_both:
         in_outputs(path, lambda record, path=path: record.update(screening=path.name))
@@ -656,7 +663,7 @@ def test_one_of_before_outputs_were_kept(archive):
     assert [*archive.screenings.iterdir()] == []
     outputs.outputs_file(path).write_bytes(data)
     hold(archive)
-    assert [*screening_summary(journal.read(archive.journal).entries)][1:] == [
+    assert [*screening_summary(journal.read_journal(archive.journal).entries)][1:] == [
         'the figures of 1 screening are what the outputs of their jobs say',
         '1 earlier screening had no outputs of their jobs: that is not computed again',
     ]
@@ -669,7 +676,7 @@ def test_outputs_that_say_something_else_are_not_taken(archive):
         AssayError, match=r'dgemm alone of n3 is .* by the outputs of its job: remov'
     ):
         hold(archive)
-    assert len(journal.read(archive.journal).entries) == 1
+    assert len(journal.read_journal(archive.journal).entries) == 1
 
 
 def test_a_real_job_computes_to_what_was_kept(tmp_path):
@@ -678,9 +685,9 @@ def test_a_real_job_computes_to_what_was_kept(tmp_path):
         where = Where('vcluster:srun', 'slurm', is_here, 'mpich', 'ucx-tcp')
         one = collect(JOBS / 'Screen' / 'mpich-ucx-tcp', where, BEGUN, ['n1', 'n2'], {})
         path = tmp_path / f'{is_here}.json'
-        write(path, one)
-        outputs.keep(path, JOBS / 'Screen' / 'mpich-ucx-tcp', where, ['n1', 'n2'])
-        assert [*outputs.differences(path, read(path))] == []
+        write_screening(path, one)
+        outputs.keep_outputs(path, JOBS / 'Screen' / 'mpich-ucx-tcp', where, ['n1', 'n2'])
+        assert [*outputs.output_faults(path, read_screening(path))] == []
 
 
 def test_outputs_that_are_told_of_later_than_their_screening_are_computed_as_well(signed_again):

@@ -20,11 +20,11 @@ from assay.running import reframe_options
 from assay.screening import kept, measured, outputs
 from assay.screening.findings import Evidence, ScreeningFinding
 from assay.screening.links import _fast_to_each_other
-from assay.screening.measured import Links, read, write
+from assay.screening.measured import Links, read_screening, write_screening
 from assay.screening.measuring import job_options
 from assay.screening.outputs import collect
-from assay.screening.verdict import judge
-from assay.screening.where import Where, choose, node_names, why_left_out
+from assay.screening.verdict import judge_screening
+from assay.screening.where import Where, choose_where, named_nodes, why_left_out
 from screenings import ALL, BEGUN, of_few, screening, slow_links
 from slurms import commands_of_slurm, node
 
@@ -32,7 +32,7 @@ SLURM = Where('s:p', 'slurm', False, 'openmpi', 'tcp')
 
 
 def named(now, earlier=()):
-    return [(one.kind, one.members) for one in judge(now, earlier).findings]
+    return [(one.kind, one.members) for one in judge_screening(now, earlier).findings]
 
 
 @pytest.mark.parametrize('n', [2, 3, 4, 8, 16, 64])
@@ -78,7 +78,7 @@ def lapse(day=0, sweeps=(5,), node=7, figure='dgemm together'):
 
 
 def test_who_was_slow_once_is_a_suspect():
-    verdict = judge(lapse(), [screening(day=2)])
+    verdict = judge_screening(lapse(), [screening(day=2)])
     (found,) = verdict.findings
     assert (found.kind, found.members) == ('suspect', ('n7',))
     assert '1 of 8 sweeps' in found.evidence[0].text
@@ -87,7 +87,7 @@ def test_who_was_slow_once_is_a_suspect():
 
 def test_who_is_slow_more_often_than_others_is_bad():
     assert named(lapse(sweeps=(2, 4, 5))) == [('node', ('n7',))]
-    (found,) = judge(lapse(day=3), [lapse(), lapse(day=2)]).findings
+    (found,) = judge_screening(lapse(day=3), [lapse(), lapse(day=2)]).findings
     assert (found.kind, found.members) == ('node', ('n7',))
     assert found.evidence[0].text.endswith('; 3 times in 48, others 0 in 720')
     assert named(lapse(day=3), [lapse(node=6), lapse(node=5, day=2)]) == [('suspect', ('n7',))]
@@ -125,14 +125,14 @@ def test_a_node_that_slows_down_as_it_gets_hot(n, seed):
 
 def test_who_is_slow_in_little_more_than_half_of_its_sweeps_is_a_suspect_at_least():
     left = np.array([0.4, 1, 0.5, 0.85, 1, 0.7, 0.6, 1])
-    verdict = judge(screening(64, slow={('dgemm together', 3): left}))
+    verdict = judge_screening(screening(64, slow={('dgemm together', 3): left}))
     assert {one.members for one in verdict.findings} == {('n3',)} and verdict.exit_code
 
 
 def test_what_else_a_bad_node_does_is_evidence():
     now = lapse()
     now.values['frequency alone'][7] *= 0.7
-    (found,) = judge(now).findings
+    (found,) = judge_screening(now).findings
     assert found.kind == 'node' and len(found.evidence) == 2
 
 
@@ -149,7 +149,7 @@ def test_peers_that_happen_to_be_alike_make_no_outlier():
 def test_what_others_took_is_no_evidence():
     now = screening(slow={('dgemm together', 7): 0.5})
     now.taken['together'][7] = 0.5
-    verdict = judge(now)
+    verdict = judge_screening(now)
     assert [(one.kind, one.members) for one in verdict.findings] == [('disturbed', ('n7',))]
     assert verdict.exit_code == 3 and not verdict.drain
 
@@ -166,7 +166,7 @@ def test_what_others_took_is_no_evidence():
 def test_what_is_counted_needs_no_peers(fault, words):
     now = screening(3)
     now = replace(now, faults=({}, {}, fault))
-    (found,) = judge(now).findings
+    (found,) = judge_screening(now).findings
     assert (found.kind, found.members) == ('node', ('n2',))
     assert words in found.evidence[0].text and found.chance is None
 
@@ -184,7 +184,7 @@ def test_links_of_few_nodes_are_their_own(n, numbers):
 
 @pytest.mark.parametrize(('n', 'numbers'), [(8, (1, 3, 6)), (2, (0, 1)), (8, range(8))])
 def test_links_of_many_nodes_that_went_down_drain_none(n, numbers):
-    verdict = judge(went_down(n, *numbers))
+    verdict = judge_screening(went_down(n, *numbers))
     (found,) = verdict.findings
     assert (found.kind, found.members) == ('group', tuple(f'n{i}' for i in numbers))
     assert not verdict.drain and verdict.exit_code == 1 and found.chance is None
@@ -196,11 +196,11 @@ def test_links_of_many_nodes_that_went_down_drain_none(n, numbers):
 def test_ports_of_many_nodes_drain_none():
     slow = {'ports': 'mlx5_1:1 runs at 100 of 200 Gbit/s'}
     now = screening(8)
-    (found,) = judge(replace(now, faults=({}, slow, *[{}] * 6))).findings
+    (found,) = judge_screening(replace(now, faults=({}, slow, *[{}] * 6))).findings
     assert (found.kind, found.members) == ('node', ('n1',))
     down = {'link': 'its link (mlx5_0:1) went down once during the screening'}
     faults = (slow | down, slow, slow, *[{}] * 5)
-    found = {one.kind: one for one in judge(replace(now, faults=faults)).findings}
+    found = {one.kind: one for one in judge_screening(replace(now, faults=faults)).findings}
     assert found['node'].members == ('n0',) and found['node'].evidence[0].figure == 'link'
     assert found['group'].members == ('n0', 'n1', 'n2')
     assert found['group'].evidence[0].text == (
@@ -211,19 +211,19 @@ def test_ports_of_many_nodes_drain_none():
 
 def test_links_of_all_nodes_of_a_switch_are_the_switchs():
     switches = {'s1': ('n1', 'n2'), 's2': ('n3', 'n4', 'n5'), 'spine': ('n1', 'n2', 'n6')}
-    verdict = judge(went_down(16, 1, 2, 4, switches=switches))
+    verdict = judge_screening(went_down(16, 1, 2, 4, switches=switches))
     assert [(one.kind, one.members, one.name) for one in verdict.findings] == [
         ('node', ('n4',), ''),
         ('group', ('n1', 'n2'), 's1'),
     ]
-    (found,) = judge(went_down(16, 1, 2, 6, switches=switches)).findings
+    (found,) = judge_screening(went_down(16, 1, 2, 6, switches=switches)).findings
     assert (found.members, found.name) == (('n1', 'n2', 'n6'), 'spine')
 
 
 def test_who_shares_a_switch_that_went_down_is_still_bad_for_what_is_its_own():
     now = went_down(8, *range(8))
     faults = ({**now.faults[0], 'wrong': 'a matrix product'}, *now.faults[1:])
-    found = {one.kind: one for one in judge(replace(now, faults=faults)).findings}
+    found = {one.kind: one for one in judge_screening(replace(now, faults=faults)).findings}
     assert found['node'].members == ('n0',)
     assert [one.figure for one in found['node'].evidence] == ['answers']
     assert found['group'].members == now.nodes
@@ -265,10 +265,10 @@ def test_nodes_that_are_slow_to_all_but_each_other(is_known):
     switches = {f's{i // 4}': tuple(f'n{j}' for j in range(i, i + 4)) for i in range(0, 16, 4)}
     now = screening(switches=switches if is_known else None)
     now = slow_links(now, lambda a, b: (a // 4 == 1) != (b // 4 == 1))
-    (found,) = judge(now).findings
+    (found,) = judge_screening(now).findings
     assert (found.kind, found.members) == ('group', ('n4', 'n5', 'n6', 'n7'))
     assert found.name == ('s1' if is_known else '')
-    assert not judge(now).drain
+    assert not judge_screening(now).drain
 
 
 def test_a_link_that_was_slow_in_one_tournament_only_is_not_confirmed():
@@ -326,9 +326,9 @@ def test_three_slow_nodes_are_no_groups_that_have_a_node_in_common(n, past, is_t
 
 
 def test_what_a_few_nodes_show_is_told_in_words():
-    (found,) = judge(of_few(screening(4), [1])).findings
+    (found,) = judge_screening(of_few(screening(4), [1])).findings
     assert found.evidence[0].text == '101 times as long as between the 3 other pairs'
-    (found,) = judge(of_few(screening(3), [1], is_bandwidth=True)).findings
+    (found,) = judge_screening(of_few(screening(3), [1], is_bandwidth=True)).findings
     assert found.evidence[0].text == '99% less than between n0 and n2'
 
 
@@ -343,14 +343,14 @@ def test_a_slow_pair_of_few_nodes(past):
 
 def test_of_three_nodes_a_slow_pair_may_be_both_of_its_nodes():
     now = slow_links(screening(3), lambda a, b: (a, b) == (1, 2), 30)
-    (found,) = judge(now).findings
-    assert not judge(now).drain and judge(now).exit_code == 1
+    (found,) = judge_screening(now).findings
+    assert not judge_screening(now).drain and judge_screening(now).exit_code == 1
     words = 'the link between n1 and n2, or both of them, is bad: more nodes would tell'
     assert report.blame_in_words(found) == words
 
 
 def test_where_a_node_was_in_one_pair_alone_nobody_can_say_which_of_the_two_it_is():
-    (found,) = judge(of_few(screening(3), [0], apart=True)).findings
+    (found,) = judge_screening(of_few(screening(3), [0], apart=True)).findings
     words = 'n0, or the link between n0 and n1, is bad: more nodes would tell'
     assert report.blame_in_words(found) == words
 
@@ -359,7 +359,7 @@ def test_two_nodes_are_held_against_their_past():
     past = [screening(2, day=day) for day in range(3)]
     now = of_few(screening(2, day=9), [0])
     assert named(now) == []
-    (found,) = judge(now, past).findings
+    (found,) = judge_screening(now, past).findings
     words = 'n0, n1, or the link between them, is bad: more nodes would tell'
     assert report.blame_in_words(found) == words
     assert [one.text for one in found.evidence] == ['99.9 times as long as in 3 earlier screenings']
@@ -372,7 +372,7 @@ def test_everything_is_slower_only_if_no_node_explains_it():
     # All of three are slow in one way or another: that is everything.
     now = of_few(screening(3, day=9), [0, 1])
     past = [screening(3, day=day) for day in range(3)]
-    assert ('machine', ()) in named(now, past) and not judge(now, past).drain
+    assert ('machine', ()) in named(now, past) and not judge_screening(now, past).drain
 
 
 @pytest.mark.parametrize(('n', 'past'), [(2, 3), (3, 0), (3, 3), (4, 3)])
@@ -398,7 +398,7 @@ def test_a_node_of_few_is_bad_against_its_past_only_if_it_is_slow_for_good(slow_
 @pytest.mark.parametrize('n', [2, 4])
 def test_of_two_halves_nobody_can_say_which_is_as_it_should_be(n):
     half = range(n // 2)
-    verdict = judge(screening(n, slow={('dgemm alone', one): 0.5 for one in half}))
+    verdict = judge_screening(screening(n, slow={('dgemm alone', one): 0.5 for one in half}))
     assert [(one.kind, one.members) for one in verdict.findings] == [
         ('suspect', (f'n{one}',)) for one in half
     ]
@@ -420,7 +420,7 @@ def test_a_switch_further_away_is_no_fault_of_few_nodes(by):
 def test_everything_is_slower_than_before():
     past = [screening(day=day) for day in range(8)]
     now = screening(day=8, slow={('triad alone', i): 0.7 for i in range(16)})
-    (found,) = judge(now, past).findings
+    (found,) = judge_screening(now, past).findings
     assert found.kind == 'machine'
     assert [one.figure for one in found.evidence] == ['triad alone']
 
@@ -435,7 +435,7 @@ def of_one_machine(now):
 def test_nodes_that_share_cpus_differ_from_time_to_time(times, kinds):
     past = [of_one_machine(screening(day=day)) for day in range(6)]
     now = slow_links(of_one_machine(screening(day=6)), lambda a, b: True, times=times)
-    assert [one.kind for one in judge(now, past).findings] == kinds
+    assert [one.kind for one in judge_screening(now, past).findings] == kinds
 
 
 def joined(n, of=8):
@@ -449,7 +449,7 @@ def test_what_joins_two_switches_is_slower_than_before():
     """Nobody can say which of two halves is to blame, but it is what lies between them."""
     past = [screening(day=day, switches=joined(16)) for day in range(5)]
     now = screening(day=5, switches=joined(16))
-    (found,) = judge(slow_links(now, lambda a, b: (a < 8) != (b < 8)), past).findings
+    (found,) = judge_screening(slow_links(now, lambda a, b: (a < 8) != (b < 8)), past).findings
     assert (found.kind, found.members, found.name) == ('uplinks', (), 's0, s1')
     assert [one.figure for one in found.evidence] == ['latency between switches']
     blamed = report.blame_in_words(found)
@@ -457,14 +457,14 @@ def test_what_joins_two_switches_is_slower_than_before():
     # As where pairs behind one switch wait for those that are slow.
     worse = slow_links(now, lambda a, b: (a < 8) == (b < 8), times=2)
     worse = slow_links(worse, lambda a, b: (a < 8) != (b < 8), times=30)
-    (found,) = judge(worse, past).findings
+    (found,) = judge_screening(worse, past).findings
     assert found.kind == 'uplinks'
     assert [one.figure for one in found.evidence] == [
         'latency between switches',
         'latency behind one switch',
     ]
     # If their nodes reach each other as slowly, it is not.
-    (found,) = judge(slow_links(now, lambda a, b: True), past).findings
+    (found,) = judge_screening(slow_links(now, lambda a, b: True), past).findings
     assert found.kind == 'machine'
     assert [one.figure for one in found.evidence] == ['latency']
 
@@ -475,7 +475,7 @@ def test_where_switches_were_not_known_each_time_all_pairs_tell(known):
         screening(day=day, switches=joined(16) if known == 'before' else None) for day in range(5)
     ]
     now = screening(day=5, switches=joined(16) if known == 'now' else None)
-    (found,) = judge(slow_links(now, lambda a, b: (a < 8) != (b < 8)), past).findings
+    (found,) = judge_screening(slow_links(now, lambda a, b: (a < 8) != (b < 8)), past).findings
     assert found.kind == 'machine'
     assert [one.figure for one in found.evidence] == ['latency']
 
@@ -483,7 +483,7 @@ def test_where_switches_were_not_known_each_time_all_pairs_tell(known):
 def test_one_slow_switch_of_three_is_that_switch_and_not_what_joins_all():
     past = [screening(24, day=day, switches=joined(24)) for day in range(5)]
     now = screening(24, day=5, switches=joined(24))
-    (found,) = judge(slow_links(now, lambda a, b: (a < 8) != (b < 8)), past).findings
+    (found,) = judge_screening(slow_links(now, lambda a, b: (a < 8) != (b < 8)), past).findings
     assert (found.kind, found.name) == ('group', 's0')
 
 
@@ -492,7 +492,7 @@ def test_a_node_that_is_different():
     facts[3]['memory'] = 224 << 30
     facts[5]['kernel'] = '6.1'
     facts[6]['memory'] = (256 << 30) - (1 << 20)  # kernels differ by as much
-    found = {one.members: one for one in judge(screening(facts=facts)).findings}
+    found = {one.members: one for one in judge_screening(screening(facts=facts)).findings}
     assert {*found} == {('n3',), ('n5',)}
     assert {one.kind for one in found.values()} == {'different'}
     (memory,), (kernel,) = (found[name,].evidence for name in ('n3', 'n5'))
@@ -511,7 +511,7 @@ def interrupted(n, found, **changes):
 
 def noisy(now):
     """The nodes whose noise is told, of a screening in which nothing else is found."""
-    verdict = judge(now)
+    verdict = judge_screening(now)
     assert verdict.findings == () and verdict.exit_code == 0
     return {*verdict.noise}
 
@@ -521,17 +521,17 @@ def test_a_stray_daemon_is_told_and_decides_nothing(n):
     now = interrupted(n, {1: DAEMON})
     assert noisy(now) == {'n1'}
     for told in ('1.0%', '10.1 ms', 'stray'):
-        assert told in judge(now).noise['n1']
+        assert told in judge_screening(now).noise['n1']
 
 
 def test_what_took_the_time_of_a_core_is_told_apart():
     parts = {'all': 0.002, 'others': 0.009, 'interrupts': 0.0007, 'stolen': 0.0}
     now = interrupted(4, {1: DAEMON | parts})
     assert noisy(now) == {'n1'}
-    words = judge(now).noise['n1']
+    words = judge_screening(now).noise['n1']
     assert '(0.9% to other processes, 0.1% to interrupts, 0.1% to the kernel)' in words
     assert 'all cores lost 0.20%' in words
-    stolen = judge(interrupted(4, {1: DAEMON | parts | {'stolen': 0.005}})).noise['n1']
+    stolen = judge_screening(interrupted(4, {1: DAEMON | parts | {'stolen': 0.005}})).noise['n1']
     assert '0.5% to the hypervisor, 0.0% to the kernel' in stolen
 
 
@@ -554,7 +554,7 @@ def test_cores_and_processes_are_compared_each_by_itself(key):
     noise = {name: value for name, value in DAEMON.items() if name.startswith(key)}
     if key == 'share':
         noise['longest'] = 0.01
-    ((node, words),) = judge(interrupted(4, {3: noise})).noise.items()
+    ((node, words),) = judge_screening(interrupted(4, {3: noise})).noise.items()
     assert node == 'n3' and ('stray' in words) == (key == 'process')
 
 
@@ -590,8 +590,8 @@ def test_of_many_nodes_a_quarter_may_be_noisy():
 def test_noise_of_a_slow_node_is_its_likely_reason(kind, slow, taken):
     now = screening(slow={('dgemm alone', 7): slow})
     now.taken['alone'][7] = taken
-    (alone,) = judge(now).findings
-    verdict = judge(replace(now, noise=(*now.noise[:7], DAEMON, *now.noise[8:])))
+    (alone,) = judge_screening(now).findings
+    verdict = judge_screening(replace(now, noise=(*now.noise[:7], DAEMON, *now.noise[8:])))
     (found,) = verdict.findings
     assert found.kind == kind and 'stray' in found.reason and not verdict.noise
     assert replace(found, reason='') == alone
@@ -602,7 +602,7 @@ def test_noise_of_a_slow_node_is_its_likely_reason(kind, slow, taken):
 def test_noise_is_no_reason_of_what_is_counted(taken):
     now = interrupted(16, {7: DAEMON})
     now.taken['alone'][7] = taken
-    verdict = judge(replace(now, faults=({},) * 7 + ({'uncorrected': 3},) + ({},) * 8))
+    verdict = judge_screening(replace(now, faults=({},) * 7 + ({'uncorrected': 3},) + ({},) * 8))
     (found,) = verdict.findings
     assert found.kind == 'node' and not found.reason and {*verdict.noise} == {'n7'}
 
@@ -611,12 +611,6 @@ def test_a_process_without_a_name_has_its_number():
     busiest = {'command': '', 'process': 77, 'share': 0.1}
     noise = outputs._noise({'busiest_other': busiest}, has_own_cpus=True)
     assert noise['process'] == 'process 77'
-
-
-def test_files_of_earlier_versions_tell_of_no_noise(tmp_path):
-    write(tmp_path / 'one', screening(4))
-    edited(tmp_path / 'one', lambda record: record.pop('noise'))
-    assert read(tmp_path / 'one').noise == ({},) * 4
 
 
 @pytest.mark.parametrize('n', [3, 4])
@@ -632,17 +626,19 @@ def test_the_same_data_give_the_same_verdict(tmp_path):
     now = screening(slow={('dgemm alone', 3): 0.7, ('triad alone', 9): 0.6})
     texts = []
     for name in ('a', 'b'):
-        write(tmp_path / name, now)
-        again = read(tmp_path / name)
-        texts.append(report.screening_json(again, judge(again), 'slurm', tmp_path))
-    assert texts[0] == texts[1] == report.screening_json(now, judge(now), 'slurm', tmp_path)
+        write_screening(tmp_path / name, now)
+        again = read_screening(tmp_path / name)
+        texts.append(report.screening_json(again, judge_screening(again), 'slurm', tmp_path))
+    assert (
+        texts[0] == texts[1] == report.screening_json(now, judge_screening(now), 'slurm', tmp_path)
+    )
 
 
 def test_nodes_that_did_not_meet_are_kept_as_well(tmp_path):
     empty = np.empty((0, 2))
     now = replace(screening(4), links=Links(empty.astype(int), empty, empty, empty))
-    write(tmp_path / 'one', now)
-    assert judge(read(tmp_path / 'one')).findings == ()
+    write_screening(tmp_path / 'one', now)
+    assert judge_screening(read_screening(tmp_path / 'one')).findings == ()
 
 
 def edited(path, change):
@@ -682,89 +678,94 @@ def edited(path, change):
 )
 def test_a_damaged_file_is_refused(tmp_path, change, words):
     path = tmp_path / 'one.json'
-    write(path, screening(4))
+    write_screening(path, screening(4))
     edited(path, change)
     with pytest.raises(AssayError, match='is damaged, or not the file of a screening') as refused:
-        read(path)
+        read_screening(path)
     assert words in str(refused.value) and str(path) in str(refused.value)
 
 
 def test_a_number_without_end_is_no_measured_value(tmp_path):
     path = tmp_path / 'one.json'
-    write(path, screening(4))
+    write_screening(path, screening(4))
     path.write_text(path.read_text().replace('[null, null]', '[1e999, 1e999]', 1))
     with pytest.raises(AssayError, match=r'is damaged, .*alone has values that are not above 0'):
-        read(path)
+        read_screening(path)
 
 
 def test_what_is_no_file_or_too_large_is_not_read(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / 'pipe')
     with pytest.raises(AssayError, match='pipe: is no file'):
-        read(tmp_path / 'pipe')
-    write(tmp_path / 'large', screening(4))
+        read_screening(tmp_path / 'pipe')
+    write_screening(tmp_path / 'large', screening(4))
     monkeypatch.setattr(measured, 'MOST', 100)
     with pytest.raises(AssayError, match='large has more than 100 bytes'):
-        read(tmp_path / 'large')
+        read_screening(tmp_path / 'large')
 
 
 def test_a_missing_file_is_told(tmp_path):
     with pytest.raises(AssayError, match='cannot be read: No such file'):
-        read(tmp_path / 'none.json')
+        read_screening(tmp_path / 'none.json')
 
 
 def test_screenings_are_kept_and_found(tmp_path, monkeypatch):
     monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
     with pytest.raises(AssayError, match='no screening of made:up'):
-        kept.find('last', 'made:up')
-    files = [kept.keep(screening(4, day=day)) for day in range(4)]
-    kept.keep(
+        kept.find_screening('last', 'made:up')
+    files = [kept.keep_screening(screening(4, day=day)) for day in range(4)]
+    kept.keep_screening(
         replace(screening(4, day=2), environment='mpich', begun=BEGUN + timedelta(days=2, hours=5))
     )
-    assert kept.find('last', 'made:up') == files[-1]
-    days = [one.begun.day for one in kept.earlier_screenings(files[-1], read(files[-1]), most=2)]
+    assert kept.find_screening('last', 'made:up') == files[-1]
+    days = [
+        one.begun.day
+        for one in kept.earlier_screenings(files[-1], read_screening(files[-1]), 2).values()
+    ]
     assert days == [2, 3]
 
 
 def test_an_earlier_one_that_is_damaged_is_told_and_left_out(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
-    files = [kept.keep(screening(4, day=day)) for day in range(3)]
+    files = [kept.keep_screening(screening(4, day=day)) for day in range(3)]
     files[1].write_text('{')
-    assert len(kept.earlier_screenings(files[-1], read(files[-1]), most=5)) == 1
+    assert len(kept.earlier_screenings(files[-1], read_screening(files[-1]), most=5)) == 1
     assert f'left out: {files[1]}: is damaged, or not the file' in capsys.readouterr().err
 
 
 def test_those_that_began_later_are_not_read(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
-    files = [kept.keep(screening(4, day=day)) for day in range(3)]
+    files = [kept.keep_screening(screening(4, day=day)) for day in range(3)]
     files[2].write_text('{')
-    assert len(kept.earlier_screenings(files[1], read(files[1]), most=5)) == 1
+    assert len(kept.earlier_screenings(files[1], read_screening(files[1]), most=5)) == 1
     assert kept.newest('made:up', BEGUN + timedelta(days=1))[0] == files[1]
     assert capsys.readouterr().err == ''
 
 
 def test_the_last_one_is_not_known_if_it_may_be_damaged(tmp_path, monkeypatch):
     monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
-    files = [kept.keep(screening(4, day=day)) for day in range(3)]
+    files = [kept.keep_screening(screening(4, day=day)) for day in range(3)]
     files[0].write_text('{')
-    assert kept.find('last', 'made:up') == files[2]
+    assert kept.find_screening('last', 'made:up') == files[2]
     files[2].write_text('{')
     with pytest.raises(AssayError, match='is damaged'):
-        kept.find('last', 'made:up')
+        kept.find_screening('last', 'made:up')
 
 
 def test_the_newest_began_last_whatever_its_file_is_called(tmp_path, monkeypatch):
     monkeypatch.setattr(kept.paths, 'SCREENINGS', tmp_path)
     zone = timezone(timedelta(hours=14))
     east = replace(screening(4), begun=BEGUN.astimezone(zone))
-    path = kept.keep(east)
+    path = kept.keep_screening(east)
     assert path.name == '20260101T000000.000000.json'
-    new = kept.keep(replace(screening(4), begun=BEGUN + timedelta(hours=1)))
-    assert kept.find('last', 'made:up') == new
-    assert [*kept.earlier_by_file(new, read(new), 5)] == [path]
-    assert not kept.earlier_by_file(path, east, 5)
+    new = kept.keep_screening(replace(screening(4), begun=BEGUN + timedelta(hours=1)))
+    assert kept.find_screening('last', 'made:up') == new
+    assert [*kept.earlier_screenings(new, read_screening(new), 5)] == [path]
+    assert not kept.earlier_screenings(path, east, 5)
     assert kept.screenings_since('made:up', BEGUN + timedelta(minutes=1))[0][0] == new
-    copy = write(path.with_name('a copy.json'), replace(east, begun=BEGUN + timedelta(hours=2)))
-    assert copy is None and kept.find('last', 'made:up').name == 'a copy.json'
+    copy = write_screening(
+        path.with_name('a copy.json'), replace(east, begun=BEGUN + timedelta(hours=2))
+    )
+    assert copy is None and kept.find_screening('last', 'made:up').name == 'a copy.json'
 
 
 GOLDEN = paths.ROOT / 'tests' / 'golden' / 'jobs' / 'Screen' / 'mpich-ucx-tcp'
@@ -777,9 +778,12 @@ def test_a_real_job_is_collected(tmp_path):
     assert found.sweeps == 3 and {*found.values} == {*ALL}
     assert found.facts[0]['cpus'] == 2 and found.facts[0]['processor']
     assert found.links.ends.tolist() == [[0, 1]] and found.links.latency.shape == (1, 2)
-    write(tmp_path / 'one', found)
-    again = read(tmp_path / 'one')
-    assert judge(again).without_peers == ('n1', 'n2') and judge(again).exit_code == 0
+    write_screening(tmp_path / 'one', found)
+    again = read_screening(tmp_path / 'one')
+    assert (
+        judge_screening(again).without_peers == ('n1', 'n2')
+        and judge_screening(again).exit_code == 0
+    )
 
 
 def test_nodes_that_share_cpus_are_measured_alone_only():
@@ -819,21 +823,21 @@ def test_a_host_whose_name_in_slurm_is_another(tmp_path, monkeypatch):
     assert found.nodes == ('hpc-1', 'hpc-2')
     assert np.array_equal(found.links.latency, collect(GOLDEN, SLURM, BEGUN, [], {}).links.latency)
     path = tmp_path / 'one.json'
-    write(path, found)
-    outputs.keep(path, folder, SLURM, ['hpc-1', 'hpc-2'])
-    assert [*outputs.differences(path, read(path))] == []
+    write_screening(path, found)
+    outputs.keep_outputs(path, folder, SLURM, ['hpc-1', 'hpc-2'])
+    assert [*outputs.output_faults(path, read_screening(path))] == []
 
 
 def test_what_is_shown(capsys, tmp_path):
     now = screening(slow={('dgemm alone', 3): 0.7})
-    report.show_screening(now, judge(now), 'slurm', tmp_path)
+    report.show_screening(now, judge_screening(now), 'slurm', tmp_path)
     shown = capsys.readouterr().out
     assert 'n3 is bad (by chance ' in shown
     assert 'dgemm alone: 3' in shown and '15 peers' in shown
     assert "scontrol update NodeName=n3 State=DRAIN Reason='assay screen 2026-01-01" in shown
     assert shown.endswith('FOUND: 1 bad node of 16 nodes\n')
     assert 'resume' not in shown.lower()
-    found = json.loads(report.screening_json(now, judge(now), 'pbs', tmp_path))
+    found = json.loads(report.screening_json(now, judge_screening(now), 'pbs', tmp_path))
     assert found['drain'] == ['n3'] and found['exit_code'] == 1
     assert found['drain_commands'][0].startswith("pbsnodes -o -C 'assay screen")
 
@@ -853,36 +857,36 @@ def test_how_often_it_would_be_chance(chance, words):
 
 
 def test_nothing_found_is_said(capsys, tmp_path):
-    report.show_screening(screening(), judge(screening()), 'slurm', tmp_path)
+    report.show_screening(screening(), judge_screening(screening()), 'slurm', tmp_path)
     assert capsys.readouterr().out.endswith('NOTHING FOUND of 16 nodes\n')
 
 
 def test_nodes_that_were_not_measured_are_named(capsys, tmp_path):
     left = {'n7': 'drained: bad DIMM', 'n8': 'allocated', 'n9': 'allocated'}
     now = replace(screening(4), left_out=left)
-    write(tmp_path / 'one', now)
-    now = read(tmp_path / 'one')
-    report.show_screening(now, judge(now), 'slurm', tmp_path)
+    write_screening(tmp_path / 'one', now)
+    now = read_screening(tmp_path / 'one')
+    report.show_screening(now, judge_screening(now), 'slurm', tmp_path)
     shown = capsys.readouterr().out
     assert '\nnot measured: n7 (drained: bad DIMM)\nnot measured: n[8-9] (allocated)\n' in shown
-    assert shown.endswith('NOTHING FOUND of 4 of 7 nodes\n') and judge(now).exit_code == 0
-    found = json.loads(report.screening_json(now, judge(now), 'slurm', tmp_path))
+    assert shown.endswith('NOTHING FOUND of 4 of 7 nodes\n') and judge_screening(now).exit_code == 0
+    found = json.loads(report.screening_json(now, judge_screening(now), 'slurm', tmp_path))
     assert found['left_out'] == left
 
 
 @pytest.mark.parametrize('state', ['down*', 'idle*', 'down: Not responding', 'failing'])
 def test_a_node_that_gives_no_answer_is_not_nothing(capsys, tmp_path, state):
     now = replace(screening(4), left_out={'n7': state})
-    verdict = judge(now)
+    verdict = judge_screening(now)
     report.show_screening(now, verdict, 'slurm', tmp_path)
     assert verdict.exit_code == 3
     words = 'CANNOT TELL: no answer of n7; nothing found of 4 of 5 nodes\n'
     assert capsys.readouterr().out.endswith(words)
     # Who has taken one out knows of it.
     now = replace(screening(4), left_out={'n7': 'drained*: bad DIMM'})
-    assert judge(now).exit_code == 0
+    assert judge_screening(now).exit_code == 0
     now = replace(screening(4, slow={('dgemm alone', 1): 0.5}), left_out={'n7': state})
-    assert judge(now).exit_code == 1
+    assert judge_screening(now).exit_code == 1
 
 
 def test_slurm_tells_which_nodes_are_left_out(tmp_path, monkeypatch, capsys):
@@ -908,7 +912,7 @@ long|n4|mixed|none
 
 
 def test_nodes_without_peers_are_told(capsys, tmp_path):
-    report.show_screening(screening(2), judge(screening(2)), 'slurm', tmp_path)
+    report.show_screening(screening(2), judge_screening(screening(2)), 'slurm', tmp_path)
     assert 'too few of a kind to be judged: n[0-1]' in capsys.readouterr().out
 
 
@@ -924,7 +928,7 @@ def test_nodes_and_reservations_reach_slurm():
 @pytest.mark.parametrize('text, words', [('n[1-', 'n'), ('n1', 'name two'), ('', 'name two')])
 def test_wrong_sets_of_nodes(text, words):
     with pytest.raises(AssayError, match=words):
-        node_names(text)
+        named_nodes(text)
 
 
 @pytest.mark.parametrize('option', ['-n=Ring', '--repeat=2', '-p=mpich', '-l'])
@@ -935,7 +939,7 @@ def test_options_that_are_not_for_a_screening(option):
 
 def test_a_single_machine_is_refused():
     with pytest.raises(AssayError, match='generic has no partition with a scheduler'):
-        choose(settings.load('generic'), 'generic')
+        choose_where(settings.load('generic'), 'generic')
 
 
 def test_a_kept_screening_is_not_measured():

@@ -30,7 +30,7 @@ from assay.acceptance.archive import Archive
 from assay.acceptance.files import canonical
 from assay.acceptance.journal import Resumed
 from assay.acceptance.status import status_in
-from assay.acceptance.verify import assert_may_be_signed, verify
+from assay.acceptance.verify import assert_may_be_signed, verify_archive
 from assay.results.reframe_report import name_of
 from changing import changing
 from golden_jobs import FILES, JOBS, chosen
@@ -45,7 +45,7 @@ def begin(folder, text=CONTRACT, runs=RUNS, system='golden'):
     """An acceptance with some runs, that is not closed."""
     contract = folder / 'contract.yaml'
     contract.write_text(text)
-    archive = archives.create(folder / 'accepted', contract, system)
+    archive = archives.create_archive(folder / 'accepted', contract, system)
     for number, goldens in enumerate(runs, 1):
         add_run(archive, folder / f'run-{number}', goldens, f'{number}-{folder.name}')
     return archive
@@ -83,13 +83,13 @@ def copied(archive, folder):
 
 def wrong(archive, trusted=TRUSTED):
     """What is told of an archive that is not right."""
-    found = verify(archive.folder, trusted)
+    found = verify_archive(archive.folder, trusted)
     assert not found.is_right
     return '\n'.join(found.lines())
 
 
 def test_the_untouched_one_is_right(copy):
-    found = verify(copy.folder, TRUSTED)
+    found = verify_archive(copy.folder, TRUSTED)
     told = '\n'.join(found.lines())
     assert found.is_right, told
     assert ' figures of 2 runs are what their outputs say' in told
@@ -101,7 +101,7 @@ def test_the_untouched_one_is_right(copy):
 
 def test_whose_keys_they_are_is_not_known_without_them(copy):
     (one,) = [key for name, key in TRUSTED.items() if name == 'Ada Buyer']
-    found = verify(copy.folder, {'Ada Buyer': one})
+    found = verify_archive(copy.folder, {'Ada Buyer': one})
     assert found.is_right and found.unknown_keys == ['Vic Vendor']
     told = '\n'.join(found.lines())
     assert 'not known: whether the keys are those of Vic Vendor' in told
@@ -120,13 +120,13 @@ def test_any_byte(copy):
         for _ in range(each[path]):
             place = lot.randrange(len(data))
             path.write_bytes(flipped(data, place, lot.randrange(1, 256)))
-            found = verify(copy.folder, TRUSTED)
+            found = verify_archive(copy.folder, TRUSTED)
             told = [*found.faults, *found.of_signatures]
             assert any(path.name in one for one in told), f'{name}, byte {place}'
             count += 1
         path.write_bytes(data)
     assert count >= FLIPS
-    assert verify(copy.folder, TRUSTED).is_right
+    assert verify_archive(copy.folder, TRUSTED).is_right
 
 
 def without(number):
@@ -378,7 +378,7 @@ def test_outputs_that_fit_a_changed_report(copy):
     assert '"program": "ring"' in text
     result.write_text(text + ' ')
     remake(copy)
-    found = verify(copy.folder, TRUSTED)
+    found = verify_archive(copy.folder, TRUSTED)
     assert not found.faults
     assert [one[:29] for one in found.of_signatures] == [
         'the signature of Ada Buyer is',
@@ -444,7 +444,7 @@ def test_something_that_is_added(copy, kind):
         ADDED[kind](path)
         assert 'more' in wrong(copy), folder
         path.unlink()
-    assert verify(copy.folder, TRUSTED).is_right
+    assert verify_archive(copy.folder, TRUSTED).is_right
 
 
 def test_a_file_in_the_place_of_which_there_is_a_link(copy, tmp_path):
@@ -489,12 +489,12 @@ def test_a_signature_that_is_removed(copy):
         path = copy.signatures / f'{name}.json'
         data = path.read_bytes()
         path.unlink()
-        found = verify(copy.folder, TRUSTED)
+        found = verify_archive(copy.folder, TRUSTED)
         assert found.word == 'NOT SIGNED' and not found.is_right
         assert f'MISSING: {who} has not signed' in '\n'.join(found.lines())
         path.write_bytes(data)
     shutil.rmtree(copy.signatures)
-    assert verify(copy.folder, {}).word == 'NOT SIGNED'
+    assert verify_archive(copy.folder, {}).word == 'NOT SIGNED'
 
 
 @pytest.mark.parametrize(
@@ -530,14 +530,14 @@ def test_a_signature_of_an_earlier_state(copy, tmp_path):
     assert 'is of an earlier state, in which the journal had 6 entries of the 9 that' in told
     assert_may_be_signed(copy.folder)
     sign(copy)
-    assert verify(copy.folder, TRUSTED).is_right
+    assert verify_archive(copy.folder, TRUSTED).is_right
 
 
 def test_keys_of_somebody_else(copy):
     """Everything is made and signed anew, with keys that nobody knows."""
     strangers = {name: Ed25519PrivateKey.generate() for name in KEYS}
     sign(copy, strangers)
-    assert verify(copy.folder, {}).unknown_keys == [*KEYS]
+    assert verify_archive(copy.folder, {}).unknown_keys == [*KEYS]
     assert 'Ada Buyer signed with the key SHA256:' in wrong(copy)
 
 
@@ -595,11 +595,11 @@ def test_it_is_verified_in_another_place(signed, tmp_path):
     """Nothing in it is a path of the machine that it was made on."""
     other = copied(signed, tmp_path / 'on' / 'another' / 'machine')
     shutil.rmtree(signed.folder.parent / 'run-1')
-    assert verify(other.folder, TRUSTED).is_right
+    assert verify_archive(other.folder, TRUSTED).is_right
 
 
 def test_no_acceptance(tmp_path):
     with pytest.raises(
         AssayError, match=r'is no folder of an acceptance: there is no contract\.yaml'
     ):
-        verify(tmp_path, {})
+        verify_archive(tmp_path, {})

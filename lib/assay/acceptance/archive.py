@@ -18,16 +18,16 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.acceptance import facts, journal
-from assay.acceptance.files import Checksum, Files, checksums_in, digest
+from assay.acceptance.contract import MOST_CONTRACT
+from assay.acceptance.files import Checksum, Files, checksums_in, digest, settle
 from assay.acceptance.journal import AnyEntry, Begun, Reported, RunEnded, Screened, Started
-from assay.files import read_bounded, write_whole
+from assay.files import explain_errors, read_bounded, write_whole
 from assay.machine.provenance import suite_commit
 from assay.results.cases import Case, folder_left
 from assay.results.reframe_report import read_reframe_report
@@ -36,8 +36,6 @@ from assay.running.runs import RunFolder
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-#: Bytes of a contract at most.
-MOST_CONTRACT = 1 << 20
 
 #: ReFrame's name of the script of a job.
 SCRIPT = 'rfm_job.sh'
@@ -91,10 +89,10 @@ class Archive:
 
     def case(self, number: int, case: Case) -> Path:
         """The folder of a case of a run."""
-        return self.run(number) / CASES / folder_of(case)
+        return self.run(number) / CASES / case_folder(case)
 
 
-def folder_of(case: Case) -> str:
+def case_folder(case: Case) -> str:
     """The name of a case's folder, by its place in ReFrame's report.
 
     :raises AssayError: if the report tells no place.
@@ -104,7 +102,7 @@ def folder_of(case: Case) -> str:
     return '{}-{}'.format(*case.place)
 
 
-def create(folder: Path, contract: Path, system: str) -> Archive:
+def create_archive(folder: Path, contract: Path, system: str) -> Archive:
     """Begin an acceptance, in a new folder or an empty one.
 
     :param system: that is measured.
@@ -112,22 +110,20 @@ def create(folder: Path, contract: Path, system: str) -> Archive:
     """
     archive = Archive(folder)
     text = read_bounded(contract, MOST_CONTRACT)
-    try:
+    with explain_errors(folder, 'made'):
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise AssayError(
                 f'{folder} is not empty: an acceptance is begun in a folder of its own'
             )
         write_whole(archive.contract, text)
-    except OSError as error:
-        raise AssayError(f'{error.filename}: {error.strerror}') from None
-    journal.begin(
+    journal.begin_journal(
         archive.journal, Begun(contract=digest(text), commit=suite_commit(), system=system)
     )
     return archive
 
 
-def find(folder: Path) -> Archive:
+def find_archive(folder: Path) -> Archive:
     """The acceptance of a folder.
 
     :raises AssayError: if there is none.
@@ -152,7 +148,7 @@ def start_run(
     :returns: the number of the run; what is told of it is explained in :class:`Started`.
     :raises AssayError: as :func:`journal.append`.
     """
-    number = 1 + len(journal.of(Started, journal.read(archive.journal).entries))
+    number = 1 + len(journal.of(Started, journal.read_journal(archive.journal).entries))
     told = Started(
         run=number,
         cases=tuple(cases),
@@ -187,16 +183,15 @@ def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _Sit
             uuid = report.uuid
             for case in report.cases:
                 for name, path in _files_of(case, own.folder):
-                    _copy(path, draft / CASES / folder_of(case) / name)
-        kept = checksums_in(draft)
+                    _copy(path, draft / CASES / case_folder(case) / name)
+        files = checksums_in(draft, f'jobs/{number}/')
         draft.rename(target)
-        _settle(target.parent)
+        settle(target.parent)
     except OSError as error:
         raise AssayError(
             f'run {number} cannot be kept: {error.filename}: {error.strerror}; it counts as '
             f'interrupted'
         ) from None
-    files = _named(number, kept)
     journal.append(archive.journal, RunEnded(run=number, uuid=uuid, word=word, files=files))
 
 
@@ -208,7 +203,7 @@ def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, 
     :raises AssayError: if they cannot be kept.
     """
     names = {f'{archive.screenings.name}/{path.name}': path for path in files}
-    try:
+    with explain_errors(archive.screenings, 'kept'):
         archive.screenings.mkdir(exist_ok=True)
         for path in archive.screenings.iterdir():  # left by a command that was stopped here
             if f'{archive.screenings.name}/{path.name}' not in told:
@@ -216,13 +211,11 @@ def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, 
         for name, path in names.items():
             if name not in told:
                 _copy(path, archive.folder / name)
-        _settle(archive.screenings)
+        settle(archive.screenings)
         return {
             name: told[name] if name in told else Checksum.of(archive.folder / name)
             for name in names
         }
-    except OSError as error:
-        raise AssayError(f'{error.filename}: cannot be kept: {error.strerror}') from None
 
 
 def journaled_screenings(archive: Archive, entries: Iterable[AnyEntry]) -> Files:
@@ -248,21 +241,21 @@ def journaled_screenings(archive: Archive, entries: Iterable[AnyEntry]) -> Files
     return told
 
 
-def resume(archive: Archive) -> list[AnyEntry]:
+def resume_archive(archive: Archive) -> list[AnyEntry]:
     """Go on with an acceptance: what was stopped counts as interrupted.
 
-    :returns: as :func:`journal.resume`.
+    :returns: as :func:`resume_journal`.
     :raises AssayError: likewise.
     """
     for part in (archive.folder / 'jobs').glob(f'*{_PART}'):
         shutil.rmtree(part, ignore_errors=True)
     # Of one that was stopped just before the journal was told, all is there.
     left = {
-        run: _named(run, checksums_in(archive.run(run)))
-        for run in journal.open_runs(journal.read(archive.journal).entries)
+        run: checksums_in(archive.run(run), f'jobs/{run}/')
+        for run in journal.open_runs(journal.read_journal(archive.journal).entries)
         if archive.run(run).is_dir()
     }
-    return journal.resume(archive.journal, left)
+    return journal.resume_journal(archive.journal, left)
 
 
 def close(archive: Archive) -> None:
@@ -272,8 +265,7 @@ def close(archive: Archive) -> None:
 
     :raises AssayError: as :func:`journal.append`.
     """
-    files = {f'report/{name}': one for name, one in checksums_in(archive.report).items()}
-    journal.append(archive.journal, Reported(files=files))
+    journal.append(archive.journal, Reported(files=checksums_in(archive.report, 'report/')))
 
 
 def contents(archive: Archive) -> Files:
@@ -282,16 +274,7 @@ def contents(archive: Archive) -> Files:
     :raises AssayError: if there is anything that cannot be in one.
     """
     kept = checksums_in(archive.folder)
-    return {
-        name: one
-        for name, one in kept.items()
-        if not name.startswith(f'{archive.signatures.name}/')
-    }
-
-
-def _named(number: int, kept: Files) -> Files:
-    """The files that a run left, by their names in the archive."""
-    return {f'jobs/{number}/{name}': one for name, one in kept.items()}
+    return {name: one for name, one in kept.items() if not name.startswith('signatures/')}
 
 
 def _files_of(case: Case, folder: Path) -> Iterator[tuple[str, Path]]:
@@ -323,13 +306,3 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfileobj(old, new)
         new.flush()
         os.fsync(new.fileno())
-
-
-def _settle(folder: Path) -> None:
-    """Let names in a folder outlive a power cut, where the file system can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

@@ -17,7 +17,7 @@ from assay.acceptance.files import canonical, digest
 from assay.acceptance.yaml_lines import Place, YamlLines
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import PARTS, SCALES, is_scale
-from assay.files import explain_errors
+from assay.files import read_bounded
 from assay.job.launch import OF_WITNESS
 from assay.layout.layouts import LAYOUTS
 from assay.programs.figure import Quantity, quantity_of
@@ -25,6 +25,9 @@ from assay.text import did_you_mean, plain, similar, unknown_name
 
 Statistic = Literal['median', 'minimum', 'maximum', 'mean']
 Direction = Literal['higher', 'lower']
+
+#: Bytes of a contract at most.
+MOST_CONTRACT = 1 << 20
 
 #: More runs, jobs or nodes than this are a mistake.
 MOST_RUNS, MOST_JOBS, MOST_NODES = 199, 1_000_000, 1_000_000
@@ -216,9 +219,9 @@ def read_contract(path: Path) -> Contract:
     :raises AssayError: with all that is wrong in it, a line each: file, line, field, and what would
         be right.
     """
+    data = read_bounded(path, MOST_CONTRACT)
     try:
-        with explain_errors(path, 'read'):
-            text = path.read_bytes().decode()
+        text = data.decode()
     except UnicodeError:
         raise AssayError(f'{path}: is no text in UTF-8') from None
     return parse_contract(text, path)
@@ -230,7 +233,7 @@ def parse_contract(text: str, path: Path) -> Contract:
     :param path: for messages.
     """
     try:
-        found = yaml_lines.read(text)
+        found = yaml_lines.read_yaml_lines(text)
     except ValueError as error:
         raise AssayError(f'{path}, {plain(error)}') from None
     mistakes = [*found.mistakes]
@@ -246,11 +249,11 @@ def parse_contract(text: str, path: Path) -> Contract:
             # A list whose entries are all wrong is not empty as well.
             is_news = place not in told and not (one['type'] == 'too_short' and one['input'])
             if is_news:
-                mistakes.append((place, _told(place, one, found)))
+                mistakes.append((place, _told(place, one)))
     if contract:
         mistakes += [*_disagreements(contract, found), *_unknown_names(contract)]
     if mistakes or not contract:
-        raise AssayError('\nassay: '.join(_sentences(path, mistakes, found)))
+        raise AssayError('\n'.join(_sentences(path, mistakes, found)))
     return contract
 
 
@@ -266,13 +269,15 @@ def _sentences(path: Path, mistakes: list[Mistake], found: YamlLines) -> Iterato
         yield f'{path}, {line}: {plain(field.lstrip(".") or "the contract", 200)}: {plain(rest)}'
 
 
-def _told(place: Place, error: Any, found: YamlLines) -> str:
+def _told(place: Place, error: Any) -> str:
     """A mistake that pydantic found, in words."""
-    kind, description = error['type'], _description(place)
+    kind, (field, _) = error['type'], _at(place)
+    description = (field and field.description) or 'as in docs/contract.yaml'
     if kind == 'missing':
         return f'is missing: {description}'
     if kind == 'extra_forbidden':
-        known = _fields(place[:-1])
+        _, part = _at(place[:-1])
+        known = [*part.model_fields] if part else []
         hint = did_you_mean(similar(str(place[-1]), known, most=1))
         return f'no such field; {hint or "there are " + ", ".join(known)}'
     value = error['input']
@@ -298,16 +303,6 @@ def _at(place: Place) -> tuple[FieldInfo | None, type[Part] | None]:
             inner = get_args(kind) or (kind,)
             part = next((one for one in inner if isinstance(one, type(Part))), None)
     return field, part
-
-
-def _description(place: Place) -> str:
-    field, _ = _at(place)
-    return (field and field.description) or 'as in docs/contract.yaml'
-
-
-def _fields(place: Place) -> list[str]:
-    _, part = _at(place)
-    return [*part.model_fields] if part else []
 
 
 def _disagreements(contract: Contract, found: YamlLines) -> Iterator[Mistake]:
@@ -394,12 +389,10 @@ def _of_waivers(contract: Contract) -> Iterator[Mistake]:
         place = ('waivers', number)
         if waiver.commitment not in ids:
             hint = did_you_mean(similar(waiver.commitment, ids, most=1))
+            others = hint or f'there are {", ".join(ids)}'
             yield (
                 (*place, 'commitment'),
-                (
-                    f'no commitment has the id {waiver.commitment!r}; '
-                    f'{hint or "there are " + ", ".join(ids)}'
-                ),
+                f'no commitment has the id {waiver.commitment!r}; {others}',
             )
         if waiver.commitment in given_up[:number]:
             yield (*place, 'commitment'), f'{waiver.commitment} is given up twice: remove one'

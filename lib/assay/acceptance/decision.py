@@ -65,7 +65,7 @@ class CommitmentDecision:
     reason: str
 
 
-def decide(
+def decide_commitment(
     commitment: Commitment, outcomes: Sequence[FigureOutcome], waived_by: str | None = None
 ) -> CommitmentDecision:
     """Decide on a commitment.

@@ -90,7 +90,7 @@ def of_site(site: _SiteConfig) -> Facts:
     )
 
 
-def read(path: Path) -> Facts:
+def read_kept_facts(path: Path) -> Facts:
     """The facts in a file.
 
     :raises AssayError: if it holds none.

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -59,6 +60,16 @@ def digest_of(path: Path) -> str:
     return found.hexdigest()
 
 
+def settle(folder: Path) -> None:
+    """Let names in a folder outlive a power cut, where the file system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 #: Files of an archive at most, and folders that are within each other.
 MOST_FILES, DEEPEST = 200_000, 12
 
@@ -100,9 +111,8 @@ def files_in(folder: Path) -> Iterator[tuple[str, Path]]:
 def _below(folder: Path, top: Path, depth: int) -> Iterator[tuple[str, Path]]:
     if depth > DEEPEST:
         raise AssayError(f'{folder}: more than {DEEPEST} folders within each other: remove it')
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        for entry in entries:
+    with explain_errors(folder, 'read'):
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
             path, seen = Path(entry.path), entry.stat(follow_symlinks=False)
             if not entry.name.isprintable():
                 raise AssayError(f'{folder}: {entry.name!r} is no name of a file: remove it')
@@ -114,13 +124,12 @@ def _below(folder: Path, top: Path, depth: int) -> Iterator[tuple[str, Path]]:
                 raise AssayError(f'{path} has another name as well (a hard link): copy the archive')
             else:
                 yield path.relative_to(top).as_posix(), path
-    except OSError as error:
-        raise AssayError(f'{error.filename}: cannot be read: {error.strerror}') from None
 
 
-def checksums_in(folder: Path) -> Files:
+def checksums_in(folder: Path, where: str = '') -> Files:
     """The checksums of the files of a folder, by their names.
 
+    :param where: before each name: the folder in the archive.
     :raises AssayError: as :func:`files_in`.
     """
     kept: Files = {}
@@ -128,5 +137,5 @@ def checksums_in(folder: Path) -> Files:
         if len(kept) == MOST_FILES:
             raise AssayError(f'{folder}: more than {MOST_FILES} files: it is no archive')
         with explain_errors(path, 'read'):
-            kept[name] = Checksum.of(path)
+            kept[where + name] = Checksum.of(path)
     return kept

@@ -18,7 +18,7 @@ from typing import BinaryIO, ClassVar, Generic, TypeAlias, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from assay import AssayError, locks
-from assay.acceptance.files import Files, canonical, digest, parse_record
+from assay.acceptance.files import Files, canonical, digest, parse_record, settle
 from assay.files import explain_errors
 
 #: What the first entry names as the line before it.
@@ -83,12 +83,14 @@ class TellsFiles(What):
     :param files: what they hold, by their names in the archive.
     """
 
+    place: ClassVar[str]
+
     files: Files
 
     @property
     def where(self) -> str:
         """The prefix of the names of its files."""
-        raise NotImplementedError
+        return self.place.format(self)
 
 
 class Screened(TellsFiles):
@@ -101,7 +103,7 @@ class Screened(TellsFiles):
     :param unjudged: the nodes that nothing could judge.
     """
 
-    kind = 'screened'
+    kind, place = 'screened', 'screenings/'
 
     screening: str
     begun: str
@@ -112,8 +114,9 @@ class Screened(TellsFiles):
     unjudged: tuple[str, ...]
 
     @property
-    def where(self) -> str:
-        return 'screenings/'
+    def file(self) -> str:
+        """The name of the screening's file in the archive."""
+        return f'{self.where}{self.screening}'
 
 
 class EndsRun(TellsFiles):
@@ -122,11 +125,9 @@ class EndsRun(TellsFiles):
     :param run: its number.
     """
 
-    run: int
+    place = 'jobs/{0.run}/'
 
-    @property
-    def where(self) -> str:
-        return f'jobs/{self.run}/'
+    run: int
 
 
 class RunEnded(EndsRun):
@@ -170,11 +171,7 @@ class Resumed(What):
 class Reported(TellsFiles):
     """The report was written, and the acceptance closed."""
 
-    kind = 'report'
-
-    @property
-    def where(self) -> str:
-        return 'report/'
+    kind, place = 'report', 'report/'
 
 
 KINDS: dict[str, type[What]] = {
@@ -234,24 +231,20 @@ class Chain:
             )
 
 
-def begin(path: Path, what: Begun) -> None:
+def begin_journal(path: Path, what: Begun) -> None:
     """Write the first entry of a new journal.
 
     :raises AssayError: if there is one, or it cannot be written.
     """
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # or the file's name might not outlive a power cut
-        finally:
-            os.close(folder)
+        path.touch(0o644, exist_ok=False)
     except FileExistsError:
         raise AssayError(
             f'{path} is there: an acceptance is begun in a folder of its own'
         ) from None
     except OSError as error:
         raise AssayError(f'{path}: cannot be made: {error.strerror}') from None
+    settle(path.parent)
     with _locked(path) as file:
         _write(path, file, _chain(b''), [what])
 
@@ -270,7 +263,7 @@ def append(path: Path, what: What) -> AnyEntry:
         return _write(path, file, chain, [what])[-1]
 
 
-def resume(path: Path, files: Mapping[int, Files]) -> list[AnyEntry]:
+def resume_journal(path: Path, files: Mapping[int, Files]) -> list[AnyEntry]:
     """Count as interrupted what a stopped machine left open: a torn line, and runs with no end.
 
     :param files: what such runs left all the same, by their numbers.
@@ -293,7 +286,7 @@ def resume(path: Path, files: Mapping[int, Files]) -> list[AnyEntry]:
         return _write(path, file, whole, [*new, Resumed()], end)
 
 
-def read(path: Path) -> Chain:
+def read_journal(path: Path) -> Chain:
     """A journal, with what is wrong with it.
 
     :raises AssayError: if it cannot be read.

@@ -17,7 +17,6 @@ from statistics import median
 
 import numpy as np
 from numpy.polynomial.legendre import leggauss
-from numpy.typing import NDArray
 from scipy.special import bdtrc, ndtr
 
 from assay.acceptance.contract import MOST_RUNS, Commitment, Contract, Risks
@@ -25,11 +24,11 @@ from assay.acceptance.run import SelectedCase
 from assay.results.case_history import CaseHistory
 from assay.results.figure_series import FigureKey, learn_past, measured_figures
 from assay.results.history import History
+from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import history_variance, moderate
 from assay.results.unchanged import mostly_good_runs, unchanged_figures, usual_runs
+from assay.running.selection import Listed
 from assay.text import many
-
-Floats = NDArray[np.float64]
 
 # The probability of passing -----------------------------------------------------------------------
 
@@ -55,26 +54,22 @@ def passing(commitment: Commitment, spread: float, better_by: float) -> float:
     :param better_by: the fraction by which the true performance is better than what is committed;
         below 0 if it is worse.
     """
-    return _passing(commitment, commitment.runs, spread, better_by)
-
-
-def _passing(commitment: Commitment, runs: int, spread: float, better_by: float) -> float:
-    is_higher = commitment.better == 'higher'
+    runs, is_higher = commitment.runs, commitment.better == 'higher'
     # In standard deviations, and turned so that more is better: what is committed is at 0.
     shift = (math.log1p(better_by) if is_higher else -math.log1p(-better_by)) / spread
     limit = commitment.largest_spread
     width = math.inf if limit is None else math.log1p(limit) / spread
     if commitment.statistic == 'mean':
         return _mean(runs, spread if is_higher else -spread, width, shift)
-    return _order(_enough(commitment, runs), runs, width, shift)
+    return _order(_enough(commitment), runs, width, shift)
 
 
-def _enough(commitment: Commitment, runs: int) -> int:
+def _enough(commitment: Commitment) -> int:
     """How many of the runs have to be as good as the commitment for the statistic to be."""
     if commitment.statistic == 'median':
-        return (runs + 1) // 2
+        return (commitment.runs + 1) // 2
     is_worst = (commitment.statistic == 'minimum') == (commitment.better == 'higher')
-    return runs if is_worst else 1
+    return commitment.runs if is_worst else 1
 
 
 def _order(enough: int, runs: int, width: float, shift: float) -> float:
@@ -257,10 +252,9 @@ def _needed(commitment: Commitment, spread: float, least: float, risks: Risks) -
     """
     runs = 1
     while runs <= MOST_RUNS:
-        if (
-            _passing(commitment, runs, spread, -risks.bad) <= risks.consumer
-            and _passing(commitment, runs, spread, risks.good) >= least
-        ):
+        one = commitment.model_copy(update={'runs': runs})
+        is_safe = passing(one, spread, -risks.bad) <= risks.consumer
+        if is_safe and passing(one, spread, risks.good) >= least:
             return runs
         if commitment.statistic == 'median':
             runs += 2
@@ -289,8 +283,8 @@ def spreads(history: History, selected: Sequence[SelectedCase]) -> list[Spread |
     found: list[Spread | None] = []
     for one in selected:
         commitment = one.commitment
-        system, _, partition = one.place.partition(':')
-        named = (system, partition, one.environment, one.name)
+        system, _, partition = one.case.partition.partition(':')
+        named = (system, partition, one.case.environment, one.case.name)
         series = past.unchanged.get(FigureKey(*named, commitment.figure, commitment.unit))
         if series and series.has_logarithms and series.size >= FEWEST:
             kind = past.kinds[commitment.check, commitment.figure]
@@ -312,7 +306,7 @@ def seconds(
 
     :param known: what the history tells of cases, by title.
     """
-    times = [known.get(one.title, CaseHistory()).seconds for one in selected]
+    times = [known.get(one.case.title, CaseHistory()).seconds for one in selected]
     return [median(some) if some else None for some in times]
 
 
@@ -330,7 +324,8 @@ class Asked:
     :param spread: None where nobody knows.
     """
 
-    case: SelectedCase
+    commitment: Commitment
+    case: Listed
     seconds: float | None
     spread: Spread | None
     is_waived: bool
@@ -377,7 +372,7 @@ class Plan:
         return 0 if self.is_held else 1
 
 
-def plan(
+def plan_acceptance(
     contract: Contract,
     selected: Sequence[SelectedCase],
     seconds: Sequence[float | None],
@@ -390,7 +385,7 @@ def plan(
     :param spreads: of its figure between runs.
     """
     asked = tuple(
-        Asked(one, time, spread, contract.waiver(one.commitment.id) is not None)
+        Asked(one.commitment, one.case, time, spread, bool(contract.waiver(one.commitment.id)))
         for one, time, spread in zip(selected, seconds, spreads, strict=True)
     )
     # Of commitments on one case the one with most runs says how often it runs.
@@ -398,17 +393,20 @@ def plan(
     kept = [one for one in asked if not one.is_waived]
     for entry in kept:
         other = cases.get(entry.case.title)
-        if other is None or other.case.commitment.runs < entry.case.commitment.runs:
+        if other is None or other.commitment.runs < entry.commitment.runs:
             cases[entry.case.title] = entry
-    jobs = sum(one.case.commitment.runs for one in cases.values())
-    times = [_time(one) for one in cases.values()]
+    jobs = sum(one.commitment.runs for one in cases.values())
+    times = [
+        (one.seconds * one.commitment.runs, one.case.nodes)
+        for one in cases.values()
+        if one.seconds is not None
+    ]
     total = hours = None
-    if all(time is not None for time in times):
-        total = math.fsum(time or 0 for time in times)
-        nodes = [one.case.nodes for one in cases.values()]
-        hours = math.fsum((t or 0) * n for t, n in zip(times, nodes, strict=True)) / 3600
+    if len(times) == len(cases):
+        total = math.fsum(time for time, _ in times)
+        hours = math.fsum(time * nodes for time, nodes in times) / 3600
     known = [one.spread for one in kept if one.spread is not None]
-    commitments = [one.case.commitment for one in kept]
+    commitments = [one.commitment for one in kept]
     curve: tuple[Chance, ...] = ()
     found = None
     if len(known) == len(kept):
@@ -416,10 +414,6 @@ def plan(
         found = check_risks(commitments, known, contract.risks)
     names = tuple(one.id for one in commitments)
     return Plan(contract, asked, jobs, total, hours, names, curve, found)
-
-
-def _time(one: Asked) -> float | None:
-    return None if one.seconds is None else one.seconds * one.case.commitment.runs
 
 
 def _points(contract: Contract) -> list[float]:

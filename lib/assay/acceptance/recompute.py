@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay import AssayError
-from assay.acceptance.archive import CASES, folder_of
+from assay.acceptance.archive import CASES, case_folder
 from assay.acceptance.facts import Facts, PartitionFacts
 from assay.config.scales import PARTS, number_in
 from assay.job.ending import EndedJob
@@ -67,12 +67,8 @@ def _of_run(folder: Path, run: Run, facts: Facts, scratch: Path) -> Recomputed:
                 faults.append(f'{case.title} passed, and has no figures')
             continue
         try:
-            figures = _figures(case, folder / CASES / folder_of(case), facts, scratch)
-            wrong = [
-                *_differences(case.figures, figures),
-                *_misdirected(case, figures),
-                *_misjudged(case),
-            ]
+            figures = _figures(case, folder / CASES / case_folder(case), facts, scratch)
+            wrong = [*_differences(case.figures, figures), *_misjudged(case)]
         # What was written by others can make a check raise anything.
         except Exception as error:
             told = plain(str(error) or type(error).__name__, 300)
@@ -275,14 +271,8 @@ def _differences(told: Iterable[CaseFigure], figures: Mapping[str, Figure]) -> I
             )
         elif unit != figures[name].unit:
             yield f'{name} is in {unit} in the report, and in {figures[name].unit} by the outputs'
-
-
-def _misdirected(case: Case, figures: Mapping[str, Figure]) -> Iterator[str]:
-    """Sentences: where a report tells another direction in which a figure gets better."""
-    for told in case.figures:
-        figure = figures.get(told.name)
-        if figure and told.better != figure.better:
-            yield f'better of {told.name} is told as {told.better}, and is {figure.better}'
+        if name in figures and one.better != figures[name].better:
+            yield f'better of {name} is told as {one.better}, and is {figures[name].better}'
 
 
 def _misjudged(case: Case) -> Iterator[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay import AssayError, locks, paths, say
+from assay import AssayError, error_text, locks, paths, say
 from assay.acceptance import archive as archives
 from assay.acceptance import journal
 from assay.acceptance.archive import Archive
@@ -47,23 +47,10 @@ _MOST = 4
 
 @dataclass(frozen=True)
 class SelectedCase:
-    """The case of a commitment.
-
-    :param name: with its parameters, as ReFrame prints it.
-    :param place: system and partition.
-    :param nodes: of a job of it.
-    """
+    """The case of a commitment."""
 
     commitment: Commitment
-    name: str
-    place: str
-    environment: str
-    nodes: int = 1
-
-    @property
-    def title(self) -> str:
-        """Name, partition and environment, as they stand in reports."""
-        return f'{self.name} @{self.place}+{self.environment}'
+    case: Listed
 
 
 def _nearest(commitment: Commitment, there: Sequence[Listed]) -> list[Listed]:
@@ -88,9 +75,7 @@ def select_cases(contract: Contract, suite: Suite) -> list[SelectedCase]:
     for one in contract.commitments:
         own = [case for case in there if fits(one, case.name, case.environment)]
         if len(own) == 1:
-            case = own[0]
-            about = case.name, case.partition, case.environment, case.nodes
-            found.append(SelectedCase(one, *about))
+            found.append(SelectedCase(one, own[0]))
             continue
         told = own or _nearest(one, there)
         names = [case.title for case in told]
@@ -103,7 +88,7 @@ def select_cases(contract: Contract, suite: Suite) -> list[SelectedCase]:
             others = f'there are {some}' if names else f'there is none of {one.check}'
             problems.append(f'{one.id}: no case on {contract.system} fits; {others}')
     if problems:
-        raise AssayError('\nassay: '.join(problems))
+        raise AssayError('\n'.join(problems))
     return found
 
 
@@ -122,21 +107,8 @@ class Prepared:
     suite: Suite
     given: Given
 
-    def load(self) -> _SiteConfig:
-        """:raises AssayError: as :meth:`Suite.load`."""
-        return self.suite.load()
 
-    def cases(self) -> list[SelectedCase]:
-        """The case of each commitment.
-
-        :raises AssayError: if configuration, checks or references are wrong, or no case or several
-            fit a commitment.
-        """
-        self.load()
-        return select_cases(self.contract, self.suite)
-
-
-def prepare(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepared:
+def prepare_acceptance(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepared:
     """Read a contract, and make the suite ready for its system.
 
     :param extra: what ``--with`` names.
@@ -151,7 +123,7 @@ def prepare(path: Path, extra: Sequence[str], is_one_job: bool = False) -> Prepa
 
 
 @contextmanager
-def refusing(code: int = WRONG) -> Iterator[None]:
+def exiting_with(code: int = WRONG) -> Iterator[None]:
     """Print an error as always, but end with this exit code.
 
     :raises SystemExit: instead of an AssayError.
@@ -159,8 +131,7 @@ def refusing(code: int = WRONG) -> Iterator[None]:
     try:
         yield
     except AssayError as error:
-        for line in str(error).splitlines():
-            print(f'assay: {plain(line.removeprefix("assay: "))}', file=sys.stderr)
+        print(error_text(error), file=sys.stderr)
         raise SystemExit(code) from None
 
 
@@ -225,20 +196,20 @@ def open_archive(folder: Path, contract: Path, system: str) -> tuple[Archive, in
     with explain_errors(folder, 'read'):
         is_new = not folder.is_dir() or not any(folder.iterdir())
     if is_new:
-        archive = archives.create(folder, contract, system)
+        archive = archives.create_archive(folder, contract, system)
         return archive, _alone(archive)
-    archive = archives.find(folder)
+    archive = archives.find_archive(folder)
     handle = _alone(archive)
     if archive.contract.read_bytes() != contract.read_bytes():
         raise AssayError(
             f'{folder} was begun with another contract than {contract}: go on with '
             f'{archive.contract}, or begin in a new folder'
         )
-    chain = journal.read(archive.journal)
+    chain = journal.read_journal(archive.journal)
     # Else nothing is written: signatures are of the journal as it is.
     if chain.torn or journal.open_runs(chain.entries):
         _wait_for_what_goes_on(chain.entries)
-        archives.resume(archive)
+        archives.resume_archive(archive)
     return archive, handle
 
 
@@ -287,7 +258,7 @@ class Measuring:
         :returns: where the acceptance stands, and the exit code.
         :raises AssayError: if a run is no good as a whole, or cannot be kept.
         """
-        environments = dict.fromkeys(one.environment for one in self.selected)
+        environments = dict.fromkeys(one.case.environment for one in self.selected)
         names = [f'^{re.escape(name)}$' for name in environments]
         suite, given = self.prepared.suite, self.prepared.given
         handles = make_ready(suite, self.site, names)
@@ -308,7 +279,7 @@ class Measuring:
                     return now, now.verdict.exit_code
                 self._session(cases, options_to_measure_once(now, cases), runner)
 
-    def _session(self, cases: Sequence[SelectedCase], more: Sequence[str], runner: Runner) -> None:
+    def _session(self, cases: Sequence[Listed], more: Sequence[str], runner: Runner) -> None:
         """Run some cases.
 
         :param more: options of ReFrame, for this run alone.
@@ -345,27 +316,27 @@ class Measuring:
         runner.release(own, ended.verdict.passed)
 
 
-def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[SelectedCase]:
+def next_cases(now: Status, selected: Sequence[SelectedCase]) -> list[Listed]:
     """The cases of the next run; none if all is decided, or nothing can be accepted any more."""
     contract = now.contract
     said = {one.commitment.id: one for one in now.decisions}
     kept = [one for one in selected if said[one.commitment.id].word != 'waived']
-    if is_lost(now):
+    if can_no_longer_pass(now):
         return []
     still = [one for one in kept if not said[one.commitment.id].is_final]
     if not still and now.hours < contract.stability.hours:
         still = kept
     # The environment that was run least is next: they alternate, so that a drift touches all.
-    times = {one.environment: 0 for one in still}
+    times = {one.case.environment: 0 for one in still}
     for one in {ran.run: ran for ran in now.runs}.values():
         name = one.case.rpartition('+')[2]
         if name in times:
             times[name] += 1
     least = min(times, key=lambda name: times[name], default=None)
-    return [*{one.title: one for one in still if one.environment == least}.values()]
+    return [*dict.fromkeys(one.case for one in still if one.case.environment == least)]
 
 
-def options_to_measure_once(now: Status, cases: Sequence[SelectedCase]) -> list[str]:
+def options_to_measure_once(now: Status, cases: Sequence[Listed]) -> list[str]:
     """ReFrame's options to measure disturbed cases only once, if jobs may be too few.
 
     A case that is measured again takes jobs that were not agreed else.
@@ -374,7 +345,7 @@ def options_to_measure_once(now: Status, cases: Sequence[SelectedCase]) -> list[
     return [] if is_enough else ['-S', 'wait_for_quiet=0']
 
 
-def is_lost(now: Status) -> bool:
+def can_no_longer_pass(now: Status) -> bool:
     """Whether nothing that follows can let the machine be accepted."""
     if any(one.is_final and one.word in ('missed', 'undecided') for one in now.decisions):
         return True

@@ -25,10 +25,10 @@ from assay.acceptance.journal import AnyEntry, Screened, Started
 from assay.report.screening import blame_in_words, node_set
 from assay.screening import kept, outputs
 from assay.screening.findings import MOST_EARLIER, UNDECIDED
-from assay.screening.measured import Screening, read
+from assay.screening.measured import Screening, read_screening
 from assay.screening.nodes import FEWEST_PEERS
-from assay.screening.verdict import ScreeningVerdict, judge
-from assay.screening.where import choose
+from assay.screening.verdict import ScreeningVerdict, judge_screening
+from assay.screening.where import choose_where
 from assay.text import many, plain
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _told(one: Screened, last: Screened) -> str:
     return f'{found} (only `assay screen {of_kind(one)}` of all nodes can clear that)'
 
 
-def place(site: _SiteConfig, contract: Contract) -> str:
+def partition_to_screen(site: _SiteConfig, contract: Contract) -> str:
     """The partition, with its system, that is screened first; empty if none is asked for.
 
     :raises AssayError: if the contract asks for a screening where there can be none.
@@ -127,7 +127,7 @@ def place(site: _SiteConfig, contract: Contract) -> str:
     if not contract.screening_first:
         return ''
     try:
-        return choose(site, contract.system).partition
+        return choose_where(site, contract.system).partition
     except AssayError as error:
         raise AssayError(
             f'screening_first of the contract: {error}: correct system, or leave out '
@@ -138,15 +138,15 @@ def place(site: _SiteConfig, contract: Contract) -> str:
 def assert_screened(archive: Archive, contract: Contract, partition: str) -> None:
     """Tell the journal of the screenings since the beginning, and keep them, if no run began yet.
 
-    :param partition: as :func:`place` says.
+    :param partition: as :func:`partition_to_screen` says.
     :raises AssayError: if there is none, the last one left out nodes, something was found that no
         later one cleared, or no node could be judged.
     """
-    entries = journal.read(archive.journal).entries
+    entries = journal.read_journal(archive.journal).entries
     if not partition or journal.of(Started, entries):
         return
     how = f'run `{_command(contract, partition)}`, and then this again'
-    if not [*kept.folder_of(partition).glob('*.json')]:
+    if not [*kept.folder_of_screenings(partition).glob('*.json')]:
         raise AssayError(f'the contract asks for a screening first: {how}')
     since = kept.screenings_since(partition, entries[0].time)
     if not since:
@@ -162,12 +162,12 @@ def assert_screened(archive: Archive, contract: Contract, partition: str) -> Non
 
 def _assert_cleared(archive: Archive, contract: Contract, partition: str, last: Path) -> None:
     """:param last: the newest screening."""
-    entries = journal.read(archive.journal).entries
+    entries = journal.read_journal(archive.journal).entries
     known = _read(archive, archives.journaled_screenings(archive, entries))
     found = screening_status(contract, entries)
     command = _command(contract, partition)
     if found and found.open:
-        verdicts = [_judged(archive, one.screening, one.files, known) for one in found.open]
+        verdicts = [_judged(one.file, one.files, known) for one in found.open]
         newest = found.open[-1]
         source = str(archive.screenings / newest.screening)
         if newest.screening == last.name:
@@ -192,30 +192,23 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
 
     :raises AssayError: if :func:`screening_faults` would find something wrong with that.
     """
-    entries = journal.read(archive.journal).entries
+    entries = journal.read_journal(archive.journal).entries
     # Those that are told of are held against this one as well, whatever became of their files.
     unchanged = archives.journaled_screenings(archive, entries)
     told = _read(archive, unchanged)
-    beside = kept.earlier_by_file(path, now, MOST_EARLIER)
-    before = {_name(archive, other.name): (one, other) for other, one in beside.items()}
-    before |= {
-        name: (one, archive.folder / name)
-        for name, one in told.items()
-        if one.kind == now.kind and one.begun < now.begun
-    }
-    newest = sorted(before, key=lambda name: (before[name][0].begun, name))[-MOST_EARLIER:]
+    where, beside = f'{archive.screenings.name}/', kept.earlier_screenings(path, now, MOST_EARLIER)
+    paths = {where + other.name: other for other in beside}
+    paths |= {name: archive.folder / name for name in told}
+    before = {where + other.name: one for other, one in beside.items()} | told
     files = archives.keep_screenings(
         archive,
-        outputs.with_outputs([*(before[name][1] for name in newest), path]),
+        outputs.with_outputs([*(paths[name] for name in _newest_before(now, before)), path]),
         unchanged,
     )
     known = told | _read(archive, files)
-    what = _what(archive, path.name, files, known)
+    what = _what(where + path.name, files, known)
     until = datetime.now(timezone.utc)
-    wrong = [
-        f'{path}: {one}: remove it'
-        for one in _wrong(archive, what, until, entries, contract, known)
-    ]
+    wrong = [f'{path}: {one}: remove it' for one in _wrong(what, until, entries, contract, known)]
     wrong += [
         f'{path.parent}: {one}: remove that screening and its outputs'
         for one in _miscomputed(archive, what, entries, known)
@@ -226,14 +219,17 @@ def _tell(archive: Archive, contract: Contract, path: Path, now: Screening, how:
     journal.append(archive.journal, what)
 
 
-def _name(archive: Archive, name: str) -> str:
-    """The name of a screening's file in an archive."""
-    return f'{archive.screenings.name}/{name}'
+def _newest_before(now: Screening, could: Mapping[str, Screening]) -> list[str]:
+    """The names of those that a screening is held against, oldest first."""
+    earlier = [
+        name for name, one in could.items() if one.kind == now.kind and one.begun < now.begun
+    ]
+    return sorted(earlier, key=lambda name: (could[name].begun, name))[-MOST_EARLIER:]
 
 
 def _read(archive: Archive, names: Iterable[str]) -> dict[str, Screening]:
     """Screenings of an archive, by the names of their files; outputs of their jobs are none."""
-    return {name: read(archive.folder / name) for name in names if not _is_of_job(name)}
+    return {name: read_screening(archive.folder / name) for name in names if not _is_of_job(name)}
 
 
 def _files(entries: Iterable[AnyEntry]) -> set[str]:
@@ -250,42 +246,37 @@ def _is_of_job(name: str) -> bool:
     return name.endswith(outputs.SUFFIX)
 
 
-def _earlier(archive: Archive, screening: str, files: Iterable[str]) -> list[str]:
+def _earlier(own: str, files: Iterable[str]) -> list[str]:
     """The names of those that a screening was held against, of the files kept with it."""
-    name = _name(archive, screening)
-    return [one for one in files if one != name and not _is_of_job(one)]
+    return [one for one in files if one != own and not _is_of_job(one)]
 
 
-def _judged(
-    archive: Archive, screening: str, files: Iterable[str], known: Mapping[str, Screening]
-) -> ScreeningVerdict:
+def _judged(own: str, files: Iterable[str], known: Mapping[str, Screening]) -> ScreeningVerdict:
     """The verdict on a screening by the files that were kept with it."""
-    before = [known[one] for one in _earlier(archive, screening, files)]
-    return judge(known[_name(archive, screening)], sorted(before, key=lambda one: one.begun))
+    before = [known[one] for one in _earlier(own, files)]
+    return judge_screening(known[own], sorted(before, key=lambda one: one.begun))
 
 
-def _what(
-    archive: Archive, screening: str, files: Files, known: Mapping[str, Screening]
-) -> Screened:
+def _what(own: str, files: Files, known: Mapping[str, Screening]) -> Screened:
     """The journal's entry for a screening.
 
+    :param own: the name of its file in the archive.
     :param files: that are kept with it.
     """
-    now = known[_name(archive, screening)]
-    verdict = _judged(archive, screening, files, known)
+    now, verdict = known[own], _judged(own, files, known)
     return Screened(
-        screening=screening,
+        screening=Path(own).name,
         begun=now.begun.astimezone(timezone.utc).isoformat(timespec='microseconds'),
         environment=now.environment,
         fabric=now.fabric,
         nodes=tuple(now.nodes),
-        found=in_words(verdict),
+        found=findings_in_words(verdict),
         unjudged=tuple(verdict.without_peers),
         files=files,
     )
 
 
-def in_words(verdict: ScreeningVerdict) -> str:
+def findings_in_words(verdict: ScreeningVerdict) -> str:
     """The findings of a screening in words; empty if it found nothing."""
     return '; '.join(blame_in_words(one) for one in verdict.findings)
 
@@ -302,7 +293,7 @@ def screening_faults(
         known |= _read(archive, entry.what.files.keys() - known.keys())
         before = [one for one in entries if one.number < entry.number]
         wrong = (
-            *_wrong(archive, entry.what, entry.time, before, contract, known),
+            *_wrong(entry.what, entry.time, before, contract, known),
             *_miscomputed(archive, entry.what, before, known),
         )
         yield from (f'entry {entry.number} of the journal: {one}' for one in wrong)
@@ -328,7 +319,6 @@ def screening_summary(entries: Sequence[AnyEntry]) -> Iterator[str]:
 
 
 def _wrong(
-    archive: Archive,
     what: Screened,
     until: datetime,
     entries: Sequence[AnyEntry],
@@ -341,15 +331,11 @@ def _wrong(
     :param entries: those before that one.
     :param known: the screenings that it and those tell of.
     """
-    name = _name(archive, what.screening)
-    shown = plain(name, 200)
+    name, shown = what.file, plain(what.file, 200)
     if name not in what.files:
         yield f'{shown} is not the newest of the screenings that it tells of'
         return
-    now, before = (
-        known[name],
-        {one: known[one] for one in _earlier(archive, what.screening, what.files)},
-    )
+    now, before = known[name], {one: known[one] for one in _earlier(name, what.files)}
     if any(one.begun >= now.begun for one in before.values()):
         yield f'{shown} is not the newest of the screenings that it tells of'
     where, begun = contract.system, entries[0].time
@@ -360,8 +346,8 @@ def _wrong(
         yield f'the screening of {when} was not made between the beginning and this entry'
     if any(one.kind != now.kind for one in before.values()):
         yield 'the screenings that it was held against are of other nodes, or another fabric'
-    yield from _of_earlier(archive, now, before, entries, known)
-    should = _what(archive, what.screening, what.files, known)
+    yield from _of_earlier(now, before, entries, known)
+    should = _what(name, what.files, known)
     if should.found != what.found:
         yield (
             f'the screening found {_short(should.found)}, and {_short(what.found)} is told of it'
@@ -372,23 +358,18 @@ def _wrong(
 
 
 def _of_earlier(
-    archive: Archive,
     now: Screening,
     before: Mapping[str, Screening],
     entries: Sequence[AnyEntry],
     known: Mapping[str, Screening],
 ) -> Iterator[str]:
     """Sentences: earlier screenings that nobody was told of, or that were left out again."""
-    judged = {_name(archive, one.what.screening) for one in journal.of(Screened, entries)}
+    judged = {one.what.file for one in journal.of(Screened, entries)}
     for name, one in before.items():
         if one.begun >= entries[0].time and name not in judged:
             yield f'nobody was told what {plain(name, 200)} found, which is of this acceptance'
     again = {name: known[name] for name in _files(entries) if not _is_of_job(name)}
-    could = {**before} | {
-        name: one for name, one in again.items() if one.kind == now.kind and one.begun < now.begun
-    }
-    newest = sorted(could, key=lambda name: (could[name].begun, name))[-MOST_EARLIER:]
-    for name in newest:
+    for name in _newest_before(now, {**before} | again):
         if name not in before:
             yield f'{plain(name, 200)} was told of before, and this one was not held against it'
 
@@ -406,11 +387,10 @@ def _miscomputed(
 
     :param entries: as of :func:`_wrong`, likewise ``known``.
     """
-    own = _name(archive, what.screening)
-    if _of_job(own) not in what.files:
+    if _of_job(what.file) not in what.files:
         yield (
-            f'{plain(own, 200)}: the outputs of its job were not kept with it, so its figures '
-            f'cannot be computed again'
+            f'{plain(what.file, 200)}: the outputs of its job were not kept with it, so its '
+            f'figures cannot be computed again'
         )
     whose, computed = {_of_job(name): name for name in known}, _files(entries)
     for job in sorted(filter(_is_of_job, what.files)):
@@ -420,7 +400,7 @@ def _miscomputed(
         elif job not in computed:
             shown = plain(name, 200)
             try:
-                found = outputs.differences(archive.folder / name, known[name])
+                found = outputs.output_faults(archive.folder / name, known[name])
                 yield from (f'{shown}: {one}' for one in found)
             except AssayError as error:
                 yield f'{shown}: its figures cannot be computed again: {error}'

@@ -24,7 +24,7 @@ _ASKED = '<commitment|<statistic|asked|spread|<known from|a run'
 _STANDS = '<commitment|<statistic|value|asked|margin|spread|<word'
 
 
-def show_plan(plan: Plan) -> None:
+def show_acceptance_plan(plan: Plan) -> None:
     """Print cases, cost, the chance of a machine to pass, and whether the risks are held."""
     out = console()
     contract = plan.contract
@@ -35,7 +35,7 @@ def show_plan(plan: Plan) -> None:
     out.print()
     print_line(out, _cost(plan))
     if not plan.curve:
-        unknown = [one.case.commitment.id for one in plan.asked if not one.spread]
+        unknown = [one.commitment.id for one in plan.asked if not one.spread]
         print_line(
             out,
             f'probability of passing: unknown, since nobody knows how much runs of '
@@ -60,7 +60,7 @@ def show_plan(plan: Plan) -> None:
 
 
 def _asked(one: Asked) -> list[object]:
-    commitment = one.case.commitment
+    commitment = one.commitment
     return [
         commitment.id + (' (waived)' if one.is_waived else ''),
         f'{commitment.statistic} of {commitment.runs}',
@@ -131,7 +131,17 @@ def plan_as_json(plan: Plan) -> str:
     found: dict[str, Any] = {
         'name': plan.contract.name,
         'digest': plan.contract.digest,
-        'commitments': [_asked_as_data(one) for one in plan.asked],
+        'commitments': [
+            {
+                **one.commitment.model_dump(mode='json'),
+                'case': one.case.title,
+                'nodes': one.case.nodes,
+                'seconds': one.seconds,
+                'spread': one.spread,
+                'is_waived': one.is_waived,
+            }
+            for one in plan.asked
+        ],
         **cost,
         'curve': curve,
         'risks': plan.held,
@@ -139,17 +149,6 @@ def plan_as_json(plan: Plan) -> str:
         'sentences': risks(plan),
     }
     return json_text(found, indent=2)
-
-
-def _asked_as_data(one: Asked) -> dict[str, Any]:
-    return {
-        **one.case.commitment.model_dump(mode='json'),
-        'case': one.case.title,
-        'nodes': one.case.nodes,
-        'seconds': one.seconds,
-        'spread': one.spread,
-        'is_waived': one.is_waived,
-    }
 
 
 def show_status(status: Status) -> None:
@@ -263,7 +262,7 @@ def _record(status: Status) -> dict[str, Any]:
     }
 
 
-def differences(archive: Archive, status: Status) -> Iterator[str]:
+def decision_faults(archive: Archive, status: Status) -> Iterator[str]:
     """Sentences: where the file of an archive says something else than what is decided by its runs.
 
     :raises AssayError: if it is no such file.
@@ -301,13 +300,13 @@ def _said(one: Any) -> str:
 REPORT_NAME = 'report.md'
 
 
-def write(archive: Archive, status: Status) -> Path:
+def write_report(archive: Archive, status: Status) -> Path:
     """Write the report, and close the acceptance.
 
     :returns: the file that people read.
     :raises AssayError: if a run has no end, or it cannot be written.
     """
-    entries = journal.read(archive.journal).entries
+    entries = journal.read_journal(archive.journal).entries
     if left := journal.open_runs(entries):
         raise AssayError(
             f'{archive.folder}: run {left[0]} has no end: end it by `assay accept run` first'

@@ -28,7 +28,7 @@ from assay.acceptance.journal import Chain
 from assay.files import explain_errors, read_bounded, write_whole
 from assay.text import plain
 
-#: Bytes of a file with a key at most.
+#: Bytes of a file with a key, and of one with a signature, at most.
 MOST = 64 << 10
 
 #: With which OpenSSH's form of a private key begins.
@@ -157,8 +157,6 @@ def _openssh(key: Ed25519PublicKey) -> bytes:
 #: Before what is signed, so that no signature of anything else is one of an acceptance.
 DOMAIN = b'assay acceptance signature 1\n'
 
-#: Bytes of a file of a signature at most.
-MOST = 64 << 10
 
 _KEYS = {'who', 'party', 'key', 'state', 'time', 'signature'}
 
@@ -211,22 +209,22 @@ def signers(parties: Parties) -> dict[str, tuple[str, str]]:
     }
 
 
-def sign(archive: Archive, parties: Parties, who: str, key: Ed25519PrivateKey) -> Path:
+def sign_archive(archive: Archive, parties: Parties, who: str, key: Ed25519PrivateKey) -> Path:
     """Sign what an archive is now; an earlier signature of the same signer is replaced.
 
     :returns: the file of the signature.
     :raises AssayError: if the contract does not name the signer, or it cannot be written.
     """
-    places = [name for name, one in signers(parties).items() if one[1] == who]
-    if len(places) != 1:
-        known = ', '.join(one for _, one in signers(parties).values())
+    places = {signer: (name, party) for name, (party, signer) in signers(parties).items()}
+    if who not in places:
+        known = ', '.join(places)
         raise AssayError(f'{who!r} is not one of those who sign by the contract: {known}')
-    (name,) = places
-    chain = journal.read(archive.journal)
+    name, party = places[who]
+    chain = journal.read_journal(archive.journal)
     chain.assert_whole(archive.journal)
     record = {
         'who': who,
-        'party': signers(parties)[name][0],
+        'party': party,
         'key': key.public_key().public_bytes_raw().hex(),
         'state': vars(state_of(archive, chain)),
         'time': datetime.now(timezone.utc).isoformat(timespec='seconds'),

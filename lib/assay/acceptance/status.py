@@ -17,20 +17,17 @@ from assay.acceptance.decision import (
     FigureOutcome,
     conclude,
     conditions,
-    decide,
+    decide_commitment,
 )
 from assay.acceptance.files import digest_of
 from assay.acceptance.journal import AnyEntry, Begun, EndsRun, Interrupted, RunEnded, Started
 from assay.acceptance.screenings import screening_status
-from assay.files import explain_errors
+from assay.files import DAMAGED, explain_errors
 from assay.results.cases import Case, Run, check_of, is_no_evidence, parameters_of
 from assay.results.failures import failure_reason, is_good
 from assay.results.reframe_report import read_reframe_report
 from assay.results.rows import number
 from assay.text import plain
-
-#: Where a case that missed a reference failed: it has measured all the same.
-_MEASURED = ('', 'performance')
 
 
 def fits(commitment: Commitment, name: str, environment: str) -> bool:
@@ -84,7 +81,7 @@ def _outcome(run: int, case: Case, commitment: Commitment) -> FigureOutcome:
         # Who signs has to see whether low values alone were lost so.
         told = f'; it measured {number(figure.value)}' if figure else ''
         return FigureOutcome(run, None, f'others disturbed it{told}')
-    if case.result == 'skip' or case.fail_phase not in _MEASURED:
+    if not case.has_measured:
         return FigureOutcome(run, None, f'{case.result}: {plain(failure_reason(case), 300)}')
     if figure is None:
         return FigureOutcome(run, None, f'it has no figure {commitment.figure}')
@@ -171,7 +168,7 @@ def status_of(
     for one in contract.commitments:
         waiver = contract.waiver(one.id)
         found = [*outcomes(one, numbered)]
-        decisions.append(decide(one, found, waiver.by if waiver else None))
+        decisions.append(decide_commitment(one, found, waiver.by if waiver else None))
     hours = seconds / 3600
     others = conditions(contract, ran, hours, screening_status(contract, entries))
     if jobs > contract.most_jobs:
@@ -209,14 +206,14 @@ def status_in(archive: Archive, contract: Contract) -> Status:
     :raises AssayError: if its journal is damaged, contract or a report are not those that it tells
         of, or a report cannot be read.
     """
-    chain = journal.read(archive.journal)
+    chain = journal.read_journal(archive.journal)
     chain.assert_whole(archive.journal)
     try:
         with explain_errors(archive.folder, 'read'):
             _assert_as_told(archive, chain.entries)
             return status_of(contract, chain.entries, reports(archive, chain.entries))
     # Whoever makes all checksums fit can write whatever they want into a report.
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except DAMAGED as error:
         told = plain(f'{type(error).__name__}: {error}', 300)
         raise AssayError(
             f'{archive.folder}: what the runs left is not as Assay and ReFrame write it: {told}; '

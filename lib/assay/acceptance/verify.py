@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from assay import AssayError
-from assay.acceptance import contract as contracts
 from assay.acceptance import facts, journal, screenings, show, signatures
-from assay.acceptance.archive import MOST_CONTRACT, REPORT, SYSTEM, Archive, contents, find
-from assay.acceptance.contract import Contract
+from assay.acceptance.archive import REPORT, SYSTEM, Archive, contents, find_archive
+from assay.acceptance.contract import Contract, read_contract
 from assay.acceptance.files import Checksum, files_in
 from assay.acceptance.journal import (
     BACK,
@@ -36,7 +34,7 @@ from assay.acceptance.journal import (
 from assay.acceptance.recompute import compute_again
 from assay.acceptance.signatures import fingerprint
 from assay.acceptance.status import Status, status_of
-from assay.files import json_text, read_bounded
+from assay.files import DAMAGED, json_text, read_bounded
 from assay.results.cases import Run
 from assay.results.reframe_report import as_run
 from assay.text import many, plain
@@ -110,17 +108,17 @@ class Verification:
 MOST_REPORT = 256 << 20
 
 
-def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verification:
+def verify_archive(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verification:
     """Verify an acceptance.
 
     :param trusted: the keys of signers, by their names.
     :raises AssayError: if there is no acceptance in the folder.
     """
-    found, archive = Verification(), find(folder)
+    found, archive = Verification(), find_archive(folder)
     try:
-        chain, kept = journal.read(archive.journal), contents(archive)
+        chain, kept = journal.read_journal(archive.journal), contents(archive)
         found.faults += _of_files(archive, chain, kept)
-        contract = contract_of(archive)
+        contract = read_contract(archive.contract)
         _hold_signatures(archive, contract, chain, trusted, found)
         # Of what was changed the figures would say nothing more.
         if not found.faults:
@@ -131,7 +129,7 @@ def verify(folder: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Verificatio
     except AssayError as error:
         found.faults.append(str(error))
     # Whoever makes all checksums fit can write whatever they want into a report.
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except DAMAGED as error:
         told = plain(f'{type(error).__name__}: {error}', 300)
         found.faults.append(f'what the runs left is not as Assay and ReFrame write it: {told}')
     return found
@@ -143,25 +141,9 @@ def assert_may_be_signed(folder: Path) -> Contract:
     :returns: its contract.
     :raises AssayError: if anything but signatures is wrong.
     """
-    if faults := verify(folder, {}).faults:
+    if faults := verify_archive(folder, {}).faults:
         raise AssayError(f'{folder} is not right, and is not signed: {faults[0]}')
-    return contract_of(find(folder))
-
-
-def contract_of(archive: Archive) -> Contract:
-    """The contract of an archive.
-
-    :raises AssayError: if it is none.
-    """
-    return _parsed(read_bounded(archive.contract, MOST_CONTRACT), archive.contract)
-
-
-@lru_cache(maxsize=4)
-def _parsed(data: bytes, path: Path) -> Contract:
-    try:
-        return contracts.parse_contract(data.decode(), path)
-    except UnicodeError:
-        raise AssayError(f'{path}: is no text in UTF-8') from None
+    return read_contract(find_archive(folder).contract)
 
 
 def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Checksum]) -> Iterator[str]:
@@ -176,7 +158,7 @@ def _of_files(archive: Archive, chain: Chain, kept: Mapping[str, Checksum]) -> I
                 'contract.yaml was changed: it is not the contract that the acceptance was begun '
                 'with'
             )
-        if begun.what.system != contract_of(archive).system:
+        if begun.what.system != read_contract(archive.contract).system:
             yield 'journal.jsonl: entry 1 is of another system than the contract'
     if not journal.of(Reported, chain.entries[-1:]):
         yield (
@@ -294,7 +276,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verifica
             continue
         report = read_bounded(folder / REPORT, MOST_REPORT)
         reports[run] = as_run(report, f'jobs/{run}/{REPORT}')
-        known = facts.read(folder / SYSTEM)
+        known = facts.read_kept_facts(folder / SYSTEM)
         by_facts.setdefault(known.text(), (known, []))[1].append(run)
         faults[run] += _of_session(reports[run], entry, started[run], uuids)
         faults[run] += _not_started(reports[run], started[run], contract)
@@ -318,7 +300,7 @@ def _compute(archive: Archive, chain: Chain, contract: Contract, found: Verifica
         found.proved.append(f'{many(left, "run")} ended without a report of ReFrame')
     found.faults += _not_allowed(started.values(), contract)
     now = status_of(contract, chain.entries, reports)
-    wrong = [*show.differences(archive, now), *_of_report(archive, chain, now)]
+    wrong = [*show.decision_faults(archive, now), *_of_report(archive, chain, now)]
     found.faults += wrong
     if not wrong:
         found.proved.append(

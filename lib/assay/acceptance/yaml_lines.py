@@ -38,15 +38,8 @@ class YamlLines:
             place = place[:-1]
         return self.lines.get(place, 1)
 
-    def value(self, place: Place) -> Any:
-        """The value at a place."""
-        found = self.data
-        for step in place:
-            found = found[step]
-        return found
 
-
-def read(text: str) -> YamlLines:
+def read_yaml_lines(text: str) -> YamlLines:
     """Read a text of YAML, in which each thing is written once: no aliases, no tags.
 
     :raises ValueError: if it is no YAML, or larger or deeper than a person writes; with the line.

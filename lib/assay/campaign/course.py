@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -19,7 +20,7 @@ from assay.machine.mpi import Mpi
 from assay.results.failures import Failure
 from assay.tools import ask
 from assay.vcluster import faults
-from assay.vcluster.cluster import STATE, Cluster, down
+from assay.vcluster.cluster import STATE, Cluster, take_down
 from assay.vcluster.node import Node
 
 PROGRAMS = paths.ROOT / 'tests' / 'programs' / 'faults'
@@ -38,7 +39,7 @@ def injection(cluster: Cluster, fault: Fault, severity: Severity) -> Iterator[No
     :raises AssayError: if it cannot be brought in, or healed.
     """
     with ExitStack() as undone:
-        undone.callback(faults.heal, cluster, cluster.parts)
+        undone.callback(faults.heal_parts, cluster, cluster.parts)
         for on_node in fault.on_nodes:
             node = cluster.node(on_node.node)
             command = fault.fill(on_node.run, severity)
@@ -89,11 +90,7 @@ def _built(name: str, mpi: Mpi) -> str:
 
 
 def _finish(node: Node, command: str) -> None:
-    pipe = subprocess.PIPE
-    with node.spawn(['bash', '-c', command], stdout=pipe, stderr=subprocess.STDOUT) as process:
-        said = process.communicate()[0].strip()
-    if process.returncode:
-        raise AssayError(f'{command} on {node.name}: {said or f"exit code {process.returncode}"}')
+    node.run(shlex.join(['bash', '-c', command]))
 
 
 def _begin(node: Node, command: str) -> subprocess.Popen[str]:
@@ -229,10 +226,10 @@ def _in_one(
                     yield _meet(cluster, mpi, name, fault, severity, options)
                 except AssayError as error:
                     yield FaultOutcome(name, fault, severity, problem=str(error))
-                    down()
+                    take_down()
                     cluster.up()
     finally:
-        down()
+        take_down()
 
 
 def _see_that_all_is_well(faults: Iterable[Fault], options: Sequence[str]) -> None:
@@ -247,7 +244,7 @@ def _see_that_all_is_well(faults: Iterable[Fault], options: Sequence[str]) -> No
 
 def _see_green(checks: list[str], options: Sequence[str]) -> None:
     for _ in range(ATTEMPTS):
-        failed = look.look_at(checks, {}, options).failed
+        failed = look.run_checks(checks, {}, options).failed
         if not failed:
             return
     raise AssayError(f'{failed[0].case} fails where nothing is broken: {failed[0].reason}')
@@ -265,14 +262,14 @@ def _meet(
     given = variables(fault, severity, mpi)
     since = time.time()
     if fault.moment == 'under a running job':
-        with look.start_run(checks, given, options) as run:
+        with look.started_run(checks, given, options) as run:
             look.await_ranks(since)
             with injection(cluster, fault, severity):
                 broken = look.await_end(run, checks)
     else:
         with injection(cluster, fault, severity):
-            broken = look.look_at(checks, given, options, is_kept=False)
-    return FaultOutcome(name, fault, severity, broken, look.look_at(checks, {}, options))
+            broken = look.run_checks(checks, given, options, is_kept=False)
+    return FaultOutcome(name, fault, severity, broken, look.run_checks(checks, {}, options))
 
 
 # Its table ----------------------------------------------------------------------------------------
@@ -303,7 +300,7 @@ def heading() -> list[str]:
     return [page_row(HEADER), page_row(['---'] * len(HEADER))]
 
 
-def row(outcome: FaultOutcome) -> str:
+def outcome_row(outcome: FaultOutcome) -> str:
     """The row of an outcome."""
     fault = outcome.fault
     value = fault.severities.get(outcome.severity)

@@ -47,7 +47,7 @@ class Look:
 
 
 @contextmanager
-def start_run(
+def started_run(
     checks: list[str], variables: dict[str, str], options: Sequence[str] = ()
 ) -> Iterator[subprocess.Popen[str]]:
     """Start a run; one that is left before its end is stopped.
@@ -72,7 +72,7 @@ def start_run(
             run.communicate()
 
 
-def look_at(
+def run_checks(
     checks: list[str],
     variables: dict[str, str],
     options: Sequence[str] = (),
@@ -81,7 +81,7 @@ def look_at(
     """Run checks to the end, or a screening, which later ones are held against if it is kept."""
     if checks == [SCREEN]:
         return screen_partition(options, is_kept)
-    with start_run(checks, variables, options) as run:
+    with started_run(checks, variables, options) as run:
         return await_end(run, checks)
 
 

@@ -11,17 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from assay import AssayError
-from assay.commands.options import ExtraOption, JsonOption, OneJobOption
+from assay.commands.options import ExtraOption, JsonOption, OneJobOption, command_group
 
 if TYPE_CHECKING:
     from assay.acceptance.archive import Archive
     from assay.acceptance.status import Status
 
-app = typer.Typer(
-    help='Accept a machine by a contract that buyer and vendor sign.',
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group('Accept a machine by a contract that buyer and vendor sign.')
 
 ContractArgument = Annotated[
     Path, typer.Argument(metavar='CONTRACT', help='The contract, such as docs/contract.yaml.')
@@ -46,29 +42,27 @@ def plan(
       assay accept plan contract.yaml --json
     """
     from assay.acceptance import show
-    from assay.acceptance.plan import plan as make
-    from assay.acceptance.plan import seconds, spreads
-    from assay.acceptance.run import UNDECIDED, prepare, refusing
-    from assay.acceptance.screenings import place
+    from assay.acceptance.plan import plan_acceptance, seconds, spreads
+    from assay.acceptance.run import UNDECIDED, exiting_with, prepare_acceptance, select_cases
+    from assay.acceptance.screenings import partition_to_screen
     from assay.results.case_history import case_histories
     from assay.results.history import load_history
 
-    with refusing():
-        asked = prepare(contract, extra or [])
+    with exiting_with():
+        asked = prepare_acceptance(contract, extra or [])
         asked.suite.assert_shared(contract)
-    with refusing(UNDECIDED):  # a cluster that has to be started first
+    with exiting_with(UNDECIDED):  # a cluster that has to be started first
         asked.suite.go_to_head()
-    with refusing():
-        if asked.contract.screening_first:
-            place(asked.load(), asked.contract)
-        selected = asked.cases()
+    with exiting_with():
+        partition_to_screen(asked.suite.load(), asked.contract)
+        selected = select_cases(asked.contract, asked.suite)
     history = load_history()
     times = seconds(case_histories(history, asked.contract.system), selected)
-    found = make(asked.contract, selected, times, spreads(history, selected))
+    found = plan_acceptance(asked.contract, selected, times, spreads(history, selected))
     if as_json:
         print(show.plan_as_json(found))
     else:
-        show.show_plan(found)
+        show.show_acceptance_plan(found)
     raise typer.Exit(found.exit_code)
 
 
@@ -79,11 +73,11 @@ FolderArgument = Annotated[
 
 def _standing(folder: Path) -> tuple[Archive, Status]:
     """An acceptance, and where it stands."""
-    from assay.acceptance.archive import find
+    from assay.acceptance.archive import find_archive
     from assay.acceptance.contract import read_contract
     from assay.acceptance.status import status_in
 
-    archive = find(folder)
+    archive = find_archive(folder)
     return archive, status_in(archive, read_contract(archive.contract))
 
 
@@ -119,31 +113,30 @@ def run(
         Measuring,
         allowed_variables,
         assert_no_variables,
+        exiting_with,
         open_archive,
-        prepare,
-        refusing,
+        prepare_acceptance,
+        select_cases,
     )
-    from assay.acceptance.screenings import assert_screened, place
-    from assay.running.selection import Listed
+    from assay.acceptance.screenings import assert_screened, partition_to_screen
 
-    with refusing():
+    with exiting_with():
         assert_no_variables(job or [])
-        asked = prepare(contract, extra or [], one_job)
+        asked = prepare_acceptance(contract, extra or [], one_job)
         asked.suite.assert_shared(contract, folder)
         allowed_variables(asked.contract.rules, os.environ)
-    with refusing(UNDECIDED):  # a cluster that has to be started first
+    with exiting_with(UNDECIDED):  # a cluster that has to be started first
         asked.suite.go_to_head()
-    with refusing():
-        site = asked.load()
-        selected = asked.cases()
-        partition = place(site, asked.contract)
+    with exiting_with():
+        site = asked.suite.load()
+        selected = select_cases(asked.contract, asked.suite)
+        partition = partition_to_screen(site, asked.contract)
         archive, handle = open_archive(folder, contract, asked.contract.system)
     options = [word for one in job or [] for word in ('-J', one)]
-    with refusing(UNDECIDED):
+    with exiting_with(UNDECIDED):
         assert_screened(archive, asked.contract, partition)
         given = replace(asked.given, jobs=job or [])
-        cases = [Listed(one.name, one.place, one.environment, nodes=one.nodes) for one in selected]
-        with asked.suite.in_one_job(site, given, options, cases):
+        with asked.suite.in_one_job(site, given, options, [one.case for one in selected]):
             status, code = Measuring(asked, site, archive, selected, options).run()
     os.close(handle)
     show.show_status(status)
@@ -160,9 +153,9 @@ def status(folder: FolderArgument, as_json: JsonOption = False) -> None:
       assay accept status acceptance
     """
     from assay.acceptance import show
-    from assay.acceptance.run import refusing
+    from assay.acceptance.run import exiting_with
 
-    with refusing():
+    with exiting_with():
         _, found = _standing(folder)
     if as_json:
         print(show.status_as_json(found))
@@ -184,11 +177,11 @@ def report(folder: FolderArgument) -> None:
       assay accept report acceptance
     """
     from assay.acceptance import show
-    from assay.acceptance.run import refusing
+    from assay.acceptance.run import exiting_with
 
-    with refusing():
+    with exiting_with():
         archive, found = _standing(folder)
-        path = show.write(archive, found)
+        path = show.write_report(archive, found)
     show.show_status(found)
     print(f'report: {path}')
     raise typer.Exit(found.verdict.exit_code)
@@ -244,12 +237,12 @@ def sign(
       assay accept sign acceptance --as 'A. Buyer' --key buyer.key
     """
     from assay.acceptance import signatures
-    from assay.acceptance.archive import find
+    from assay.acceptance.archive import find_archive
     from assay.acceptance.verify import assert_may_be_signed
 
     private = signatures.private_key(file, lambda: _ask('Passphrase'))
     contract = assert_may_be_signed(folder)
-    path = signatures.sign(find(folder), contract.parties, who, private)
+    path = signatures.sign_archive(find_archive(folder), contract.parties, who, private)
     print(f'{path}: {signatures.describe(signatures.read_signature(path))}')
 
 
@@ -297,8 +290,8 @@ def verify(
         --public-key 'B. Vendor=vendor.pub'
     """
     from assay.acceptance.signatures import named_keys
-    from assay.acceptance.verify import verify as hold
+    from assay.acceptance.verify import verify_archive
 
-    found = hold(folder, named_keys(public_key or []))
+    found = verify_archive(folder, named_keys(public_key or []))
     print(found.as_json() if as_json else '\n'.join(found.lines()))
     raise typer.Exit(0 if found.is_right else 1)

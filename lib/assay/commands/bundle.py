@@ -9,12 +9,9 @@ from typing import Annotated
 import typer
 
 from assay import AssayError, paths
+from assay.commands.options import command_group
 
-app = typer.Typer(
-    help='A folder of all downloads, for machines without a network.',
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group('A folder of all downloads, for machines without a network.')
 
 Folder = Annotated[Path, typer.Argument(metavar='FOLDER', show_default=False)]
 

@@ -8,16 +8,12 @@ from typing import Annotated
 import typer
 
 from assay import AssayError, say
-from assay.commands.options import JsonOption
+from assay.commands.options import JsonOption, command_group
 from assay.files import json_text
 from assay.text import plain
 from assay.vcluster import KINDS
 
-app = typer.Typer(
-    help='A virtual Slurm cluster on this machine, with faults.',
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group('A virtual Slurm cluster on this machine, with faults.')
 
 NodeName = Annotated[str, typer.Argument(metavar='NODE', show_default=False)]
 
@@ -76,33 +72,30 @@ def status(as_json: JsonOption = False) -> None:
     from assay.report.console import console
     from assay.vcluster import faults
     from assay.vcluster.cluster import Cluster
+    from assay.vcluster.node import Node
 
     cluster = Cluster.current()
     states = cluster.states()
-    broken_nodes = [(node, faults.active_faults(cluster, node)) for node in cluster.nodes]
-    broken_switches = [
-        (switch, faults.active_faults(cluster, switch)) for switch in cluster.switches
-    ]
+    found = [(part, faults.active_faults(cluster, part)) for part in cluster.parts]
     if as_json:
-        of_nodes = [
+        parts = [
             {
-                **{'node': one.name, 'address': one.address, 'cpus': [*one.cpus]},
-                **{'state': states.get(one.name), 'broken': [*broken]},
+                **{'node': one.name, 'address': one.address, 'cpus': one.cpus},
+                **{'state': states.get(one.name), 'broken': broken},
             }
-            for one, broken in broken_nodes
+            if isinstance(one, Node)
+            else {'switch': one.name, 'broken': broken}
+            for one, broken in found
         ]
-        of_switches = [{'switch': one.name, 'broken': [*broken]} for one, broken in broken_switches]
-        print(json_text([*of_nodes, *of_switches], indent=2))
+        print(json_text(parts, indent=2))
         return
     table = Table('node', 'address', 'CPUs', 'Slurm', 'broken', box=None, pad_edge=False)
-    for node, faults_of_it in broken_nodes:
-        broken = ', '.join(faults_of_it) or '-'
-        cpus = ', '.join(map(str, node.cpus))
-        row = (node.name, node.address, cpus, states.get(node.name, '?'), broken)
+    for one, broken in found:
+        about = ['-', '-', '-']
+        if isinstance(one, Node):
+            about = [one.address, ', '.join(map(str, one.cpus)), states.get(one.name, '?')]
+        row = one.name, *about, ', '.join(broken) or '-'
         table.add_row(*(Text(plain(cell)) for cell in row))
-    for switch, faults_of_it in broken_switches:
-        broken = ', '.join(faults_of_it) or '-'
-        table.add_row(*(Text(plain(cell)) for cell in (switch.name, '-', '-', '-', broken)))
     console().print(table)
 
 
@@ -129,7 +122,7 @@ def execute(
     from assay.vcluster import command as on_node
     from assay.vcluster.cluster import Cluster
 
-    raise typer.Exit(on_node.execute(Cluster.current().node(node), command))
+    raise typer.Exit(on_node.run_on_node(Cluster.current().node(node), command))
 
 
 KINDS_OF_FAULTS = '\n'.join(
@@ -194,7 +187,7 @@ def heal(
     from assay.vcluster.cluster import Cluster
 
     cluster = Cluster.current()
-    faults.heal(cluster, [cluster.part(node)] if node else cluster.parts)
+    faults.heal_parts(cluster, [cluster.part(node)] if node else cluster.parts)
 
 
 @app.command()
@@ -210,7 +203,7 @@ def down() -> None:
     """
     from assay.vcluster import cluster
 
-    print('down' if cluster.down() else 'there was no virtual cluster')
+    print('down' if cluster.take_down() else 'there was no virtual cluster')
 
 
 @app.command()
@@ -251,7 +244,7 @@ def campaign(
       assay cluster campaign >matrix.md
     """
     from assay.campaign import catalogue, look
-    from assay.campaign.course import course, heading, row
+    from assay.campaign.course import course, heading, outcome_row
     from assay.machine.mpi import find_mpis
     from assay.running.prepare import prepare
 
@@ -269,7 +262,7 @@ def campaign(
     outcomes = []
     for outcome in course(mpi, faults, severities, ['--one-job'] if one_job else []):
         outcomes.append(outcome)
-        print(plain(row(outcome)), flush=True)
+        print(plain(outcome_row(outcome)), flush=True)
     good = sum(outcome.is_good for outcome in outcomes)
     say(f'{good} of {len(outcomes)} as they should be')
     raise typer.Exit(good < len(outcomes))

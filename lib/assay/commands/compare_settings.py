@@ -85,7 +85,7 @@ def compare_settings(
     from assay.report.diff import show_interleaved
     from assay.report.diff_json import interleaved_json
     from assay.results.diff.judging import assert_margin
-    from assay.results.runner import make_ready
+    from assay.results.runner import Runner, make_ready
     from assay.running import reframe_options, selection, session, setting
 
     # Options that are ReFrame's end the environments.
@@ -115,11 +115,11 @@ def compare_settings(
         raise AssayError(setting.why_nothing_in_common(sides, cases, all_cases))
     wanted = [f'{re.escape(one.environment)}$' for one in sides if one.environment]
     handles = make_ready(suite, site, wanted or given.environments)
-    made = suite, sides, given, options, handles
+    runner = Runner(suite, given, handles, 'compare', suite.own)
     both = [case for those in cases for case in those]
     # Without that time: the first four sessions are measured in any case.
     with suite.in_one_job(site, setting.with_nodes(given, sides), options, both):
-        found, code = InterleavedMeasurement(*made, margin, within).run()
+        found, code = InterleavedMeasurement(runner, sides, options, margin, within).run()
     if as_json:
         print(interleaved_json(found))
     else:

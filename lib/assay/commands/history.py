@@ -29,6 +29,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from assay.results.cases import Facts
+    from assay.results.history import History, StoredRun
+
+RunsArgument = Annotated[
+    str, typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False)
+]
+
+
+def _load(words: str, system: str | None) -> tuple[History, list[StoredRun]]:
+    """The history, and of it the runs that words mean, or all; its notices are printed."""
+    from assay.report.terminal import warn
+    from assay.results.history import load_history
+    from assay.results.run_selectors import choose_or_all
+
+    stored = load_history()
+    warn(stored.notices())
+    return stored, choose_or_all(stored, words, system)
 
 
 def history(
@@ -53,13 +69,8 @@ def history(
       assay history before-upgrade --json
     """
     from assay.report.history import history_json, show_history
-    from assay.report.terminal import warn
-    from assay.results.history import load_history
-    from assay.results.run_selectors import choose_or_all
 
-    stored = load_history()
-    warn(stored.notices())
-    runs = choose_or_all(stored, words, system)
+    _, runs = _load(words, system)
     if as_json:
         print(history_json(runs[-last:]))
     else:
@@ -153,10 +164,7 @@ def compare_runs(
 
 
 def trend(
-    words: Annotated[
-        str,
-        typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False),
-    ] = '',
+    words: RunsArgument = '',
     system: StoredSystemOption = None,
     cases: CasesOption = '',
     figures: FiguresOption = '',
@@ -180,15 +188,10 @@ def trend(
       assay trend 2026-08-01..2026-11-20 --system generic
       assay trend -n fabric=tcp --figure latency --all
     """
-    from assay.report.terminal import warn
     from assay.report.trend import show_trend, trend_json
-    from assay.results.history import load_history
-    from assay.results.run_selectors import choose_or_all
     from assay.results.trend import find_trend
 
-    stored = load_history()
-    warn(stored.notices())
-    runs = choose_or_all(stored, words, system)
+    stored, runs = _load(words, system)
     if not words:  # nobody chose those with a purpose of their own
         runs = [run for run in runs if not run.summary.purpose]
     found = find_trend(stored, runs, cases, figures)
@@ -200,10 +203,7 @@ def trend(
 
 
 def triage(
-    words: Annotated[
-        str,
-        typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False),
-    ] = '',
+    words: RunsArgument = '',
     case: CasesOption = '',
     kind: Annotated[
         str,
@@ -234,14 +234,10 @@ def triage(
       assay triage last -n 'Ring %fabric=tcp' --class network --note 'switch 3, ticket 1234'
     """
     from assay.report.history import failures_json, show_failures
-    from assay.report.terminal import warn
-    from assay.results.history import load_history
-    from assay.results.run_selectors import choose_or_all, of_cases
+    from assay.results.run_selectors import of_cases
     from assay.results.triage import classify, triaged_failures
 
-    stored = load_history()
-    warn(stored.notices())
-    runs = choose_or_all(stored, words, system)
+    stored, runs = _load(words, system)
     if kind:
         found = [classify(stored, runs, case, kind, note)]
     elif note:
@@ -257,10 +253,7 @@ def triage(
 
 def export(
     output: OutputOption,
-    words: Annotated[
-        str,
-        typer.Argument(metavar='RUNS', help='Which runs; all by default.', show_default=False),
-    ] = '',
+    words: RunsArgument = '',
     system: StoredSystemOption = None,
 ) -> None:
     """Write the stored figures as Parquet, CSV or metrics.
@@ -278,15 +271,10 @@ def export(
     """
     import sys
 
-    from assay.report.terminal import warn
     from assay.results.export import form
-    from assay.results.history import load_history
-    from assay.results.run_selectors import choose_or_all
 
     make = form(str(output))
-    stored = load_history()
-    warn(stored.notices())
-    runs = choose_or_all(stored, words, system)
+    stored, runs = _load(words, system)
     if not runs:
         raise AssayError(f'no run is stored in {stored.database}: `assay run` stores one.')
     content = make(stored.figures(run for run in runs if not run.summary.problem))

@@ -18,7 +18,7 @@ from typing import Annotated
 
 import typer
 
-from assay import AssayError, __version__, paths
+from assay import AssayError, __version__, error_text, paths
 from assay.commands import accept as accept_command
 from assay.commands import bundle as bundle_command
 from assay.commands import cluster as cluster_command
@@ -39,7 +39,7 @@ from assay.commands.history import (
 )
 from assay.commands.init import doctor, init
 from assay.commands.nightly import nightly
-from assay.commands.options import SystemOption
+from assay.commands.options import SystemOption, command_group
 from assay.commands.place import place
 from assay.commands.run import run
 from assay.commands.screen import screen
@@ -48,12 +48,10 @@ from assay.config import settings
 from assay.report.console import write_visibly
 from assay.text import plain
 
-app = typer.Typer(
-    help='Does MPI on this machine work and perform? A regression test suite built on ReFrame.',
-    no_args_is_help=True,
+app = command_group(
+    'Does MPI on this machine work and perform? A regression test suite built on ReFrame.',
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
 )
 
 # The exit code after Ctrl-C.
@@ -196,9 +194,7 @@ def main() -> None:
             print(f'assay: {error.filename or "output"}: {error.strerror}', file=sys.stderr)
         code = 1
     except AssayError as error:
-        # Of what is quoted in it no line can be taken for one of ours.
-        lines = (line.removeprefix('assay: ') for line in str(error).splitlines())
-        sys.exit('\n'.join(f'assay: {plain(line)}' for line in lines))
+        sys.exit(error_text(error))
     except typer.TyperException as error:
         told = plain(error.format_message())
         context = getattr(error, 'ctx', None)

@@ -6,12 +6,20 @@ metavar and one type wherever it stands.
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from assay import AssayError
 from assay.quantities import fraction_of, seconds_of
+
+
+def command_group(text: str, **options: Any) -> typer.Typer:
+    """A command with commands of its own.
+
+    :param text: of its help.
+    """
+    return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode=None, **options)
 
 
 def _value(read: Callable[[str], float]) -> Callable[[str | float], float]:

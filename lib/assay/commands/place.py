@@ -12,7 +12,7 @@ from assay import AssayError
 from assay.commands.options import CasesOption, JsonOption, OutputOption, StoredSystemOption
 
 if TYPE_CHECKING:
-    from assay.placing.sat import Sat
+    from assay.placing.plan import Sat
     from assay.placing.turns import Turns
     from assay.witness.report import Report
 
@@ -81,8 +81,7 @@ def place(
     from assay.files import write_whole
     from assay.placing import files, show, turns
     from assay.placing.costs import costs_of
-    from assay.placing.plan import LEAST, plan
-    from assay.placing.sat import hold_against_plan
+    from assay.placing.plan import LEAST, hold_against_plan, plan_seats
     from assay.report.console import console, print_line
     from assay.results.history import load_history
     from assay.text import parse_cpus, unknown_name
@@ -101,7 +100,7 @@ def place(
     library = before.mpi.library
     hosts = [host.name for host in before.hosts]
     by_node = launcher is not None and files.LAUNCHERS[launcher].by_node
-    made = plan(before, costs_of(hosts, system, cases, load_history()), kept, by_node)
+    made = plan_seats(before, costs_of(hosts, system, cases, load_history()), kept, by_node)
     how = None
     if check:
         how = hold_against_plan(made, before, _read(check), launcher == files.SPLIT, by_node)
@@ -110,13 +109,13 @@ def place(
         write_whole(plan_of_job, show.plan_json(made, before, how, None))
     out = console()
     if not as_json:
-        show.show_plan(made, out)
+        show.show_seat_plan(made, out)
     written = launcher is not None and made.word != 'leave it' and check is None
     measured = None
     if launcher is not None and written:
         write_whole(output, files.LAUNCHERS[launcher].content(made))
         if not as_json:
-            use = files.in_words(launcher, str(output), library, made.seats.overlap)
+            use = files.use_in_words(launcher, str(output), library, made.seats.overlap)
             print_line(out, f'{output}: {use}')
         if command:
             planned = files.with_plan(

@@ -137,18 +137,19 @@ def run(
     if given.action:
         command = [*suite.command, *context.args]
         if budget is not None:
-            from assay.one_run import choose_for, options_of
+            from assay.one_run import RunRequest, choose_for, options_for_choice
 
-            command += options_of(choose_for(budget, suite, site, given, context.args, repeat))
+            request = RunRequest(suite, site, given, label, context.args)
+            command += options_for_choice(choose_for(request, budget, repeat))
         raise typer.Exit(subprocess.call(command, env=suite.environment))
 
     from assay.one_run import (
         RunRequest,
         choose_for,
         in_ordered_job,
-        measure,
         measure_against,
         measure_every_node,
+        measure_once,
     )
     from assay.results import node_turns
     from assay.results.runner import make_ready
@@ -168,7 +169,7 @@ def run(
     so_far = time.monotonic() - started
     choice = None
     if budget is not None:
-        choice = choose_for(budget, suite, site, given, context.args, repeat)
+        choice = choose_for(request, budget, repeat)
         so_far = 0.0  # a budget is for what is chosen, and not for what is waited for or installed
 
     def run_it() -> int:
@@ -176,11 +177,10 @@ def run(
             names = {one.name for one in selected}
             return measure_against(request, before, names, repeat, budget or AGAIN, choice)
         repeated = replace(request, options=[*again, *context.args])
-        verdict, end = measure(repeated, suite.own, so_far, choice)
-        return 128 + end.stopped if end.stopped else verdict.exit_code
+        return measure_once(repeated, suite.own, so_far, choice).exit_code
 
     if against is None:
-        job = in_ordered_job(suite, site, given, context.args, choice, budget, repeat)
+        job = in_ordered_job(request, choice, budget, repeat)
     else:  # each of its runs is of the same cases
         cases = choice.listed if choice else selected
         job = suite.in_one_job(site, given, context.args, cases, budget)

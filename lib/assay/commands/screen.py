@@ -60,12 +60,12 @@ def screen(
     from assay.report import screening as report
     from assay.report.progress import Progress
     from assay.running import reframe_options, session
-    from assay.screening import kept
     from assay.screening.findings import MOST_EARLIER
-    from assay.screening.measured import read
-    from assay.screening.measuring import job_options, measure
-    from assay.screening.verdict import judge
-    from assay.screening.where import choose
+    from assay.screening.kept import earlier_screenings, find_screening
+    from assay.screening.measured import read_screening
+    from assay.screening.measuring import job_options, measure_nodes
+    from assay.screening.verdict import judge_screening
+    from assay.screening.where import choose_where
 
     if source and (nodes or reserve or quick or context.args):
         raise AssayError('--from judges what was measured: leave out options of a measurement.')
@@ -74,17 +74,17 @@ def screen(
     if not source:
         suite.go_to_head()
     site = suite.load()
-    where = choose(site, system, environment, fabric)
+    where = choose_where(site, system, environment, fabric)
     if source:
-        path = kept.find(source, where.partition)
+        path = find_screening(source, where.partition)
     else:
         job = job_options(where, nodes, reserve, quick)
         audience = None if as_json else Progress(suite.own, given)
-        path = measure(
+        path = measure_nodes(
             suite, site, where, given, job, context.args, audience, not (nodes or reserve)
         )
-    now = read(path)
-    verdict = judge(now, kept.earlier_screenings(path, now, MOST_EARLIER))
+    now = read_screening(path)
+    verdict = judge_screening(now, [*earlier_screenings(path, now, MOST_EARLIER).values()])
     if as_json:
         print(report.screening_json(now, verdict, where.scheduler, path))
     else:

@@ -8,15 +8,11 @@ from typing import Annotated
 import typer
 
 from assay import AssayError
-from assay.commands.options import SystemOption
+from assay.commands.options import SystemOption, command_group
 from assay.config import settings
 from assay.spack.tool import PACKAGES_URL, SPACK_URL
 
-app = typer.Typer(
-    help='Build with Spack, separately from your own use of it.',
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group('Build with Spack, separately from your own use of it.')
 
 
 @app.command()

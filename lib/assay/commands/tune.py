@@ -64,7 +64,7 @@ def tune(
     from assay.report.tuning import show_tuning, tuning_json
     from assay.results.runner import Runner, make_ready
     from assay.running import reframe_options, selection, session
-    from assay.tuning.measuring import Tuning, options_for_one_case, write_rules
+    from assay.tuning.measuring import Tuning, write_rules
 
     given = reframe_options.read_for('a tuning', context.args)
     suite = session.suite(system, 'tune', extra or [], given, one_job)
@@ -88,7 +88,7 @@ def tune(
         one['extras']['family'] for one in site['environments'] if one['name'] == case.environment
     )
     handles = make_ready(suite, site, [f'{re.escape(case.environment)}$'])
-    options = [*asked, *options_for_one_case(case, cases)]
+    options = [*asked, *selection.leaving_out({one.name for one in cases} - {case.name})]
     runner = Runner(suite, given, handles, 'tune', suite.own)
     with suite.in_one_job(site, given, options, [case]):
         found = Tuning(runner, options, case, family, budget).run()

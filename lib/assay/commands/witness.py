@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from assay import AssayError
-from assay.commands.options import OutputOption
+from assay.commands.options import OutputOption, command_group
 
 if TYPE_CHECKING:
     from assay.witness import Report
@@ -31,12 +31,7 @@ class _ShowsReports(TyperGroup):
         return super().parse_args(context, args)
 
 
-app = typer.Typer(
-    cls=_ShowsReports,
-    help='Run any MPI program with the witness, or show its reports.',
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+app = command_group('Run any MPI program with the witness, or show its reports.', cls=_ShowsReports)
 
 PictureOption = Annotated[
     Path | None,

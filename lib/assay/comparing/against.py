@@ -22,7 +22,7 @@ import signal
 import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from assay import AssayError, say
 from assay.results.diff.compared import Compared
@@ -38,9 +38,7 @@ from assay.results.runner import NoGoodError, Runner, StoppedError
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.statistics.retest import SUSPICION
-from assay.running.reframe_options import Given
 from assay.running.selection import Listed, leaving_out
-from assay.running.session import Suite
 from assay.running.supervise import note_signals
 from assay.text import first_few, many
 
@@ -186,9 +184,8 @@ def names_to_measure_again(
 class Against:
     """A comparison under way.
 
-    :param given: what was asked of ReFrame.
+    :param runner: of its rounds.
     :param options: of ReFrame, of the run.
-    :param handles: locks that are held all the while.
     :param label: of the runs after, which the rounds get as well.
     :param before: runs of the old state.
     :param after: identifiers of runs of the new one.
@@ -197,19 +194,14 @@ class Against:
 
     def __init__(
         self,
-        suite: Suite,
-        given: Given,
+        runner: Runner,
         options: Sequence[str],
-        handles: Sequence[int],
         label: str | None,
         before: Sequence[StoredRun],
         after: Sequence[str],
         selected: Collection[str],
     ) -> None:
-        # Options may name checks that are left out of a round.
-        self.given = replace(given, variables=[], parameters=[], is_whole=False)
-        self.options, self.label = options, label
-        self.runner = Runner(suite, self.given, handles, PURPOSE)
+        self.runner, self.options, self.label = runner, options, label
         self.before, self.after, self.selected = before, after, selected
         #: Identifiers of the rounds so far, and how long the last one took.
         self.rounds: list[str] = []
@@ -305,7 +297,7 @@ class Against:
         own.patience.write_text(f'{left:.1f}')
         tell_distances(own, self._history, self.before)
         options = [*self.options, *leaving_out({*self.selected} - {*cases})]
-        if '--prgenv' not in self.given.names_of_options:
+        if '--prgenv' not in self.runner.given.names_of_options:
             options += ['-p', f'^({"|".join(map(re.escape, sorted(environments)))})$']
         say(f'round {len(self.rounds) + 1}')
         ended = self.runner.complete(own, self.label, options, what='a round')

@@ -15,12 +15,13 @@ import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from pydantic import TypeAdapter
 from scipy import special
 
 from assay import AssayError, paths, say
@@ -36,7 +37,7 @@ from assay.comparing.factors import (
     unpack,
 )
 from assay.comparing.interleaved import AGAIN
-from assay.files import append_line, whole_lines
+from assay.files import DAMAGED, append_line, json_text, whole_lines
 from assay.results.diff.compared import Compared, worst_first
 from assay.results.diff.difference import Difference, difference
 from assay.results.failures import failures
@@ -44,7 +45,7 @@ from assay.results.figure_series import FigureKey, Measured, measured_figures
 from assay.results.history import History, StoredRun, load_history
 from assay.results.run_selectors import choose_figures
 from assay.results.runner import NoGoodError, Runner, StoppedError
-from assay.results.searches import CONCLUDED
+from assay.results.searches import CONCLUDED, CONCLUSION, Conclusion
 from assay.results.statistics.culprits import SURE, Answer, Flags, Search, Split
 from assay.results.statistics.series import Floats
 from assay.running.application_builds import seconds_of_builds
@@ -73,7 +74,7 @@ BUILD, SESSION = 90.0, 30.0
 
 @dataclass(frozen=True)
 class Question:
-    """What is to be explained.
+    """The figures that became worse, and the changes that may have done it.
 
     :param before: identifiers of the runs before.
     :param after: of those after.
@@ -162,7 +163,7 @@ def question(
     cases: str = '',
     figures: str = '',
 ) -> Question:
-    """What runs before and after leave to be explained.
+    """The question that runs before and after leave.
 
     Where nothing is worse without the values of disturbed jobs, these count as well: the search
     measures anew whether there is a loss, and here it is only asked where to look.
@@ -280,8 +281,7 @@ def _certainty(one: Compared) -> float:
 
 
 def _weighted_median(values: Sequence[tuple[float, float]]) -> float:
-    """What half of the weight is below; between two values of which the lower ones have half of it,
-    the middle.
+    """The value that half of the weight is below; the middle of two if that is between them.
 
     :param values: each with its weight.
     """
@@ -341,7 +341,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Effect:
-    """What a change does, in units of the change that was seen.
+    """The effect of a change, in units of the change that was seen.
 
     :param share: 1 is all of it.
     :param low: of its 95% interval.
@@ -357,7 +357,7 @@ class Effect:
 
 @dataclass(frozen=True, eq=False)
 class Culprits:
-    """What a search has found.
+    """The result of a search.
 
     :param question: with the changes that could be switched.
     :param answers: the possible causes, the most likely first.
@@ -602,7 +602,7 @@ class CulpritSearch:
         return kept
 
     def _next(self) -> Split | None:
-        """What to measure, which is said; None if the answer is known, or nothing tells more."""
+        """Choose what to measure, and say it; None if the answer is known or nothing tells more."""
         split = self.search.step(self._cost)
         if split is None:
             return None
@@ -841,9 +841,12 @@ class CulpritSearch:
 
 
 def _middles(figures: Mapping[str, Measured]) -> dict[str, float]:
-    """What figures have in the middle, of those that have a value."""
+    """The middle value of each figure that has one."""
     middles = {name: one.middle for name, one in figures.items()}
     return {name: value for name, value in middles.items() if value is not None and value > 0}
+
+
+_PAIR = TypeAdapter(Pair)
 
 
 class Journal:
@@ -858,7 +861,7 @@ class Journal:
         self.pairs: list[Pair] = []
         self.untried: dict[str, str] = {}
         #: What others were told last: it follows from the pairs.
-        self.concluded: Mapping[str, object] = {}
+        self.concluded: Conclusion | None = None
         for line in whole_lines(self.path):
             self._read(line)
 
@@ -866,25 +869,21 @@ class Journal:
         try:
             told = json.loads(line)
             if CONCLUDED in told:
-                self.concluded = told[CONCLUDED]
+                self.concluded = CONCLUSION.validate_python(told[CONCLUDED])
             elif 'untried' in told:
                 self.untried |= told['untried']
             else:
-                figures = {name: (a, b) for name, (a, b) in told.pop('figures').items()}
-                first, second, runs = (tuple(told.pop(one)) for one in ('first', 'second', 'runs'))
-                if told.get('failed') is not None:
-                    told['failed'] = tuple(told['failed'])
-                self.pairs.append(Pair(first, second, figures, runs, **told))
-        except (ValueError, TypeError, AttributeError, KeyError):
+                self.pairs.append(_PAIR.validate_python(told))
+        except DAMAGED:
             raise AssayError(f'{self.path} is damaged: remove it to begin anew.') from None
 
     def keep(self, pair: Pair) -> None:
         self.pairs.append(pair)
-        append_line(self.path, json.dumps(asdict(pair)))
+        append_line(self.path, json_text(pair))
 
     def give_up(self, name: str, why: str) -> None:
         self.untried[name] = why
-        append_line(self.path, json.dumps({'untried': {name: why}}))
+        append_line(self.path, json_text({'untried': {name: why}}))
 
     def conclude(
         self, asked: Question, told: str, command: str, reproduce: Sequence[str] = ()
@@ -896,14 +895,12 @@ class Journal:
         :param reproduce: commands that show it.
         :raises AssayError: if it cannot be written.
         """
+        sides = frozenset(asked.before), frozenset(asked.after)
         case = asked.figures[0].figure.test_case
-        sides = {'before': [*asked.before], 'after': [*asked.after]}
-        told_to_others = {**sides, 'case': case, 'told': told, 'command': command}
-        if reproduce:
-            told_to_others['reproduce'] = [*reproduce]
-        if told_to_others != self.concluded:
-            append_line(self.path, json.dumps({CONCLUDED: told_to_others}))
-            self.concluded = told_to_others
+        conclusion = Conclusion(sides[0], sides[1], case, told, command, tuple(reproduce))
+        if conclusion != self.concluded:
+            append_line(self.path, json_text({CONCLUDED: conclusion}))
+            self.concluded = conclusion
 
 
 def chance_of_failure(splits: Flags, failed: Sequence[Flags], worked: Sequence[Flags]) -> Floats:

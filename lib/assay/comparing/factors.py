@@ -1,4 +1,4 @@
-"""What changed between two states, as changes that can be made and undone one by one.
+"""The differences between two states, as changes that can be made and undone one by one.
 
 Facts of the figures say what differs. A change that can be switched has a value before and one
 after, and what a session needs for each. The other differences are told with the reason why
@@ -147,7 +147,7 @@ class Untried:
 
 @dataclass(frozen=True)
 class State:
-    """What a session is started with.
+    """The settings that a session is started with.
 
     :param unset: variables that its jobs are not to have.
     :param unload: modules that are not to be loaded.
@@ -213,7 +213,7 @@ def state(factors: Sequence[Factor], switched: Collection[str]) -> State:
 
 
 def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | None:
-    """What figures of a session tell of a change instead of what was asked for; None if nothing.
+    """The value that a figure tells in place of the one that was asked for; None if there is none.
 
     :param facts: of a figure.
     """
@@ -245,7 +245,7 @@ def differs_from(one: Factor, facts: Mapping[str, str], is_made: bool) -> str | 
 def strange_facts(
     one: Compared, here: Mapping[str, str], switched: Iterable[Factor]
 ) -> dict[str, tuple[str, str]]:
-    """What a figure was measured with here, and neither before nor after: it explains nothing.
+    """The facts that a figure has here, and had neither before nor after: they explain nothing.
 
     :param here: facts of a session of a search.
     :returns: by name, what it was after, and what it is.
@@ -381,7 +381,9 @@ class _Maker:
             yield self._commit(fact)
         elif fact.name in self.program:
             raise AssayError(self._why_not_built(fact.name))
-        elif fact.name != 'mpi' and not _follows(fact, self.facts):
+        elif fact.name.startswith(f'{OF_SETTINGS}preloaded ') and 'LD_PRELOAD' in self.facts:
+            return  # that is what has changed it
+        elif fact.name != 'mpi':
             reason = (why for name, why in _NOT_TRIED.items() if fact.name.startswith(name))
             raise AssayError(next(reason, 'there is no way to switch it'))
 
@@ -433,7 +435,7 @@ class _Maker:
         return Factor(name, sides[0], sides[1], self._weight(variable), (before, after))
 
     def _weight(self, name: str) -> float:
-        """Of a variable."""
+        """The weight of a variable."""
         own = {key for key, one in FAMILIES.items() if name.startswith(one.own_variables or '\0')}
         if name.startswith(OF_THE_START) or (own and own.isdisjoint(self.families)):
             return _OF_NOTHING
@@ -468,7 +470,7 @@ class _Maker:
 
     def _files(self, name: str) -> libraries.Sides:
         """A library on both sides."""
-        before, after = map(libraries.read, self._sides(name))
+        before, after = map(libraries.read_library, self._sides(name))
         return before, after
 
     def _sides(self, name: str) -> tuple[str, str]:
@@ -581,7 +583,7 @@ class _Maker:
         return Factor(COMMIT, fact.before, fact.after, _SOURCES, sides, application=application)
 
     def _spec(self, fact: Fact) -> Iterator[Factor]:
-        """What Spack chose of a package; nothing of the MPI, which is a change of its own."""
+        """The change of a package of Spack; none of the MPI, which is a change of its own."""
         package = fact.name.removeprefix(OF_SPECS)
         mpis = [side.partition('@')[0] for side in self._sides('mpi')]
         if 'mpi' in self.facts and package in mpis:
@@ -674,18 +676,13 @@ def _rival(variable: str) -> str | None:
 
 
 def _in_force(variable: str, facts: Mapping[str, str]) -> tuple[str, str]:
-    """What a job had of a variable, and the file that sets it; - and nothing for neither."""
+    """The value of a variable in a job, and the file that sets it; - and nothing for neither."""
     if variable in facts:
         return facts[variable] or '-', ''
     for name, value in facts.items():
         if _set_by(name) == variable and value != '-':
             return value, name.rpartition(' in ')[2]
     return '-', ''
-
-
-def _follows(fact: Fact, facts: Collection[str]) -> bool:
-    """Whether it is another that changed it: what a variable preloads."""
-    return fact.name.startswith(f'{OF_SETTINGS}preloaded ') and 'LD_PRELOAD' in facts
 
 
 _NOT_ALIKE = 'it is not the same on all nodes'
@@ -723,7 +720,7 @@ def _flags(fact: Fact) -> Iterator[_Found]:
 
 
 def _flags_of(side: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
-    """What one side of a change needs, in the languages in which it is one."""
+    """The flags that one side of a change needs, in the languages in which it is one."""
     changed = (one for one in {**side, **other} if side.get(one) != other.get(one))
     return {FLAGS: write_flags({one: side.get(one) or _negated(other[one]) for one in changed})}
 
@@ -765,7 +762,7 @@ def _negated(flag: str) -> str:
 
 
 def with_package(package: str) -> str:
-    """What ``--with`` names so that Spack builds a package."""
+    """The word for ``--with`` by which Spack builds a package."""
     return 'spack' if package == OURS else f'spack:{package}'
 
 
@@ -839,20 +836,15 @@ def _sources(fact: Fact) -> Iterator[_Found]:
 def steps_of(change: Factor) -> list[Factor]:
     """The changes that a change is made of: none is made without those before it.
 
-    :raises AssayError: if it is of no such kind, or they cannot be told.
+    Of an MPI these are its versions; of others the commits that changed the suite's sources, or all
+    of an application, oldest first.
+
+    :raises AssayError: if there are none, or the one state does not come from the other by commits.
     """
-    if change.is_of_commits:
-        return commits_of(change)
-    if not change.versions:
-        raise AssayError('this partition has no environment with a version between the two')
-    return [*change.versions]
-
-
-def commits_of(change: Factor) -> list[Factor]:
-    """The commits that changed the suite's sources, or all of an application, oldest first.
-
-    :raises AssayError: if the one state does not come from the other by commits.
-    """
+    if not change.is_of_commits:
+        if not change.versions:
+            raise AssayError('this partition has no environment with a version between the two')
+        return [*change.versions]
     sides = change.before, change.after
     if any(one.endswith('-dirty') for one in sides):
         raise AssayError('there are changes that were not committed')

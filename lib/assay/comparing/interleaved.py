@@ -28,8 +28,6 @@ from assay.results.runner import NoGoodError, Runner, StoppedError
 from assay.results.statistics.comparison import MARGIN
 from assay.results.statistics.retest import BUDGET, FOURSOME
 from assay.running import selection
-from assay.running.reframe_options import Given
-from assay.running.session import Suite
 from assay.running.setting import Settings
 from assay.running.supervise import note_signals
 from assay.text import many, plain
@@ -85,7 +83,7 @@ def compare_at_first(
     settings: Settings,
     margin: float = MARGIN,
 ) -> Difference:
-    """What the first sessions say.
+    """The difference that the first sessions show.
 
     :raises AssayError: if they have nothing in common, or are not stored.
     """
@@ -131,10 +129,9 @@ def finish(
 class InterleavedMeasurement:
     """A comparison under way.
 
-    :param suite: what its sessions are started with.
+    :param runner: of its sessions.
     :param settings: of the two sides.
     :param options: of ReFrame, for all sessions.
-    :param handles: locks that are held all the while.
     :param margin: a change within it is called the same.
     :param seconds: after which no further four sessions begin that would end later; the first four
         are measured in any case. None for no such bound.
@@ -142,17 +139,14 @@ class InterleavedMeasurement:
 
     def __init__(
         self,
-        suite: Suite,
+        runner: Runner,
         settings: Settings,
-        given: Given,
         options: Sequence[str],
-        handles: Sequence[int],
         margin: float,
         seconds: float | None,
     ) -> None:
-        self.settings, self.options = settings, options
+        self.runner, self.settings, self.options = runner, settings, options
         self.margin, self.seconds = margin, seconds
-        self.runner = Runner(suite, given, handles, 'compare', suite.own)
         self.began = time.monotonic()
         #: How many sessions there were, and seconds of the last four.
         self.number, self.took = 0, 0.0

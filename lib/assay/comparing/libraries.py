@@ -39,7 +39,7 @@ class LoadedFile:
 Sides = tuple[LoadedFile | None, LoadedFile | None]
 
 
-def read(told: str) -> LoadedFile | None:
+def read_library(told: str) -> LoadedFile | None:
     """A library of a fact; None if none was loaded, or several were."""
     found = _LOADED.fullmatch(told)
     if not found or ' / ' in told or '), ' in told:  # of ranks and nodes that differ
@@ -156,7 +156,7 @@ def library_loaded_instead(
     """
     for name in names:
         told = facts.get(name, '-')
-        found = read(told)
+        found = read_library(told)
         if found and not wanted.endswith(f'({found.folder})'):
             return f'{found}, by LD_LIBRARY_PATH, an RPATH or a preload,'
         if not found and told not in ('-', 'not loaded'):  # of some nodes or ranks only

@@ -58,7 +58,7 @@ class Suspect:
 
 
 def find_suspects(found: Difference, settings: Settings) -> list[Suspect]:
-    """What to measure again.
+    """Choose the figures to measure again.
 
     That is what looks changed, by itself or with its family, what others disturbed, and what cannot
     be decided without a history that says how far sessions are apart.
@@ -116,7 +116,7 @@ def _spread(past: Series | None) -> Variance | None:
 
 @dataclass(frozen=True, eq=False)
 class SuspectResult:
-    """What pairs say of a suspect so far.
+    """The result of the pairs for a suspect so far.
 
     :param decision: at the last look; None before the first.
     :param before: its values in the pairs that were looked at; None if there are none.
@@ -139,7 +139,7 @@ def decisions(
     settings: Settings,
     margin: float,
 ) -> dict[FigureKey, SuspectResult]:
-    """What pairs say of suspects so far.
+    """The results of the pairs for suspects so far.
 
     If one of four sessions gave no value that counts, none counts for that figure. A decided
     figure stays decided, whatever is measured later on.

@@ -1,4 +1,4 @@
-"""What Spack chose otherwise of packages, as specs that have it choose so again.
+"""Packages that Spack chose otherwise, as specs that have it choose so again.
 
 A spec names all that Spack chose of a package, so that it can choose nothing else of it. Which
 packages can be switched one by one, Spack's solver tells.
@@ -33,7 +33,7 @@ def spec_for(package: str, chosen: str) -> str:
 
 
 def specs_of_change(name: str, before: str, after: str) -> tuple[str, str]:
-    """What Spack is asked for to have a package as before, and as after.
+    """The specs that Spack is asked for to have a package as before, and as after.
 
     :param name: of the fact that tells what it chose.
     :raises AssayError: if no spec switches it.
@@ -61,7 +61,7 @@ def what_differs(before: str, after: str) -> tuple[str, str]:
 
 
 def package_built_instead(specs: str, facts: Mapping[str, str]) -> str | None:
-    """What a figure's program was built from in place of what was asked for; None if nothing.
+    """The package that a program was built from in place of the one asked for; None without one.
 
     :param facts: of the figure.
     """

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from assay import AssayError, say
 from assay.comparing.sessions import without_partition
@@ -13,16 +12,15 @@ from assay.nights.outcome import (
     GONE,
     NightMemory,
     NightOutcome,
-    cases_not_run,
     known_bad_cases,
     no_longer_chosen,
-    of_difference,
-    of_run,
+    outcome_of_difference,
+    outcome_of_run,
     suspicious_cases,
     with_left_out,
     worse_night,
 )
-from assay.one_run import RunRequest, choose_for, in_ordered_job, measure
+from assay.one_run import RunRequest, choose_for, in_ordered_job, measure_once
 from assay.report.diff import diff_conclusion, show_diff
 from assay.results import node_turns
 from assay.results.budget import Choice
@@ -31,22 +29,13 @@ from assay.results.diff.difference import Difference, difference
 from assay.results.failures import failures
 from assay.results.figure_series import measured_figures
 from assay.results.history import History, StoredRun, load_history
-from assay.results.reframe_report import read_reframe_report
-from assay.results.runner import make_ready
-from assay.results.verdict import Verdict
+from assay.results.runner import Concluded, make_ready
 from assay.running import runs
 from assay.running.node_choice import Way
 from assay.running.reframe_options import Given
 from assay.running.runs import RunFolder
 from assay.running.selection import leaving_out
-from assay.running.session import Suite
 from assay.text import many
-
-if TYPE_CHECKING:
-    from reframe.core.config import _SiteConfig
-
-#: By which `assay history` finds the runs of nights.
-LABEL = 'nightly'
 
 #: Good nights that one is held against, and how often what looks worse is measured again.
 AGAINST, AGAIN = 5, 2
@@ -55,27 +44,16 @@ AGAINST, AGAIN = 5, 2
 class NightMeasurement:
     """The measurement of a night.
 
-    :param options: of ReFrame.
-    :param handle: of the night's lock, which its jobs hold as well.
+    :param request: with the handle of the night's lock, which its jobs hold as well.
     :param memory: the file of what is known of earlier nights.
     :param budget: seconds for which cases are chosen; None to run them all.
     :param way: how nodes are chosen; None to leave them to the scheduler.
     """
 
     def __init__(
-        self,
-        suite: Suite,
-        site: _SiteConfig,
-        given: Given,
-        options: Sequence[str],
-        handle: int,
-        memory: Path,
-        budget: float | None = None,
-        way: Way | None = None,
+        self, request: RunRequest, memory: Path, budget: float | None, way: Way | None
     ) -> None:
-        self.suite, self.site, self.given, self.options = suite, site, given, options
-        self.handles, self.memory, self.budget = [handle], memory, budget
-        self.way = way
+        self.request, self.memory, self.budget, self.way = request, memory, budget, way
         #: What is run for the budget.
         self.choice: Choice | None = None
 
@@ -87,19 +65,20 @@ class NightMeasurement:
         :raises AssayError: if nothing could be measured.
         :raises SystemExit: if it was told to stop.
         """
-        self.handles += make_ready(self.suite, self.site, self.given.environments)
+        suite, site, given = self.request.suite, self.request.site, self.request.given
+        handles = [*self.request.handles, *make_ready(suite, site, given.environments)]
+        self.request = replace(self.request, handles=handles)
         suspects = known_bad_cases(memory.told)
         if self.budget is not None:
-            of = self.suite, self.site, self.given, self.options
-            self.choice = choose_for(self.budget, *of, suspects=suspects)
+            self.choice = choose_for(self.request, self.budget, suspects=suspects)
         if self.way:
-            node_turns.use_chosen_nodes(self.suite, self.site, self.way, self.suite.own)
-        about = self.suite, self.site, self.given, self.options, self.choice, self.budget
-        with in_ordered_job(*about, suspects=suspects):
-            verdict, report = self._run(self.suite.own, self.given, (), self.choice)
-            outcome, good = self._held(of_run(verdict, report), report, memory, margin)
+            node_turns.use_chosen_nodes(suite, site, self.way, suite.own)
+        with in_ordered_job(self.request, self.choice, self.budget, suspects=suspects):
+            ended = self._run(suite.own, given, (), self.choice)
+            report, outcome = ended.run, outcome_of_run(ended.verdict, ended.run)
+            outcome, good = self._held(outcome, report, memory, margin)
         if self.way:
-            node_turns.tell_turns(self.suite, self.site, self.given.jobs)
+            node_turns.tell_turns(suite, site, given.jobs)
         late = _late(report) if report else set()
         return with_left_out(outcome, memory.told, self.choice, late), good
 
@@ -129,21 +108,18 @@ class NightMeasurement:
 
     def _run(
         self, own: RunFolder, given: Given, calm: Collection[str], choice: Choice | None = None
-    ) -> tuple[Verdict, Run | None]:
+    ) -> Concluded:
         """A run, but for cases that are calm.
 
         :param calm: their names.
         :param choice: what is run, if there is a budget for it.
         """
-        options = [*self.options, *leaving_out(calm)]
-        request = RunRequest(self.suite, self.site, given, LABEL, options, self.handles)
-        verdict, end = measure(request, own, choice=choice)
-        if end.stopped:
-            raise SystemExit(128 + end.stopped)
-        try:
-            return verdict, read_reframe_report(own.report)
-        except AssayError:  # the verdict says so
-            return verdict, None
+        options = [*self.request.options, *leaving_out(calm)]
+        request = replace(self.request, given=given, options=options)
+        ended = measure_once(request, own, choice=choice)
+        if ended.stopped:
+            raise SystemExit(ended.exit_code)
+        return ended
 
     def _against(
         self, history: History, good: list[StoredRun], run: Run, margin: float
@@ -176,22 +152,22 @@ class NightMeasurement:
             say(f'worse than in good nights, so measured again: {many(len(suspects), "case")}')
             # Options may name checks that are left out now.
             alone = replace(
-                self.given,
+                self.request.given,
                 report=None,
                 junit=None,
                 variables=[],
                 parameters=[],
                 is_whole=False,
             )
-            verdict, more = self._run(runs.begin(), alone, names - suspects)
-            if more and failures(more):
-                return of_run(verdict, more)
-            if more:
-                uuids.append(more.uuid)
+            again = self._run(runs.begin(), alone, names - suspects)
+            if again.run and failures(again.run):
+                return outcome_of_run(again.verdict, again.run)
+            if again.run:
+                uuids.append(again.run.uuid)
             found = self._difference(load_history(), good, uuids, margin)
         if not self.choice:
-            no_more = {*cases_not_run(found)} - _late(run)
-        outcome = of_difference(found, no_more)
+            no_more = {one.test_case for one in found.only_before} - _late(run)
+        outcome = outcome_of_difference(found, no_more)
         if outcome.word == 'PASSED':
             print(f'against {many(len(good), "good night")}: {diff_conclusion(found)}')
         else:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from assay import AssayError, locks, paths, say
+from assay import AssayError, error_text, locks, paths, say
 from assay.config import settings
 from assay.files import explain_errors, write_whole
 from assay.machine.slurm import SCHEDULERS, Record, partitions_in, records
@@ -28,15 +28,16 @@ from assay.nights.outcome import (
     last_line,
     message,
     notify,
-    of_problem,
+    outcome_of_problem,
     subject,
 )
+from assay.one_run import RunRequest
 from assay.report import junit
 from assay.results.verdict import Verdict
 from assay.running.node_choice import Way
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
-from assay.text import expand_nodes, plain
+from assay.text import expand_nodes
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -179,6 +180,9 @@ def _shown(what: str) -> list[Record]:
 # A night ------------------------------------------------------------------------------------------
 
 
+#: By which `assay history` finds the runs of nights.
+LABEL = 'nightly'
+
 #: The exit code of a night on which nothing was measured, and nothing is wrong: EX_TEMPFAIL of
 #: sysexits.h.
 PUT_OFF = 75
@@ -236,15 +240,16 @@ class Night:
                     raise AssayError(f'nothing was measured since {as_minute(put_off)}: {why}')
                 if isinstance(self.suite, AssayError):
                     raise self.suite
-                about = self.suite, self.suite.load(), self.given, self.options, handle, folder.file
-                measuring = NightMeasurement(*about, self.budget, self.way)
+                about = self.suite, self.suite.load(), self.given, LABEL, self.options, [handle]
+                request = RunRequest(*about)
+                measuring = NightMeasurement(request, folder.file, self.budget, self.way)
                 outcome, good = measuring.measure(memory, self.margin)
             except AssayError as error:
-                said = ''.join(f'assay: {plain(line)}\n' for line in str(error).splitlines())
-                outcome = of_problem(str(error))
+                said = f'{error_text(error)}\n'
+                outcome = outcome_of_problem(str(error))
             except Exception as error:  # whatever it is, it has to reach people
                 said = traceback.format_exc()
-                outcome = of_problem(f'{type(error).__name__}: {error}')
+                outcome = outcome_of_problem(f'{type(error).__name__}: {error}')
             told, problem = self._tell(outcome, memory.told)
             folder.write(memory.after(told, good, put_off))
             print(said, end='', file=sys.stderr)

@@ -113,7 +113,7 @@ class NightMemory(BaseModel):
         return NightMemory(told=told, good=runs[-KEPT:], put_off=put_off)
 
 
-def of_run(verdict: Verdict, run: Run | None) -> NightOutcome:
+def outcome_of_run(verdict: Verdict, run: Run | None) -> NightOutcome:
     """The outcome of a night by the verdict of its run."""
     if verdict.passed:
         return NightOutcome('PASSED')
@@ -127,12 +127,12 @@ def of_run(verdict: Verdict, run: Run | None) -> NightOutcome:
     return NightOutcome('FAILED', tuple(culprits), tuple(sentences))
 
 
-def of_problem(problem: str) -> NightOutcome:
+def outcome_of_problem(problem: str) -> NightOutcome:
     """The outcome of a night that could not measure anything."""
     return NightOutcome('FAILED', (RUN,), tuple(problem.splitlines()))
 
 
-def of_difference(found: Difference, gone: Collection[str]) -> NightOutcome:
+def outcome_of_difference(found: Difference, gone: Collection[str]) -> NightOutcome:
     """The outcome of a night that did not fail, compared with good ones.
 
     A figure that was measured once only, since others disturbed it when it was to be measured
@@ -173,11 +173,6 @@ def worse_night(told: Mapping[str, str]) -> NightOutcome:
 
 def worse_figures(found: Difference) -> list[Compared]:
     return [one for one in found.figures if one.word == 'worse']
-
-
-def cases_not_run(found: Difference) -> list[str]:
-    """Cases that were run in good nights, and not in this one."""
-    return sorted({one.test_case for one in found.only_before})
 
 
 def suspicious_cases(found: Difference) -> set[str]:

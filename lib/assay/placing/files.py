@@ -120,7 +120,7 @@ LAUNCHERS: Final = {
 }
 
 
-def in_words(launcher: str, name: str, library: str, overlap: bool = False) -> str:
+def use_in_words(launcher: str, name: str, library: str, overlap: bool = False) -> str:
     """How the file of a launcher is used."""
     if launcher == SPLIT:
         return f'MPI_Comm_split(MPI_COMM_WORLD, 0, KEY, ...), KEY being line rank + 1 of {name}'

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.placing.problem import ROUNDING, Floats, Numbers, PlacingProblem, Truths, row
+from assay.placing.problem import ROUNDING, Floats, Numbers, PlacingProblem, Truths, partners_of
 
 # Divided among groups -----------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ def _swapped(weights: Any, half: Truths) -> Truths:
     for _ in range(len(half)):
         gain = -sign * pull
         one = int(np.where(half, gain, -np.inf).argmax())
-        talks, amount = row(weights, one)
+        talks, amount = partners_of(weights, one)
         amounts[talks] = amount
         both = np.where(half, -np.inf, gain - 2 * amounts)
         amounts[talks] = 0
@@ -141,7 +141,7 @@ def _swapped(weights: Any, half: Truths) -> Truths:
         if gain[one] + both[other] <= least:
             break
         for rank in (one, other):
-            talks, amount = row(weights, rank)
+            talks, amount = partners_of(weights, rank)
             pull[talks] -= 2 * sign[rank] * amount
             sign[rank] = -sign[rank]
         half[[one, other]] = False, True
@@ -182,15 +182,9 @@ def _low_eigenvectors(weights: Any) -> Floats:
 Shape = tuple[object, ...]
 
 
-def search(problem: PlacingProblem) -> Numbers:
-    """The leaf group of each rank that costs least: shape (n,).
-
-    :param problem: reduced.
-    """
-    return _Search(problem).run()
-
-
 class _Search:
+    """The search for the leaf group of each rank that costs least, in a reduced problem."""
+
     def __init__(self, problem: PlacingProblem) -> None:
         n, levels = problem.ranks, len(problem.groups)
         leaf = problem.groups[0]
@@ -215,7 +209,7 @@ class _Search:
             {kind: self.kinds_in(leaf, group).count(kind) for kind in {*self.kinds}}
             for group in range(len(first))
         ]
-        self.used = [[0] * (int(row.max()) + 1) for row in self.above]
+        self.used = [[0] * (int(level.max()) + 1) for level in self.above]
         self.shapes = self._shapes(levels)
         # What two ranks cost at least, summed over those that are not both seated: by depth.
         nearest = self.price[..., 0]
@@ -244,6 +238,7 @@ class _Search:
         return found
 
     def run(self) -> Numbers:
+        """Shape (n,)."""
         self._seat(0, 0.0, np.zeros((len(self.group), len(self.free))))
         return self.best
 
@@ -359,7 +354,7 @@ class _Swaps:
         saved += self.cost[others, its] - self.cost[others, own]
         # Two that talk to each other are as far apart as before.
         for values, price in ((self.messages, self.latency), (self.bytes, self.per_byte)):
-            talks, amount = row(values, rank)
+            talks, amount = partners_of(values, rank)
             self.amounts[talks] = amount
             saved -= 2 * self.amounts[others] * (price[own, its] - price[own, own])
             self.amounts[talks] = 0
@@ -376,7 +371,7 @@ class _Swaps:
         here, there = int(self.group[one]), int(self.group[other])
         for rank, old, new in ((one, here, there), (other, there, here)):
             for values, price in ((self.messages, self.latency), (self.bytes, self.per_byte)):
-                talks, amount = row(values, rank)
+                talks, amount = partners_of(values, rank)
                 self.cost[talks] += amount[:, None] * (price[new] - price[old])
             self.members[old].remove(rank)
             self.members[new].add(rank)
@@ -424,7 +419,7 @@ def best_seats(whole: PlacingProblem) -> Numbers:
     if not len(problem.groups) or not problem.messages.nnz:
         return now
     if problem.ranks <= FEW:
-        return _seated(problem, search(problem))
+        return _seated(problem, _Search(problem).run())
     least = problem.cost(now) * (1 - ROUNDING)
     best, found = now, least
     for start in _starts(problem):

@@ -1,4 +1,4 @@
-"""The plan for a job's ranks, and what it gains: pure functions over the witness's report.
+"""The plan for a job's ranks, its gain, and whether they sat so: of the witness's reports alone.
 
 A plan saves a share of the time that ranks spent transferring messages. No more than that is
 expected: waiting for a rank that computes longer is no transfer, and collectives go other ways.
@@ -18,7 +18,14 @@ import numpy as np
 from assay import AssayError
 from assay.placing.costs import Costs
 from assay.placing.mapping import best_seats
-from assay.placing.problem import Floats, Numbers, PlacingProblem, Seats, seats_of
+from assay.placing.problem import (
+    Floats,
+    Numbers,
+    PlacingProblem,
+    Seats,
+    number_labels,
+    seats_of,
+)
 from assay.text import many
 from assay.witness.disturbance import disturbances, taken_by_others
 from assay.witness.placement import DISTANCES
@@ -95,7 +102,9 @@ class SeatPlan:
         return int((self.seat != np.arange(len(self.seat))).sum())
 
 
-def plan(report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool = False) -> SeatPlan:
+def plan_seats(
+    report: Report, costs: Costs, stay: Iterable[int] = (), by_node: bool = False
+) -> SeatPlan:
     """Where the ranks of a job should sit.
 
     :param stay: ranks that keep their seats.
@@ -425,3 +434,53 @@ def _notes(report: Report, costs: Costs, distances: list[int]) -> Iterable[str]:
     if outside:
         yield f'{many(outside, "message")} to ranks outside MPI_COMM_WORLD do not count'
     yield from disturbances([report])
+
+
+# Whether ranks sat so -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sat:
+    """How ranks sat, and how long the job took.
+
+    :param elsewhere: the ranks that did not sit as planned.
+    :param change: wall time of this run over that before, less 1: one run of each.
+    """
+
+    elsewhere: tuple[int, ...]
+    change: float
+
+
+def hold_against_plan(
+    plan: SeatPlan, before: Report, after: Report, is_split: bool, by_node: bool
+) -> Sat:
+    """Hold a run against a plan.
+
+    On other nodes than before ranks sit as planned if those are together that should be: which
+    node is which does not matter then.
+
+    :param is_split: whether the program itself deals the roles: then ranks stay where they were.
+    :param by_node: whether the launcher chose nodes alone.
+    :raises AssayError: if it is not of as many ranks.
+    """
+    if after.ranks != before.ranks:
+        raise AssayError(
+            f'the run after has {after.ranks} ranks, the one before {before.ranks}: a plan is for '
+            'the same number of ranks'
+        )
+    wanted = np.arange(before.ranks) if is_split else plan.seat
+    seats = seats_of(after, plan.costs.switches)
+    same = {*seats.hosts} == {*plan.seats.hosts}
+    hosts = [plan.seats.hosts[seat] for seat in wanted]
+    elsewhere = set()
+    if same:
+        elsewhere |= {i for i, host in enumerate(hosts) if host != seats.hosts[i]}
+    else:
+        elsewhere |= {*np.flatnonzero(number_labels(hosts) != number_labels(seats.hosts)).tolist()}
+    if not by_node:
+        elsewhere |= {
+            i for i, seat in enumerate(wanted) if plan.seats.cores[seat] != seats.cores[i]
+        }
+    walls = [max(one.wall for one in report.processes) for report in (before, after)]
+    change = walls[1] / walls[0] - 1 if walls[0] else 0.0
+    return Sat(tuple(sorted(elsewhere)), change)

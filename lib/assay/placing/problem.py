@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.witness.report import Process, Report
+from assay.witness.report import Report
 
 Numbers = NDArray[np.int64]
 
@@ -82,7 +82,7 @@ def _cores_in_order(report: Report, host: str) -> list[int]:
     socket = {
         next(iter(one.numa)): next(iter(one.packages))
         for one in report.processes
-        if one.host == host and _is_within_a_domain(one)
+        if one.host == host and len(one.numa) == len(one.packages) == 1
     }
     first: dict[int, int] = {}
     for domain, cpus in domains.items():
@@ -96,10 +96,6 @@ def _cores_in_order(report: Report, host: str) -> list[int]:
         return 0, 0, core
 
     return sorted(its.cores, key=place)
-
-
-def _is_within_a_domain(process: Process) -> bool:
-    return len(process.numa) == len(process.packages) == 1
 
 
 Floats = NDArray[np.float64]
@@ -183,7 +179,7 @@ class PlacingProblem:
         return replace(self, groups=left, latency=np.array(latency), per_byte=np.array(per_byte))
 
 
-def row(values: Any, rank: int) -> tuple[Numbers, Floats]:
+def partners_of(values: Any, rank: int) -> tuple[Numbers, Floats]:
     """The ranks that a rank talks to, and how much."""
     part = slice(values.indptr[rank], values.indptr[rank + 1])
     return values.indices[part], values.data[part]

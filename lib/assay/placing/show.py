@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from assay.files import json_text
-from assay.placing.plan import SeatPlan
+from assay.placing.plan import Sat, SeatPlan
 from assay.report.console import as_change, as_interval, percent, print_line, print_table
 from assay.text import as_list, many, plain
 from assay.witness.placement import DISTANCES
@@ -14,12 +14,11 @@ from assay.witness.placement import DISTANCES
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from assay.placing.sat import Sat
     from assay.placing.turns import Turns
     from assay.witness import Report
 
 
-def show_plan(plan: SeatPlan, out: Console) -> None:
+def show_seat_plan(plan: SeatPlan, out: Console) -> None:
     """The answer, what it gains, and where the messages go."""
     print_line(out, f'{plan.word}: {plan.why}')
     if plan.moved:

@@ -20,7 +20,7 @@ from assay.results.cases import Case, CaseName, Run, is_no_evidence
 from assay.results.failures import failure_reason, is_good
 from assay.results.reframe_report import case_of, name_of
 from assay.results.rows import nearest, row_in_words, rows_of
-from assay.results.runner import judge_session, store_verdict
+from assay.results.runner import Concluded, judge_session, store_verdict
 from assay.results.unmatched import unmatched_names, unmeasured_parts
 from assay.results.verdict import Verdict
 from assay.running import events
@@ -165,7 +165,7 @@ def conclude_run(
     seconds: float,
     choice: Choice | None = None,
     site: _SiteConfig | None = None,
-) -> Verdict:
+) -> Concluded:
     """Judge a run, and show, store and write what came of it.
 
     :param seconds: the wall time of the run.
@@ -203,7 +203,7 @@ def conclude_run(
         terminal.show_run(run, log or [], end.printed, given.everything, below)
         terminal.warn(notes)
     terminal.show_verdict(run, verdict, seconds, choice)
-    return verdict
+    return replace(found, verdict=verdict, stopped=end.stopped)
 
 
 def _write(

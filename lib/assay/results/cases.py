@@ -255,6 +255,11 @@ class Case(CaseName):
         return next((value for known, value in self.facts if known == name), '')
 
     @property
+    def has_measured(self) -> bool:
+        """Whether it came to its figures: one that missed a reference has measured all the same."""
+        return self.result not in ('skip', 'abort') and self.fail_phase in ('', 'performance')
+
+    @property
     def had_no_time(self) -> bool:
         """Whether the job for all cases had no time left for it, which is no word on the case.
 

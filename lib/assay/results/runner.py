@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from assay import AssayError, say
 from assay.results import store
 from assay.results.cases import Run
-from assay.results.failures import failures
+from assay.results.failures import failures, skipped_cases
 from assay.results.reframe_report import read_reframe_report
 from assay.results.unmatched import misaddressed_options
 from assay.results.verdict import Verdict, judge_run
@@ -66,6 +66,21 @@ class Concluded:
     def problems(self) -> tuple[str, ...]:
         """Problems of the session as a whole, not only of some of its cases."""
         return (*self.verdict.of_session, *self.unstored)
+
+    @property
+    def exit_code(self) -> int:
+        """That of its verdict, or 128 and the number of the signal that stopped it."""
+        return 128 + self.stopped if self.stopped else self.verdict.exit_code
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why something was not measured: cases that failed or were skipped, and the problems."""
+        told = []
+        if self.run:
+            told += [f'{one.case}: {one.reason}' for one in failures(self.run)]
+            skipped = skipped_cases(self.run, self.log or ())
+            told += [f'{case}: skipped: {reason}' for case, reason in skipped]
+        return [*told, *self.problems]
 
     def tell_failures(self) -> None:
         """Say a sentence for each case that failed."""

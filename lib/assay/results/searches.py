@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from pydantic import TypeAdapter
+
 from assay import AssayError, paths
 from assay.files import whole_lines
 
@@ -36,6 +38,10 @@ class Conclusion:
         return f'{self.told} ({self.case}): `{self.command}`'
 
 
+#: What reads one.
+CONCLUSION = TypeAdapter(Conclusion)
+
+
 def conclusions_of(run: str) -> list[Conclusion]:
     """The conclusions of searches that had a run before or after, the oldest search first."""
     return [one for one in _conclusions() if run in one.before | one.after]
@@ -55,12 +61,9 @@ def _conclusions() -> list[Conclusion]:
         try:
             for line in whole_lines(path):
                 if line.startswith(f'{{"{CONCLUDED}"'):
-                    last = json.loads(line)[CONCLUDED]
+                    last = CONCLUSION.validate_python(json.loads(line)[CONCLUDED])
             if last:
-                before, after = (frozenset(map(str, last.pop(one))) for one in ('before', 'after'))
-                reproduce = tuple(map(str, last.pop('reproduce', ())))
-                one = Conclusion(before, after, **last, reproduce=reproduce)
-                found.append((path.stat().st_mtime, path.name, one))
-        except (AssayError, OSError, ValueError, TypeError, KeyError, AttributeError):
+                found.append((path.stat().st_mtime, path.name, last))
+        except (AssayError, OSError, ValueError):
             continue
     return [one for *_, one in sorted(found, key=lambda each: each[:2])]

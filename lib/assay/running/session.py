@@ -89,7 +89,7 @@ class Suite:
         ):
             _tell(self.not_heeded)
         if problems := lint_own():
-            raise AssayError('\nassay: '.join(problems))
+            raise AssayError('\n'.join(problems))
         site_applications()  # of whose mistakes ReFrame would print a traceback
         return site
 

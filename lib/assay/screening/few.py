@@ -20,7 +20,7 @@ from assay.screening.fewest import (
     SuspectCause,
     causes_of_nodes,
     causes_of_pairs,
-    explain,
+    find_causes,
 )
 from assay.screening.findings import (
     FEWEST_EARLIER,
@@ -28,8 +28,9 @@ from assay.screening.findings import (
     WAYS,
     Evidence,
     ScreeningFinding,
+    less_in_words,
 )
-from assay.screening.measured import Screening, behind_one_switch, pair_times, slowness
+from assay.screening.measured import Screening, behind_one_switch, log_slowness, pair_times
 
 #: The spread of sound pairs that is supposed, of sound nodes, and of what one node changes by.
 OF_PAIRS, OF_NODES, OF_ONE = Variance(0.1**2, 6.0), Variance(0.02**2, 4.0), Variance(0.01**2, 2.0)
@@ -108,39 +109,43 @@ def slow_nodes(
         if not 2 <= len(numbers) <= MOST_NODES:
             continue
         for figure, values in now.values.items():
-            slow = slowness(values[numbers])
+            slow = log_slowness(values[numbers])
             yield from _changed_nodes(now, earlier, figure, numbers, tests)
             spread = Variance(OF_NODES.value + _error(slow), OF_NODES.freedom)
             places = np.median(slow, axis=1)[:, None]
-            found = explain(places, [*causes_of_nodes(len(numbers))], spread, LEAST_OF_NODES, tests)
+            found = find_causes(
+                places, [*causes_of_nodes(len(numbers))], spread, LEAST_OF_NODES, tests
+            )
             bad = [i for i, _ in _single(found)]
             for i, one, often in _often(slow, found):
                 text = (
-                    f'{_less(one.far)} than {_others(now, numbers, bad)}, '
+                    f'{less_in_words(one.far)} than {_others(now, numbers, bad)}, '
                     f'in {often} of {now.sweeps} sweeps'
                 )
                 # Of two halves nobody can say which is as it should be.
                 is_sure = 2 * len(bad) < len(numbers) and often >= FOR_GOOD * now.sweeps
-                yield int(numbers[i]), _evidence(figure, text, one), is_sure
+                evidence = Evidence.by_distance(figure, text, one.far, one.chance)
+                yield int(numbers[i]), evidence, is_sure
 
 
 def _changed_nodes(
     now: Screening, earlier: Sequence[Screening], figure: str, numbers: Numbers, tests: float
 ) -> Iterator[tuple[int, Evidence, bool]]:
     """The nodes that changed while others did not."""
-    slow = slowness(now.values[figure][numbers])
-    before = _nodes_before(now, earlier, figure, numbers)
+    slow = log_slowness(now.values[figure][numbers])
+    before = medians_before(now, earlier, figure, numbers)
     past = _change(now, np.median(slow, axis=1)[:, None], before, OF_ONE)
     if past is None or len(past.known) < 2:
         return
     least = LEAST_OF_NODES if now.shares_cpus else LEAST_CHANGE_OF_NODES
     causes = [*causes_of_nodes(len(past.known))]
-    found = explain(past.each, causes, past.single, least, tests, past.common)
+    found = find_causes(past.each, causes, past.single, least, tests, past.common)
     changes = (slow - np.nanmedian(before, axis=1)[:, None])[past.known]
     for i, one, often in _often(changes, found):
-        text = f'{_less(one.far)} than in {past.screenings} earlier screenings, unlike its peers'
-        is_sure = often >= FOR_GOOD * now.sweeps
-        yield int(numbers[past.known[i]]), _evidence(figure, text, one), is_sure
+        less = less_in_words(one.far)
+        text = f'{less} than in {past.screenings} earlier screenings, unlike its peers'
+        evidence = Evidence.by_distance(figure, text, one.far, one.chance)
+        yield int(numbers[past.known[i]]), evidence, often >= FOR_GOOD * now.sweeps
 
 
 def _often(slow: Floats, found: Sequence[Culprit]) -> Iterator[tuple[int, Culprit, int]]:
@@ -175,24 +180,20 @@ def _others(now: Screening, numbers: Numbers, bad: Sequence[int]) -> str:
     return names[0] if len(names) == 1 else f'its {len(names)} other peers'
 
 
-def _nodes_before(
+def medians_before(
     now: Screening, earlier: Sequence[Screening], figure: str, numbers: Numbers
 ) -> Floats:
-    """The values of the nodes in earlier screenings: shape (nodes, screenings), NaN if missing."""
-    columns = [np.empty((len(numbers), 0))]
+    """Nodes' logarithms in earlier screenings: shape (nodes, screenings), NaN if not there."""
+    names = [now.nodes[number] for number in numbers]
+    columns = [np.empty((len(names), 0))]
     for one in earlier[-MOST_EARLIER:]:
-        column = np.full((len(numbers), 1), np.nan)
+        rows = np.array([one.number.get(name, -1) for name in names])
+        column = np.full(len(names), np.nan)
         if figure in one.values:
-            for row, number in enumerate(numbers):
-                at = one.number.get(now.nodes[number])
-                if at is not None:
-                    column[row] = np.median(slowness(one.values[figure][at]))
-        columns.append(column)
+            is_there = rows >= 0
+            column[is_there] = np.median(log_slowness(one.values[figure][rows[is_there]]), axis=1)
+        columns.append(column[:, None])
     return np.hstack(columns)
-
-
-def _less(far: float) -> str:
-    return f'{1 - np.exp(-far):.1%} less'
 
 
 # Links --------------------------------------------------------------------------------------------
@@ -218,7 +219,7 @@ def slow_links(now: Screening, earlier: Sequence[Screening]) -> Iterator[Screeni
         if past:
             causes = [*causes_of_pairs(ends[past.known], n, groups)]
             least = LEAST_CHANGE_OF_LINKS
-            changed = explain(past.each, causes, past.single, least, tests, past.common)
+            changed = find_causes(past.each, causes, past.single, least, tests, past.common)
             if len(changed) > 1 and not changed[0].others:
                 changed = []  # all are slow, in one way or another: that is everything
             for one in changed:
@@ -226,7 +227,7 @@ def slow_links(now: Screening, earlier: Sequence[Screening]) -> Iterator[Screeni
                 yield from _of_culprit(now, figure, one, what, switches, past)
         kinds = behind_one_switch(now).astype(np.int64)
         causes = [*causes_of_pairs(ends, n, groups)]
-        found = explain(times, causes, OF_PAIRS, LEAST_OF_LINKS, tests, kinds=kinds)
+        found = find_causes(times, causes, OF_PAIRS, LEAST_OF_LINKS, tests, kinds=kinds)
         for one in found:
             several = f'between the {one.others} other pairs'
             what = several if one.others > 1 else f'between {_names_of_sound(now, found)}'
@@ -267,7 +268,8 @@ def _of_culprit(
     past: _Change | None,
 ) -> Iterator[ScreeningFinding]:
     causes = [cause for cause in one.causes if cause.kind != 'all']
-    evidence = (_evidence(figure, comparison_in_words(figure, one.far, what), one),)
+    text = comparison_in_words(figure, one.far, what)
+    evidence = (Evidence.by_distance(figure, text, one.far, one.chance),)
     pairs = [cause for cause in causes if cause.kind == 'pair']
     nodes = [cause for cause in causes if cause.kind == 'node']
     groups = [cause for cause in causes if cause.kind == 'group']
@@ -325,8 +327,3 @@ def change_in_words(figure: str, far: float) -> str:
 def comparison_in_words(figure: str, far: float, what: str) -> str:
     """The same, with what it is compared with."""
     return f'{change_in_words(figure, far)} {"than" if figure == "bandwidth" else "as"} {what}'
-
-
-def _evidence(figure: str, text: str, one: Culprit) -> Evidence:
-    change = np.exp(one.far) - 1 if figure == 'latency' else 1 - np.exp(-one.far)
-    return Evidence(figure, text, float(change), float(one.chance))

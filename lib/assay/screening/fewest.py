@@ -108,7 +108,7 @@ def causes_of_nodes(nodes: int) -> Iterator[SuspectCause]:
     yield SuspectCause('all', (), np.ones(nodes, bool))
 
 
-def explain(
+def find_causes(
     each: Floats,
     causes: Sequence[SuspectCause],
     known: Variance,

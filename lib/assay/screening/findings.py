@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+import numpy as np
+
 #: ``node``: a bad node, to be drained. ``pair``: the cable or path between two nodes. ``group``:
 #: what several nodes share, a switch or its uplink. ``either``: a node or a link, and which of them
 #: so few nodes do not tell. ``uplinks``: what joins the switches, against the past.
@@ -51,6 +53,17 @@ class Evidence:
     text: str
     change: float | None = None
     chance: float | None = None
+
+    @staticmethod
+    def by_distance(figure: str, text: str, far: float, chance: float) -> Evidence:
+        """The evidence of a figure whose logarithm is off by so much, larger where worse."""
+        change = np.exp(far) - 1 if figure.startswith('latency') else 1 - np.exp(-far)
+        return Evidence(figure, text, float(change), float(chance))
+
+
+def less_in_words(far: float) -> str:
+    """By how much less a rate is whose logarithm is off by so much."""
+    return f'{1 - np.exp(-far):.1%} less'
 
 
 @dataclass(frozen=True)

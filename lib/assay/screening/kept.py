@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
 from assay import AssayError, paths, say
-from assay.screening.measured import Screening, read, write
+from assay.screening.measured import Screening, read_screening, write_screening
 
 #: The word for the newest.
 LAST = 'last'
@@ -18,7 +18,7 @@ _NAME = '%Y%m%dT%H%M%S.%f'
 _EVER = datetime.min.replace(tzinfo=timezone.utc), datetime.max.replace(tzinfo=timezone.utc)
 
 
-def folder_of(system: str) -> Path:
+def folder_of_screenings(system: str) -> Path:
     """The folder of the screenings of ``system:partition``."""
     return paths.SCREENINGS.joinpath(*system.split(':'))
 
@@ -26,21 +26,21 @@ def folder_of(system: str) -> Path:
 def path_of(measured: Screening) -> Path:
     """The file of a screening."""
     begun = measured.begun.astimezone(timezone.utc)
-    return folder_of(measured.system) / f'{begun:{_NAME}}.json'
+    return folder_of_screenings(measured.system) / f'{begun:{_NAME}}.json'
 
 
-def keep(measured: Screening) -> Path:
+def keep_screening(measured: Screening) -> Path:
     """Write a file of a screening.
 
     :returns: its path.
     :raises AssayError: if that cannot be.
     """
     path = path_of(measured)
-    write(path, measured)
+    write_screening(path, measured)
     return path
 
 
-def find(word: str, system: str) -> Path:
+def find_screening(word: str, system: str) -> Path:
     """The file that a user names.
 
     :param word: a path, or ``last``.
@@ -48,9 +48,9 @@ def find(word: str, system: str) -> Path:
     """
     if word != LAST:
         return Path(word)
-    for path, _ in newest_first(folder_of(system), _refuse):
+    for path, _ in newest_first(folder_of_screenings(system), is_strict=True):
         return path
-    raise AssayError(f'there is no screening of {system} in {folder_of(system)} yet')
+    raise AssayError(f'there is no screening of {system} in {folder_of_screenings(system)} yet')
 
 
 def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
@@ -62,7 +62,7 @@ def newest(system: str, until: datetime) -> tuple[Path, Screening] | None:
     """
     if not all(re.fullmatch(r'\w[\w.+-]*', part) for part in system.split(':')):
         return None
-    for path, found in newest_first(folder_of(system), until=until):
+    for path, found in newest_first(folder_of_screenings(system), until=until):
         if found.begun <= until:
             return path, found
     return None
@@ -74,25 +74,20 @@ def screenings_since(system: str, begun: datetime) -> list[tuple[Path, Screening
     :raises AssayError: if one is damaged that may be of them.
     """
     found: list[tuple[Path, Screening]] = []
-    for path, one in newest_first(folder_of(system), _refuse):
+    for path, one in newest_first(folder_of_screenings(system), is_strict=True):
         if one.begun < begun:
             break
         found.append((path, one))
     return found[::-1]
 
 
-def earlier_screenings(path: Path, now: Screening, most: int) -> list[Screening]:
-    """Earlier screenings of the same nodes, environment and fabric, oldest first.
+def earlier_screenings(path: Path, now: Screening, most: int) -> dict[Path, Screening]:
+    """Earlier screenings of the same nodes, environment and fabric by file, oldest first.
 
     One that is damaged is reported, and left out.
 
     :param path: of its file.
     """
-    return [*earlier_by_file(path, now, most).values()]
-
-
-def earlier_by_file(path: Path, now: Screening, most: int) -> dict[Path, Screening]:
-    """As :func:`earlier_screenings`, each with its file."""
     found: dict[Path, Screening] = {}
     for other, one in newest_first(path.parent, until=now.begun):
         if len(found) == most:
@@ -102,25 +97,16 @@ def earlier_by_file(path: Path, now: Screening, most: int) -> dict[Path, Screeni
     return dict(reversed(found.items()))
 
 
-def _leave_out(error: AssayError) -> None:
-    say(f'left out: {error}')
-
-
-def _refuse(error: AssayError) -> None:
-    raise error
-
-
 def newest_first(
-    folder: Path,
-    damaged: Callable[[AssayError], None] = _leave_out,
-    until: datetime = _EVER[1],
+    folder: Path, until: datetime = _EVER[1], is_strict: bool = False
 ) -> Iterator[tuple[Path, Screening]]:
     """The screenings of a folder by when they began, with their files.
 
     No more of them are read than are asked for, and those that may be newer.
 
-    :param damaged: what is done about one that is.
     :param until: what began later by the name of its file is not read.
+    :param is_strict: whether one that is damaged is an error; otherwise it is reported.
+    :raises AssayError: if it is.
     """
     held: list[tuple[Path, Screening]] = []
     for path in sorted(folder.glob('*.json'), key=lambda path: _began(path)[1], reverse=True):
@@ -130,9 +116,11 @@ def newest_first(
         while held and held[-1][1].begun > latest:
             yield held.pop()
         try:
-            held.append((path, read(path)))
+            held.append((path, read_screening(path)))
         except AssayError as error:
-            damaged(error)
+            if is_strict:
+                raise
+            say(f'left out: {error}')
         held.sort(key=lambda one: (one[1].begun, one[0]))
     yield from reversed(held)
 

@@ -110,7 +110,8 @@ def _slow(now: Screening, figures: list[_Figure]) -> Found:
         for i in np.flatnonzero((found.chance < FALSE_RATE) & figure.is_confirmed[1]):
             by = change_in_words(figure.name, found.far[i])
             text = f'{by} to the others, whose spread is {found.spread:.0%}'
-            slow[now.nodes[i]].append(_evidence(figure.name, text, found.far[i], found.chance[i]))
+            evidence = Evidence.by_distance(figure.name, text, found.far[i], found.chance[i])
+            slow[now.nodes[i]].append(evidence)
     return slow
 
 
@@ -247,10 +248,5 @@ def _pairs(now: Screening, figures: list[_Figure], slow: set[str]) -> Iterator[S
             a, b = sorted(now.nodes[end] for end in ends[pair])
             what = f'between others, whose spread is {outside.spread:.0%}, also alone'
             text = comparison_in_words(figure.name, far, what)
-            evidence = _evidence(figure.name, text, far, outside.chance[i])
+            evidence = Evidence.by_distance(figure.name, text, far, outside.chance[i])
             yield ScreeningFinding('pair', (a, b), (evidence,))
-
-
-def _evidence(name: str, text: str, far: float, chance: float) -> Evidence:
-    change = 1 - np.exp(-far) if name == 'bandwidth' else np.exp(far) - 1
-    return Evidence(name, text, float(change), float(chance))

@@ -5,9 +5,8 @@ The file is all that the verdict is made of: the same files give the same verdic
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay import AssayError
-from assay.files import explain_errors, read_bounded, strict_json, write_whole
+from assay.files import (
+    DAMAGED,
+    explain_errors,
+    json_text,
+    read_bounded,
+    strict_json,
+    write_whole,
+)
 from assay.results.statistics.series import Floats
 from assay.text import plain
 
@@ -64,7 +70,7 @@ class Screening:
         lost of its time, in the median sweep; ``longest``, seconds of the longest interruption;
         ``process_share``, what the busiest process beside the job took of a core, and ``process``,
         its command; :data:`PARTS_OF_NOISE`. Of nodes that share CPUs all but those of processes
-        are missing, and all in files of earlier versions.
+        are missing.
     :param left_out: the other nodes of the partition, and why they were not in the job, in the
         scheduler's words; none where its nodes were named.
     """
@@ -103,14 +109,14 @@ class Screening:
         return len(next(iter(self.values.values()))[0])
 
 
-def slowness(values: Floats) -> Floats:
+def log_slowness(values: Floats) -> Floats:
     """Logarithms of rates, larger where worse."""
     return -np.log(values)
 
 
 def pair_times(one: Screening) -> dict[str, Floats]:
     """Logarithms of what each pair takes, larger where worse: shape (P, T)."""
-    return {'latency': np.log(one.links.latency), 'bandwidth': slowness(one.links.bandwidth)}
+    return {'latency': np.log(one.links.latency), 'bandwidth': log_slowness(one.links.bandwidth)}
 
 
 def behind_one_switch(now: Screening) -> NDArray[np.bool_]:
@@ -125,7 +131,7 @@ def mode_of(figure: str) -> str:
     return figure.rpartition(' ')[2]
 
 
-def write(path: Path, measured: Screening) -> None:
+def write_screening(path: Path, measured: Screening) -> None:
     """Keep it in a file, which appears when it is whole.
 
     :raises AssayError: if it cannot be written.
@@ -133,50 +139,25 @@ def write(path: Path, measured: Screening) -> None:
     links = measured.links
     record = {
         'schema': SCHEMA,
-        'system': measured.system,
-        'environment': measured.environment,
-        'fabric': measured.fabric,
-        'begun': measured.begun.isoformat(),
-        'nodes': measured.nodes,
+        **{one.name: getattr(measured, one.name) for one in fields(measured)},
         'values': {name: values.tolist() for name, values in measured.values.items()},
         'taken': {name: values.tolist() for name, values in measured.taken.items()},
-        'facts': [dict(one) for one in measured.facts],
-        'faults': [dict(one) for one in measured.faults],
-        'noise': [dict(one) for one in measured.noise],
-        'links': {
-            'ends': links.ends.tolist(),
-            'latency': links.latency.tolist(),
-            'bandwidth': links.bandwidth.tolist(),
-            'alone': [[None if np.isnan(v) else v for v in pair] for pair in links.alone.tolist()],
-        },
-        'switches': measured.switches,
-        'left_out': measured.left_out,
+        'links': {one.name: getattr(links, one.name).tolist() for one in fields(links)},
     }
     with explain_errors(path, 'written'):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(record, allow_nan=False) + '\n')
+        write_whole(path, json_text(record) + '\n')
 
 
-def read(path: Path) -> Screening:
-    """Read the screening that :func:`write` kept.
+def read_screening(path: Path) -> Screening:
+    """Read the screening that :func:`write_screening` kept.
 
     :raises AssayError: if the file is missing, damaged, too large, or none of a screening.
     """
-    return parse(read_bounded(path, MOST), path)
-
-
-def parse(data: bytes, path: Path) -> Screening:
-    """As :func:`read`, of the content of a file.
-
-    :param path: for messages.
-    :raises AssayError: if it is damaged, or none of a screening.
-    """
+    data = read_bounded(path, MOST)
     try:
         return _read(strict_json(data))
-    except (
-        *(KeyError, TypeError, ValueError, AttributeError),
-        *(RecursionError, OverflowError),  # lists in lists in lists; numbers without end
-    ) as error:
+    except DAMAGED as error:
         why = f'{error}' if isinstance(error, ValueError) else f'{type(error).__name__} {error}'
         told = plain(why, 300)
         raise AssayError(f'{path}: is damaged, or not the file of a screening: {told}') from None
@@ -209,8 +190,7 @@ def _read(record: dict[str, Any]) -> Screening:
         taken={mode: _table(mode, record['taken'][mode], n) for mode in MODES},
         facts=tuple(map(_words, record['facts'])),
         faults=tuple(map(_words, record['faults'])),
-        # Files of earlier versions do not tell, here and below.
-        noise=tuple(map(_noise, record.get('noise', [{}] * n))),
+        noise=tuple(map(_noise, record['noise'])),
         links=Links(
             ends,
             _positive('latency', links['latency'], pairs),
@@ -218,7 +198,7 @@ def _read(record: dict[str, Any]) -> Screening:
             alone,
         ),
         switches={str(name): tuple(map(str, one)) for name, one in record['switches'].items()},
-        left_out={str(name): str(why) for name, why in record.get('left_out', {}).items()},
+        left_out={str(name): str(why) for name, why in record['left_out'].items()},
     )
     of_nodes = measured.facts, measured.faults, measured.noise
     if not n == len(set(nodes)) > 0 or any(len(one) != n for one in of_nodes):

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from assay import AssayError
 from assay.machine.slurm import SCHEDULERS, node_list, switches
-from assay.results.cases import Case, folder_left
-from assay.results.failures import failures
-from assay.results.runner import Concluded, Runner, make_ready
+from assay.results.cases import folder_left
+from assay.results.runner import Runner, make_ready
 from assay.running import reframe_options
 from assay.running.reframe_options import Given
 from assay.running.session import Suite
@@ -21,16 +20,13 @@ from assay.running.supervise import Audience
 from assay.screening import kept as screenings
 from assay.screening import outputs
 from assay.screening.outputs import collect
-from assay.screening.where import Where, node_names, why_left_out
+from assay.screening.where import Where, named_nodes, why_left_out
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
 
-#: Where a case that missed a reference failed: it has measured all the same.
-_MEASURED = ('', 'performance')
 
-
-def measure(
+def measure_nodes(
     suite: Suite,
     site: _SiteConfig,
     where: Where,
@@ -59,17 +55,18 @@ def measure(
         found = runner.run(suite.own, None, asked, audience=audience)
     if found.stopped:
         raise SystemExit(128 + found.stopped)
-    case = _measured(found)
+    cases = found.run.last_cases if found.run else ()
+    case = next((one for one in cases if one.check == 'Screen' and one.has_measured), None)
     if case is None or found.unstored:
-        raise AssayError('\n'.join(_why(found)))
+        raise AssayError('\n'.join(['the screening did not measure:', *found.reasons]))
     folder = folder_left(case) or Path(case.files.stage)
     nodes = case.job.nodes
     measured = collect(folder, where, begun, nodes, switches())
     if is_all:
         measured = replace(measured, left_out=why_left_out(where, measured.nodes))
     # The outputs first: a screening without them could not be verified.
-    outputs.keep(screenings.path_of(measured), folder, where, nodes)
-    return screenings.keep(measured)
+    outputs.keep_outputs(screenings.path_of(measured), folder, where, nodes)
+    return screenings.keep_screening(measured)
 
 
 def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: bool) -> list[str]:
@@ -84,26 +81,8 @@ def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: 
             f'it by -J, and the number of nodes by -S Screen.asked_nodes=N'
         )
     if nodes:
-        names = node_names(nodes)
+        names = named_nodes(nodes)
         options += ['-J', f'nodelist={node_list(names)}', '-S', f'Screen.asked_nodes={len(names)}']
     if reserve:
         options += ['-J', f'reservation={reserve}']
     return options
-
-
-def _measured(found: Concluded) -> Case | None:
-    """The case of the job; None if it did not measure."""
-    for case in found.run.last_cases if found.run else ():
-        has_measured = case.result in ('pass', 'fail') and case.fail_phase in _MEASURED
-        if case.check.startswith('Screen') and has_measured:
-            return case
-    return None
-
-
-def _why(found: Concluded) -> list[str]:
-    told = failures(found.run) if found.run else []
-    return [
-        'the screening did not measure:',
-        *(f'{one.case}: {one.reason}' for one in told),
-        *found.problems,
-    ]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.results.statistics.outliers import (
     EFFICIENCY,
@@ -22,7 +21,7 @@ from assay.results.statistics.outliers import (
 )
 from assay.results.statistics.series import Floats
 from assay.results.statistics.spread import FLOOR, Variance, moderate, probability_beyond
-from assay.screening.few import FOR_GOOD, slow_nodes
+from assay.screening.few import FOR_GOOD, Numbers, medians_before, slow_nodes
 from assay.screening.findings import (
     FALSE_RATE,
     FEWEST_EARLIER,
@@ -30,8 +29,9 @@ from assay.screening.findings import (
     WAYS,
     Evidence,
     ScreeningFinding,
+    less_in_words,
 )
-from assay.screening.measured import Screening, mode_of, slowness
+from assay.screening.measured import Screening, log_slowness, mode_of
 
 #: The spread of sound nodes of one kind that is supposed before any are seen, and its worth.
 #: Processors of one model differ by some percent in frequency under load: Rountree et al., "Beyond
@@ -54,7 +54,6 @@ TAKEN = 0.10
 #: Steps that follow each other have a value in common: each tells less than one of its own would.
 OVERLAP = 1.5
 
-Numbers = NDArray[np.int64]
 Found = defaultdict[str, list[Evidence]]
 
 
@@ -168,7 +167,7 @@ def off_peers(now: Screening) -> dict[str, Floats]:
 def _peers(now: Screening) -> list[_Peers]:
     tests = WAYS * len(now.nodes) * len(now.values)
     return [
-        _Peers(figure, numbers, slowness(values[numbers]), tests)
+        _Peers(figure, numbers, log_slowness(values[numbers]), tests)
         for numbers in kinds(now)
         if len(numbers) >= FEWEST
         for figure, values in now.values.items()
@@ -253,12 +252,12 @@ def _against_peers(now: Screening, peers: list[_Peers]) -> Iterator[tuple[int, E
         sure = outliers(*about, one.errors)
         for i in out:
             text = (
-                f'{_less(found.far[i])} than its {len(one.numbers) - 1} peers, whose spread is '
-                f'{found.spread:.1%}, in {often[i]} of {now.sweeps} sweeps'
+                f'{less_in_words(found.far[i])} than its {len(one.numbers) - 1} peers, whose '
+                f'spread is {found.spread:.1%}, in {often[i]} of {now.sweeps} sweeps'
             )
             # Of one that is slow in little more than half of them, it may be chance which half.
             is_sure = often[i] >= FOR_GOOD * now.sweeps or sure.chance[i] < FALSE_RATE
-            evidence = _evidence(one.figure, text, found.far[i], found.chance[i])
+            evidence = Evidence.by_distance(one.figure, text, found.far[i], found.chance[i])
             yield int(one.numbers[i]), evidence, bool(is_sure)
 
 
@@ -283,7 +282,11 @@ class _Past:
 
 def _past(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> _Past | None:
     """None where too few were there often enough."""
-    before = _before(now, earlier, peers)
+    before = medians_before(now, earlier, peers.figure, peers.numbers)
+    # A node is compared with those of its kind that were there both times.
+    is_enough = (~np.isnan(before)).sum(axis=0) >= FEWEST
+    before[:, is_enough] -= np.nanmedian(before[:, is_enough], axis=0)
+    before[:, ~is_enough] = np.nan
     times = (~np.isnan(before)).sum(axis=1)
     known = np.flatnonzero(times >= FEWEST_EARLIER)
     if len(known) < FEWEST:
@@ -317,28 +320,11 @@ def _against_their_past(
         found = outliers(past.change, prior, one.tests, LEAST, tail)
         for i in np.flatnonzero(found.chance < FALSE_RATE):
             text = (
-                f'{_less(found.far[i])} than in {past.times[i]} earlier screenings, against its '
-                f'peers, which varies by {found.spread:.1%}'
+                f'{less_in_words(found.far[i])} than in {past.times[i]} earlier screenings, '
+                f'against its peers, which varies by {found.spread:.1%}'
             )
-            evidence = _evidence(one.figure, text, found.far[i], found.chance[i])
+            evidence = Evidence.by_distance(one.figure, text, found.far[i], found.chance[i])
             yield int(past.numbers[i]), evidence, True
-
-
-def _before(now: Screening, earlier: Sequence[Screening], peers: _Peers) -> Floats:
-    """Places among their peers in earlier screenings: shape (nodes, screenings), NaN if not there.
-
-    A node is compared with those of its kind that were there both times.
-    """
-    names = [now.nodes[number] for number in peers.numbers]
-    columns = [np.empty((len(names), 0))]
-    for one in earlier[-MOST_EARLIER:]:
-        rows = np.array([one.number.get(name, -1) for name in names])
-        column = np.full(len(names), np.nan)
-        if peers.figure in one.values and (rows >= 0).sum() >= FEWEST:
-            places = np.median(slowness(one.values[peers.figure][rows[rows >= 0]]), axis=1)
-            column[rows >= 0] = places - np.median(places)
-        columns.append(column[:, None])
-    return np.hstack(columns)
 
 
 @dataclass(frozen=True)
@@ -370,8 +356,9 @@ def _lapses(now: Screening, peers: list[_Peers]) -> Iterator[_Lapse]:
             sweeps = tuple(sweep for sweep, chance in chances.items() if chance < FALSE_RATE)
             if sweeps:
                 worst = float(far[i][list(sweeps)].max())
-                text = f'{_less(worst)} in {len(sweeps)} of {now.sweeps} sweeps than in its others'
-                found = _evidence(one.figure, text, worst, min(chances.values()))
+                less = less_in_words(worst)
+                text = f'{less} in {len(sweeps)} of {now.sweeps} sweeps than in its others'
+                found = Evidence.by_distance(one.figure, text, worst, min(chances.values()))
                 yield _Lapse(int(one.numbers[i]), sweeps, found)
 
 
@@ -389,11 +376,3 @@ def _counted(faults: Mapping[str, str | int]) -> Iterator[Evidence]:
         yield Evidence('memory', f'its memory had {count} uncorrected errors since it was started')
     if count := faults.get('new'):
         yield Evidence('memory', f'its memory had {count} errors during the screening')
-
-
-def _less(far: float) -> str:
-    return f'{1 - np.exp(-far):.1%} less'
-
-
-def _evidence(figure: str, text: str, far: float, chance: float) -> Evidence:
-    return Evidence(figure, text, float(1 - np.exp(-far)), float(chance))

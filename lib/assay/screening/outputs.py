@@ -20,7 +20,7 @@ import numpy as np
 
 from assay import AssayError, witness
 from assay.config.fabrics import load_catalogue
-from assay.files import explain_errors, write_whole
+from assay.files import DAMAGED, explain_errors, write_whole
 from assay.machine.slurm import names_of_hosts
 from assay.screening.measured import MEASURES, MODES, PARTS_OF_NOISE, Links, Screening
 from assay.screening.where import Where
@@ -264,7 +264,7 @@ def with_outputs(screenings: Iterable[Path]) -> Iterator[Path]:
             yield outputs_file(path)
 
 
-def keep(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> None:
+def keep_outputs(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> None:
     """Keep the files of a screening's job beside it.
 
     :param path: of the screening.
@@ -286,7 +286,7 @@ def keep(path: Path, folder: Path, where: Where, nodelist: Sequence[str]) -> Non
         write_whole(outputs_file(path), gzip.compress(json.dumps(record).encode(), mtime=0))
 
 
-def differences(path: Path, told: Screening) -> Iterator[str]:
+def output_faults(path: Path, told: Screening) -> Iterator[str]:
     """Sentences: where a screening says something else than the outputs of its job.
 
     :param path: of the screening.
@@ -297,10 +297,7 @@ def differences(path: Path, told: Screening) -> Iterator[str]:
     try:
         yield from _differences(record, path.name, told)
     # A job wrote them, and anybody who changed them may have written anything.
-    except (
-        *(ArithmeticError, AttributeError, LookupError),
-        *(OSError, RecursionError, TypeError, ValueError),
-    ) as error:
+    except (OSError, *DAMAGED) as error:
         raise AssayError(f'not the files of a screening: {plain(error, 300)}') from None
 
 
@@ -371,10 +368,7 @@ def _read(path: Path) -> dict[str, Any]:
         if record['form'] != FORM or record['files'].keys() != {*FILES}:
             raise ValueError(f'it is not of form {FORM}')
         return record
-    except (
-        *(OSError, EOFError, zlib.error),
-        *(AttributeError, KeyError, TypeError, ValueError, RecursionError),
-    ) as error:
+    except (OSError, EOFError, zlib.error, *DAMAGED) as error:
         raise AssayError(
             f'{path}: is damaged, or not the outputs of a screening: {plain(error, 300)}'
         ) from None

@@ -69,7 +69,7 @@ class ScreeningVerdict:
         return 3 if all(one.kind in UNDECIDED for one in self.findings) else 1
 
 
-def judge(now: Screening, earlier: Sequence[Screening] = ()) -> ScreeningVerdict:
+def judge_screening(now: Screening, earlier: Sequence[Screening] = ()) -> ScreeningVerdict:
     """Find the culprits of a screening.
 
     On average a screening of sound nodes and links accuses ``FALSE_RATE`` of them.

@@ -46,7 +46,7 @@ class Where:
         ]
 
 
-def choose(
+def choose_where(
     site: _SiteConfig, system: str, environment: str | None = None, fabric: str | None = None
 ) -> Where:
     """The one partition, the first environment, and the network's own fabric if there is one.
@@ -69,10 +69,11 @@ def choose(
         ways = ' or '.join(f'--system {name}:{one["name"]}' for one in partitions)
         raise AssayError(f'{system} has several partitions: choose one by {ways}')
     (partition,) = partitions
+    full_name = f'{name}:{partition["name"]}'
     fit = [
         (one, way)
         for way in _fabrics(partition)
-        for one in _environments(site, partition, f'{name}:{partition["name"]}', way)
+        for one in _environments(site, partition, way)
         if environment in (None, one) and fabric in (None, way)
     ]
     if not fit:
@@ -80,14 +81,12 @@ def choose(
         known = ', '.join(partition.get('environs', []))
         ways = ', '.join(_fabrics(partition))
         raise AssayError(
-            f'{name}:{partition["name"]} does not offer {asked} between nodes: it has the '
-            f'environments {known}, and the fabrics {ways}'
+            f'{full_name} does not offer {asked} between nodes: it has the environments {known}, '
+            f'and the fabrics {ways}'
         )
-    extras = partition.get('extras', {})
-    is_here = bool(extras.get('on_this_machine'))
-    full_name, access = f'{name}:{partition["name"]}', tuple(partition.get('access', []))
-    about = partition['scheduler'], is_here, *fit[0], access
-    return Where(full_name, *about, extras.get('ports', {}))
+    extras, access = partition.get('extras', {}), tuple(partition.get('access', []))
+    is_here, ports = bool(extras.get('on_this_machine')), extras.get('ports', {})
+    return Where(full_name, partition['scheduler'], is_here, *fit[0], access, ports)
 
 
 def _fabrics(partition: Mapping[str, Any]) -> Iterator[str]:
@@ -101,9 +100,7 @@ def _fabrics(partition: Mapping[str, Any]) -> Iterator[str]:
     yield from sorted(offered, key=lambda name: not known[name].needs_device)
 
 
-def _environments(
-    site: _SiteConfig, partition: Mapping[str, Any], full_name: str, fabric: str
-) -> Iterator[str]:
+def _environments(site: _SiteConfig, partition: Mapping[str, Any], fabric: str) -> Iterator[str]:
     """The environments of a partition whose MPI has the fabric, in its order."""
     for name in partition.get('environs', []):
         for one in site['environments']:
@@ -127,7 +124,7 @@ def why_left_out(where: Where, nodes: Collection[str]) -> dict[str, str]:
     return {name: plain(why, 200) for name, why in states.items() if name not in nodes}
 
 
-def node_names(text: str) -> list[str]:
+def named_nodes(text: str) -> list[str]:
     """The names that a set of nodes has: ``n[1-4,7]``.
 
     :raises AssayError: if it is none.

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from statistics import fmean
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def ratios(rounds: Iterable[Sequence[tuple[Trial, Outcome]]]) -> Ratios:
             for (operation, size), seconds in outcome.by_point.items():
                 if operation in names:
                     logs = [math.log(one[operation, size]) for one in near]
-                    ratio = math.log(seconds) - sum(logs) / len(logs)
+                    ratio = math.log(seconds) - fmean(logs)
                     found[operation, size][names[operation]].append(ratio)
     return found
 
@@ -99,10 +100,7 @@ def _around(
 
 
 def candidates(
-    found: Ratios,
-    algorithms: Iterable[Algorithm],
-    margin: float = MARGIN,
-    replaces: bool = False,
+    found: Ratios, algorithms: Iterable[Algorithm], replaces: bool = False
 ) -> list[RuleCandidate]:
     """Rules that look better by more than the margin in the mean, and better in each round.
 
@@ -118,7 +116,7 @@ def candidates(
         sizes = sorted(size for of, size in found if of == operation)
         fewest = min(FEWEST_SIZES, len(sizes))
         left, taken = {*sizes}, []
-        while best := _best_stretch(found, operation, sizes, left, fewest, margin):
+        while best := _best_stretch(found, operation, sizes, left, fewest):
             name, stretch, gain = best
             left -= {*stretch}
             rule = Rule(known[operation, name], *_ends(stretch, sizes))
@@ -135,7 +133,6 @@ def _best_stretch(
     sizes: Sequence[int],
     left: set[int],
     fewest: int,
-    margin: float,
 ) -> tuple[str, list[int], float] | None:
     """The algorithm and the neighbouring sizes that gain most, and the mean log ratio there."""
     stretches = []
@@ -147,21 +144,17 @@ def _best_stretch(
                 size in left
                 and len(logs) >= FEWEST_ROUNDS
                 and max(logs) < 0
-                and _mean(logs) < -math.log1p(margin)
+                and fmean(logs) < -math.log1p(MARGIN)
             )
 
         for good, stretch in groupby(sizes, is_better):
             if good and len(those := [*stretch]) >= fewest:
-                gains = [_mean(found[operation, size][name]) for size in those]
-                stretches.append((sum(gains), name, those, _mean(gains)))
+                gains = [fmean(found[operation, size][name]) for size in those]
+                stretches.append((sum(gains), name, those, fmean(gains)))
     if not stretches:
         return None
     _, name, those, gain = min(stretches)
     return name, those, gain
-
-
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
 
 
 def _ends(stretch: Sequence[int], sizes: Sequence[int]) -> tuple[int, int | None]:
@@ -176,20 +169,19 @@ def _ends(stretch: Sequence[int], sizes: Sequence[int]) -> tuple[int, int | None
     return least, sizes[place + 1] if place + 1 < len(sizes) else stretch[-1] + 1
 
 
-def location(outcome: Outcome, one: RuleCandidate) -> float:
+def seconds_of_candidate(outcome: Outcome, one: RuleCandidate) -> float:
     """Seconds of a candidate's sizes, as their geometric mean.
 
     :raises KeyError: if one was not measured.
     """
     times = outcome.by_point
-    return math.exp(_mean([math.log(times[one.operation, size]) for size in one.sizes]))
+    return math.exp(fmean([math.log(times[one.operation, size]) for size in one.sizes]))
 
 
-def judge(
+def judge_candidates(
     wanted: Sequence[RuleCandidate],
     foursomes: Sequence[Sequence[Outcome]],
     defaults: Sequence[Outcome],
-    margin: float = MARGIN,
 ) -> list[Decision | None]:
     """Decide on each candidate by the pairs so far; None before there are any.
 
@@ -204,14 +196,16 @@ def judge(
     for one in wanted:
         before, after = [], []
         for four in foursomes:
-            seconds = [location(outcome, one) for outcome in four]
+            seconds = [seconds_of_candidate(outcome, one) for outcome in four]
             before += [seconds[0], seconds[3]]
             after += [seconds[1], seconds[2]]
         looked: Word = 'better' if one.rule else 'worse'
-        spread = spread_of_foursomes(np.log([location(outcome, one) for outcome in defaults]))
+        spread = spread_of_foursomes(
+            np.log([seconds_of_candidate(outcome, one) for outcome in defaults])
+        )
         count = len(wanted)
         said.append(
-            decide_by_pairs(before, after, 'lower', count, SUITE_RATE, margin, spread, looked)
+            decide_by_pairs(before, after, 'lower', count, SUITE_RATE, MARGIN, spread, looked)
             if before
             else None
         )

@@ -13,13 +13,11 @@ from pathlib import Path
 from assay import AssayError, say
 from assay.files import write_whole
 from assay.mpis import FAMILIES
-from assay.mpis.algorithms import Algorithm, Algorithms, Rules
+from assay.mpis.algorithms import Algorithms, Rules
 from assay.quantities import duration_text
 from assay.results.cases import folder_left
-from assay.results.failures import failures, skipped_cases
-from assay.results.runner import Concluded, Runner, StoppedError
+from assay.results.runner import Runner, StoppedError
 from assay.results.statistics.retest import BUDGET, FOURSOME, Decision
-from assay.running import selection
 from assay.running.selection import Listed
 from assay.running.supervise import note_signals
 from assay.text import many
@@ -28,13 +26,13 @@ from assay.tuning.choosing import (
     RuleCandidate,
     Trial,
     candidates,
-    judge,
+    judge_candidates,
     proved_rules,
     ratios,
 )
 from assay.tuning.journal import Starts, open_journal
 from assay.tuning.starts import LATEST, OUTCOMES, Outcome, Start, TuningJob, read_job, write_plan
-from assay.tuning.trials import Excluded, excluded_algorithms, in_order, of_order, trials
+from assay.tuning.trials import Excluded, excluded_algorithms, of_order, trials, with_defaults
 
 #: Foursomes of a job of the proof, after which somebody looks.
 FOURSOMES = 2
@@ -123,17 +121,17 @@ class Tuning:
             except StoppedError as over:
                 say(str(over))
                 raise SystemExit(128 + self.runner.signals[0]) from None
-            offered = words.offered(self.job.variables, self.job.answers)
-            if not offered:
+            self.offered = words.offered(self.job.variables, self.job.answers)
+            if not self.offered:
                 raise AssayError(f'{self.job.version}: it offers no algorithm to choose.')
             self.journal = open_journal(self._subject())
             stopped = ''
             try:
-                self._choose(offered)
-                self._prove(offered)
+                self._choose()
+                self._prove()
             except StoppedError as over:
                 stopped = str(over)
-        return self._found(offered, stopped)
+        return self._found(stopped)
 
     def _subject(self) -> dict[str, object]:
         """The facts that must be the same for a tuning to go on with a journal."""
@@ -157,20 +155,20 @@ class Tuning:
         say(f'{self.case.title}: asking the MPI which algorithms it has')
         return self._job([self._start(0, Trial(), None, ())])
 
-    def _choose(self, offered: Sequence[Algorithm]) -> None:
+    def _choose(self) -> None:
         """Rounds of all algorithms, until there are enough.
 
         :raises StoppedError: if that cannot be.
         """
         rounds = self.journal.chosen_by
         while not self.journal.proofs:
-            lacking = self._is_lacking(offered)
+            lacking = self._is_lacking()
             if len(rounds) >= MOST_ROUNDS and not lacking:
                 return
             if len(rounds) >= MOST_CUT_ROUNDS:
                 raise StoppedError('rounds were cut short, and not all algorithms were measured')
-            wanted = in_order(trials(offered, rounds), len(rounds))
-            wanted += of_order(offered, rounds)
+            wanted = with_defaults(trials(self.offered, rounds), len(rounds))
+            wanted += of_order(self.offered, rounds)
             spent = time.monotonic() - self.began
             is_enough = self.seconds and spent + self.took > TO_CHOOSE * self.seconds
             if not wanted or (len(rounds) >= FEWEST_ROUNDS and is_enough and not lacking):
@@ -178,7 +176,7 @@ class Tuning:
             label = f'round {len(rounds) + 1}: {many(len(wanted) + 1, "start")}'
             self._round(label, wanted, None, is_proof=False)
 
-    def _is_lacking(self, offered: Sequence[Algorithm]) -> bool:
+    def _is_lacking(self) -> bool:
         """Whether some were begun too rarely: a round is cut short where its time is over."""
         rounds = self.journal.chosen_by
         begun = Counter(
@@ -188,15 +186,17 @@ class Tuning:
             if not trial.is_of_order
             for one in trial.algorithms
         )
-        wanted = {one.key for one in offered} - {one.algorithm.key for one in self._excluded()}
-        return any(begun[one] < FEWEST_ROUNDS for one in wanted) or bool(of_order(offered, rounds))
+        wanted = {one.key for one in self.offered}
+        wanted -= {one.algorithm.key for one in self._excluded()}
+        is_begun = all(begun[one] >= FEWEST_ROUNDS for one in wanted)
+        return not is_begun or bool(of_order(self.offered, rounds))
 
-    def _prove(self, offered: Sequence[Algorithm]) -> None:
+    def _prove(self) -> None:
         """Pairs with the candidates' rules in force, until each is decided.
 
         :raises StoppedError: if that cannot be.
         """
-        wanted = self._wanted(offered)
+        wanted = self._wanted()
         if not wanted:
             return
         rules = self._words.rules([one.rule for one in wanted if one.rule], *self._about)
@@ -214,12 +214,12 @@ class Tuning:
                 is_proof=True,
             )
 
-    def _wanted(self, offered: Sequence[Algorithm]) -> list[RuleCandidate]:
+    def _wanted(self) -> list[RuleCandidate]:
         """The candidates, which the rounds of all algorithms decide once there are pairs."""
         rounds = self.journal.chosen_by
         gone = {one.algorithm.key for one in self._excluded()}
-        gone |= {trial.algorithms[0].key for trial in of_order(offered, rounds)}
-        able = [one for one in offered if one.key not in gone]
+        gone |= {trial.algorithms[0].key for trial in of_order(self.offered, rounds)}
+        able = [one for one in self.offered if one.key not in gone]
         found = {
             point: {name: logs for name, logs in by_name.items() if (point[0], name) not in gone}
             for point, by_name in ratios(rounds).items()
@@ -270,7 +270,7 @@ class Tuning:
         defaults = [
             outcome for trial, outcome in starts if trial.is_default and outcome.word == 'good'
         ]
-        return judge(wanted, self._foursomes(), defaults)
+        return judge_candidates(wanted, self._foursomes(), defaults)
 
     def _round(
         self, label: str, wanted: Sequence[Trial], rules: Rules | None, is_proof: bool
@@ -299,8 +299,7 @@ class Tuning:
 
     def _operations(self, is_proof: bool) -> tuple[str, ...]:
         """The operations that a start of the default measures."""
-        offered = self._words.offered(self.job.variables, self.job.answers)
-        measured = self._wanted(offered) if is_proof else offered
+        measured = self._wanted() if is_proof else self.offered
         return tuple(sorted({one.operation for one in measured}))
 
     def _start(
@@ -327,12 +326,15 @@ class Tuning:
         ended = self.runner.run(own, f'tune {self.case.environment}', options)
         if ended.stopped:
             self.runner.assert_not_stopped()
-        job = _left(ended)
-        self.runner.release(own, True)
-        return job
+        for case in ended.run.last_cases if ended.run else ():
+            folder = folder_left(case)
+            if case.check == 'Tune' and case.result == 'pass' and folder:
+                self.runner.release(own, True)
+                return read_job(folder / OUTCOMES)
+        raise AssayError('\n'.join(['the default itself was not measured:', *ended.reasons]))
 
-    def _found(self, offered: Sequence[Algorithm], stopped: str) -> TuningResult:
-        wanted = self._wanted(offered)
+    def _found(self, stopped: str) -> TuningResult:
+        wanted = self._wanted()
         said = self._said(wanted)
         fault = self._fault()
         good = [] if fault else proved_rules(wanted, said)
@@ -348,7 +350,7 @@ class Tuning:
             tuple(zip(wanted, said, strict=True)),
             tuple(good),
             tuple(self._excluded()),
-            len(offered),
+            len(self.offered),
             len(self.journal.chosen_by),
             2 * len(self._foursomes()),
             rules,
@@ -357,30 +359,6 @@ class Tuning:
             fault,
             self._in_force,
         )
-
-
-def _left(ended: Concluded) -> TuningJob:
-    """Read the results that the job left.
-
-    :raises AssayError: if the default itself was not measured, with the reasons.
-    """
-    cases = ended.run.last_cases if ended.run else ()
-    for case in cases:
-        folder = folder_left(case)
-        if case.check.startswith('Tune') and case.result == 'pass' and folder:
-            return read_job(folder / OUTCOMES)
-    why = []
-    if run := ended.run:
-        why += [f'{one.case}: {one.reason}' for one in failures(run)]
-        why += [
-            f'{case}: skipped: {reason}' for case, reason in skipped_cases(run, ended.log or ())
-        ]
-    raise AssayError('\n'.join(['the default itself was not measured:', *why, *ended.problems]))
-
-
-def options_for_one_case(case: Listed, cases: Sequence[Listed]) -> list[str]:
-    """ReFrame's options that leave out all cases but one of those that others select."""
-    return selection.leaving_out({one.name for one in cases} - {case.name})
 
 
 def header(found: TuningResult) -> list[str]:

@@ -6,10 +6,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
+
+from pydantic import TypeAdapter
 
 from assay import AssayError
 from assay.files import strict_json, write_whole
+from assay.text import plain
+
+T = TypeVar('T')
 
 #: In the folder of the job: what came of its starts; and the answers to an MPI's questions.
 OUTCOMES, ANSWERS = 'starts.json', 'answers'
@@ -98,11 +103,7 @@ def write_plan(path: Path, starts: Sequence[Start]) -> None:
 
 def read_plan(path: Path) -> list[Start]:
     """:raises AssayError: if it cannot be read."""
-    try:
-        found = strict_json(path.read_bytes())
-        return [Start(**{**one, 'operations': tuple(one['operations'])}) for one in found]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise AssayError(f'{path}: no plan of starts can be read: {error}') from None
+    return _read(path, TypeAdapter(list[Start]), 'the plan of the starts')
 
 
 def write_job(path: Path, job: TuningJob) -> None:
@@ -115,15 +116,11 @@ def write_job(path: Path, job: TuningJob) -> None:
 
 def read_job(path: Path) -> TuningJob:
     """:raises AssayError: if it cannot be read."""
+    return _read(path, TypeAdapter(TuningJob), 'what came of the starts')
+
+
+def _read(path: Path, kind: TypeAdapter[T], what: str) -> T:
     try:
-        told = strict_json(path.read_bytes())
-        outcomes = tuple(outcome_of(one) for one in told.pop('outcomes'))
-        return TuningJob(**{**told, 'hosts': tuple(told['hosts']), 'outcomes': outcomes})
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise AssayError(f'{path}: what came of the starts cannot be read: {error}') from None
-
-
-def outcome_of(told: Mapping[str, Any]) -> Outcome:
-    """An outcome, from JSON."""
-    times = tuple((operation, size, seconds) for operation, size, seconds in told['times'])
-    return Outcome(**{**told, 'times': times})
+        return kind.validate_python(strict_json(path.read_bytes()))
+    except (OSError, ValueError) as error:
+        raise AssayError(f'{path}: {what} cannot be read: {plain(error, 300)}') from None

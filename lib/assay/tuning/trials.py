@@ -76,7 +76,7 @@ def of_order(offered: Sequence[Algorithm], rounds: Iterable[Starts]) -> list[Tri
     return [one for one in wanted if one not in tried]
 
 
-def in_order(wanted: Sequence[Trial], number: int) -> list[Trial]:
+def with_defaults(wanted: Sequence[Trial], number: int) -> list[Trial]:
     """With the default before, between and, as the job's own program, after them.
 
     :param number: of the round: each begins with another one, and every other runs backwards.

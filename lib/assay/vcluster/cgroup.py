@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from assay import AssayError
+from assay.files import explain_errors
 
 MOUNT = Path('/sys/fs/cgroup')
 PERIOD = 20_000  # us; the kernel's 100 ms would show as pauses within one message
@@ -18,7 +19,7 @@ def _is_v1() -> bool:
     return (MOUNT / 'cpuset' / 'cpuset.cpus').exists()
 
 
-def why_missing() -> str | None:
+def why_no_cgroups() -> str | None:
     """Why this machine cannot have such groups, as a sentence; None if it can."""
     needed = [MOUNT / one for one in _V1] if _is_v1() else [MOUNT]
     if not _is_v1() and 'cpuset' not in _words(MOUNT / 'cgroup.controllers'):
@@ -69,7 +70,7 @@ class ControlGroup:
 
         :raises AssayError: if the kernel refuses.
         """
-        try:
+        with explain_errors(MOUNT, 'written'):
             if not _is_v1():
                 (MOUNT / 'cgroup.subtree_control').write_text('+cpuset +cpu')
             for folder in self.folders:
@@ -78,8 +79,6 @@ class ControlGroup:
             if _is_v1():
                 memory = (self.cpuset.parent / 'cpuset.mems').read_text()
                 (self.cpuset / 'cpuset.mems').write_text(memory)
-        except OSError as error:
-            raise AssayError(f'{error.filename or MOUNT}: {error.strerror}') from None
 
     def join(self) -> None:
         """Put this process into the group."""

@@ -68,7 +68,7 @@ def what_is_missing() -> list[str]:
         packages = ' '.join(sorted({TOOLS[tool] for tool in tools} | {PLUGINS}))
         lacking.append(f'there is no {", ".join(tools)} (Debian: apt install {packages})')
     elif os.geteuid() == 0:
-        lacking += filter(None, [namespaces.why_missing(), cgroup.why_missing()])
+        lacking += filter(None, [namespaces.why_no_namespaces(), cgroup.why_no_cgroups()])
     return lacking
 
 
@@ -154,18 +154,13 @@ class Cluster:
             try:
                 STATE.mkdir(mode=0o700)
                 _check_state()
+                about = {'nodes': len(self.nodes), 'cpus': self.cpus}
                 (STATE / RECORD).write_text(
-                    json.dumps(
-                        {
-                            'nodes': len(self.nodes),
-                            'cpus': self.cpus,
-                            'switches': len(self.switches) or 1,
-                        }
-                    )
+                    json.dumps({**about, 'switches': len(self.switches) or 1})
                 )
                 sacct = shutil.which('sacct', path=SEARCH)
                 assert sacct, 'it is one of the commands without which there is no cluster'
-                slurm.write(STATE, self.head, self.nodes, self.switches, sacct)
+                slurm.write_slurm_files(STATE, self.head, self.nodes, self.switches, sacct)
                 self.head.boot(None)
                 for switch in self.switches:
                     switch.start()
@@ -264,7 +259,7 @@ def size() -> tuple[int, int]:
     return len(cluster.nodes), cluster.cpus
 
 
-def down() -> bool:
+def take_down() -> bool:
     """Take the cluster down, or what is left of one that was killed.
 
     :returns: whether there was anything.

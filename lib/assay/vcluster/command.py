@@ -37,10 +37,10 @@ def run_on_head() -> int | None:
     """
     assert_shared(paths.PERFLOGS)
     head = Cluster.current().head
-    return None if head.pid == 1 else execute(head, [sys.executable, *sys.argv])
+    return None if head.pid == 1 else run_on_node(head, [sys.executable, *sys.argv])
 
 
-def execute(node: Node, command: list[str]) -> int:
+def run_on_node(node: Node, command: list[str]) -> int:
     """Run a command on a node in the current folder, and end as it does.
 
     A signal that ends this process is passed on to the command and all that it started: signals do

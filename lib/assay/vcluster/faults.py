@@ -58,12 +58,14 @@ def inject(
     elif kind == 'cpu':
         _group(where).limit(_number(kind, value, least=1, most=100))
     elif kind == 'crash':
-        _crash(where, link)
+        if where.pid is not None:
+            link.delete()  # first: the kernel says farewell for the processes that it kills
+            where.kill()
     elif where.pid is None:
         _boot(cluster, where)
 
 
-def heal(cluster: Cluster, parts: list[Node | Switch]) -> None:
+def heal_parts(cluster: Cluster, parts: list[Node | Switch]) -> None:
     """Undo all faults of nodes and switches, and wait until Slurm would start jobs.
 
     :raises AssayError: if Slurm does not take the nodes back.
@@ -129,13 +131,6 @@ def _number(kind: str, value: str | None, least: float = 0, most: float = 1e9) -
     if not least <= number <= most:
         raise AssayError(f'{kind} needs a number from {least:g} to {most:g}')
     return number
-
-
-def _crash(node: Node, link: Link) -> None:
-    """End it, and its link first: the kernel says farewell for the processes that it kills."""
-    if node.pid is not None:
-        link.delete()
-        node.kill()
 
 
 def _boot(cluster: Cluster, node: Node) -> None:

@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from assay import AssayError
+from assay.files import explain_errors
 
 #: Seconds that a process may take to end when it is killed.
 PATIENCE = 10
@@ -54,10 +55,8 @@ class Locks:
 
         :raises AssayError: if it cannot be made, or is not root's alone.
         """
-        try:
+        with explain_errors(self.folder, 'made'):
             self.folder.mkdir(mode=0o700, exist_ok=True)
-        except OSError as error:
-            raise AssayError(f'{self.folder} cannot be made: {error.strerror}') from None
         check_private(self.folder)
 
     def open(self) -> int:

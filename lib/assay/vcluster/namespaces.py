@@ -26,7 +26,7 @@ def _call(name: str, *arguments: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
-def why_missing() -> str | None:
+def why_no_namespaces() -> str | None:
     """Why processes cannot be started in another's namespaces here; None if they can. For root."""
     try:
         own = os.pidfd_open(os.getpid())

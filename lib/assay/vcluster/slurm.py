@@ -61,7 +61,9 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 SACCT = Path(__file__).with_name('sacct.sh')
 
 
-def write(state: Path, head: Node, nodes: list[Node], switches: list[Switch], sacct: str) -> None:
+def write_slurm_files(
+    state: Path, head: Node, nodes: list[Node], switches: list[Switch], sacct: str
+) -> None:
     """Write all files of a cluster into the folder ``state``.
 
     :param sacct: where Slurm's own ``sacct`` is.

@@ -27,7 +27,7 @@ from assay.screening.kept import earlier_screenings, newest
 from assay.screening.links import of_usual
 from assay.screening.measured import Screening
 from assay.screening.nodes import off_peers
-from assay.screening.verdict import ScreeningVerdict, judge
+from assay.screening.verdict import ScreeningVerdict, judge_screening
 from assay.text import many, plain
 
 #: Partitions of a page, findings of one, nodes of a map, rows and columns of a matrix, and pairs of
@@ -85,7 +85,7 @@ def screenings_of(run: Run) -> list[ScreeningSection]:
             break
         if kept := newest(partition, run.ended):
             path, now = kept
-            verdict = judge(now, earlier_screenings(path, now, MOST_EARLIER))
+            verdict = judge_screening(now, [*earlier_screenings(path, now, MOST_EARLIER).values()])
             found.append(screening_section(now, verdict, run.begun))
     return found
 
