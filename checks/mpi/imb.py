@@ -6,7 +6,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from assay.checks.benchmark import RESULT, Limit, MpiBenchmark, limit_measures, read_report
+from assay.checks.benchmark import RESULT, Limit, MpiBenchmark, limit_measures, read_result
 from assay.checks.build import installed_build
 from assay.checks.cases import scales
 from assay.config.environments import feature
@@ -80,7 +80,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
                 launch = self.launch_apart(folder, program, self.placement, self.num_tasks)
                 launch.assert_ended_well()
                 if program == PROGRAM:
-                    self.tables = imb.parse(launch.text)
+                    self.tables = imb.read_imb_tables(launch.text)
                 launch.assert_as_asked()
             except ValueError as error:
                 raise SanityError(f'{error}: {launch.reason}') from None
@@ -98,7 +98,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
         It measures for a second, in which the host of a virtual machine may move its CPUs apart: a
         cache line then takes several times as long.
         """
-        before = read_report(self.ended_job.folder / BEFORE / RESULT, self.program)
+        before = read_result(self.ended_job.folder / BEFORE / RESULT, self.program)
         around = [self.limit_in(report) for report in (before, self.report)]
         if None in around:
             return None

@@ -69,7 +69,7 @@ class OsuMicroBenchmarks(MpiBenchmark):
             try:
                 launch = self.launch_apart(name, program, self.placement, self.num_tasks)
                 launch.assert_ended_well()
-                self.values[name] = osu.read(launch.text, program, size)
+                self.values[name] = osu.read_osu_value(launch.text, program, size)
                 launch.assert_as_asked()
             except (ValueError, LaunchError) as error:
                 raise SanityError(f'{name}: {error}') from None

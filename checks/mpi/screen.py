@@ -8,7 +8,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import RESULT, MpiBenchmark, read_report, refusing
+from assay.checks.benchmark import RESULT, MpiBenchmark, as_sanity_error, read_result
 from assay.checks.cases import offered_features
 from assay.config.fabrics import load_catalogue
 from assay.job.launch import line_in_folder
@@ -114,10 +114,10 @@ class Screen(MpiBenchmark):
 
     def verify_answers(self):
         super().verify_answers()
-        self.nodes = read_report(self.ended_job.folder / NODES / RESULT, 'nodes')
-        with refusing(NODES):
+        self.nodes = read_result(self.ended_job.folder / NODES / RESULT, 'nodes')
+        with as_sanity_error(NODES):
             check_nodes(self.nodes)
-        first = read_report(self.ended_job.folder / FIRST / RESULT, 'pairs')
+        first = read_result(self.ended_job.folder / FIRST / RESULT, 'pairs')
         self.hold(first, self.first_launch, self.placement)
 
     measures = {

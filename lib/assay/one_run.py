@@ -90,7 +90,7 @@ def measure(
         own.patience.write_text(f'{choice.budget - choice.expected:.1f}')
     end = suite.run(own, request.label, options, request.handles, Progress(own, given))
     if not end.code and not own.report.exists():
-        selection.explain(request.site, given)
+        selection.explain_selection(request.site, given)
     seconds += time.monotonic() - began
     return conclude_run(own, end, given, seconds, choice, request.site), end
 
@@ -118,7 +118,7 @@ def measure_against(
     after: list[str] = []
     verdicts: list[Verdict] = []
     for number in range(repeat):
-        own = runs.begin() if number else request.suite.own
+        own = runs.begin_run() if number else request.suite.own
         verdict, end = measure(request, own, choice=choice)
         if end.stopped:
             return 128 + end.stopped
@@ -160,7 +160,7 @@ def measure_every_node(request: RunRequest, budget: float | None) -> int:
     in_vain = 0
     now = node_turns.turns(suite, site, began, given.jobs)
     while now.late and _has_free(suite, site, given, began, end_of_budget):
-        own = runs.begin() if codes else suite.own
+        own = runs.begin_run() if codes else suite.own
         node_turns.choose_nodes(suite, site, 'turn', own)
         verdict, end = measure(request, own)
         if end.stopped:
@@ -245,7 +245,7 @@ def choose_for(
     # The run itself reads the checks again.
     beside = time.monotonic() - began
     if not cases:
-        selection.explain(site, given)
+        selection.explain_selection(site, given)
     choice = choose(cases, case_histories(load(), suite.system), budget, beside, times, suspects)
     show_budget(choice)
     return choice

@@ -7,7 +7,7 @@ import pytest
 from assay import AssayError, paths
 from assay.config.environments import environment
 from assay.config.fabrics import load_catalogue
-from assay.discovery.check_config import hold
+from assay.discovery.check_config import check_system_file
 from assay.running.doctor import Findings
 from changing import changing
 from families import FOUND
@@ -44,7 +44,7 @@ def said(tmp_path, elsewhere, monkeypatch, capsys):
         system['name'] = file.stem
         file.write_text(f'site_configuration = {text!r}\n')
         found = Findings()
-        hold(file.stem, found)
+        check_system_file(file.stem, found)
         return capsys.readouterr().out, found.can_run
 
     return say
@@ -137,7 +137,7 @@ def test_schedulers_that_are_not_asked(said):
 
 def test_an_unknown_system(said):
     with pytest.raises(AssayError, match='unknown system'):
-        hold('nowhere', Findings())
+        check_system_file('nowhere', Findings())
 
 
 def types(one, own):

@@ -15,7 +15,7 @@ import reframe.core.runtime as rt
 from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import RESULT, read_report, refusing
+from assay.checks.benchmark import RESULT, as_sanity_error, read_result
 from assay.checks.build import LIBRARY, BuildSources, installed_build
 from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
@@ -208,7 +208,7 @@ class ApplicationCheck(ApplicationJob):
     def verify_answers(self) -> None:
         launch = self.launch
         threads = max(launch.placement.widths, default=launch.placement.threads)
-        with refusing(launch.program):
+        with as_sanity_error(launch.program):
             self.answer = self.application.read(
                 launch.text, launch.folder, self.asked, launch.ranks, threads
             )
@@ -300,8 +300,8 @@ class BesideTriadCheck(SpackApplicationCheck):
         try:
             launch = self.launch_apart(STREAM, STREAM, self.placement, self.num_tasks)
             launch.assert_ended_well()
-            report = read_report(Path(launch.folder, RESULT), STREAM, lambda: launch.reason)
-            with refusing(STREAM):
+            report = read_result(Path(launch.folder, RESULT), STREAM, lambda: launch.reason)
+            with as_sanity_error(STREAM):
                 check_stream(report)
             launch.assert_as_asked()
         except LaunchError as error:
@@ -314,7 +314,7 @@ class BesideTriadCheck(SpackApplicationCheck):
         super().verify()
         if self.launch.witnessed.has_profile:
             first, *_ = ranks = self.launch.witnessed.processes
-            with refusing(self.program_name):
+            with as_sanity_error(self.program_name):
                 self.hold_against_witness(
                     min(rank.wall for rank in ranks),
                     {name: call.count for name, call in first.calls.items()},

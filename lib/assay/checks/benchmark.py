@@ -24,7 +24,7 @@ from assay.job.launch import Launch, LaunchError, line_in_folder, reports_in, si
 from assay.layout.layouts import Placement
 from assay.machine.provenance import Provenance
 from assay.mpis import FAMILIES
-from assay.mpis.family import search
+from assay.mpis.family import search_line
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import REPORT_CHECKS
 from assay.programs.calls import check_calls
@@ -110,7 +110,7 @@ class MpiBenchmark(MpiCheck):
 
         :raises SanityError: if it is missing or not whole.
         """
-        return read_report(self.ended_job.folder / RESULT, self.program, lambda: self.launch.reason)
+        return read_result(self.ended_job.folder / RESULT, self.program, lambda: self.launch.reason)
 
     def start_beside(self, folder: str, placement: Placement, arguments: Sequence[str]) -> None:
         """Have the job start the program otherwise as well, before, in a folder of its own."""
@@ -132,7 +132,7 @@ class MpiBenchmark(MpiCheck):
             one = replace(one, layout=layout, is_forced=True)
             one.assert_ended_well()
             one.assert_as_asked()
-            report = read_report(one.folder / RESULT, self.program, lambda: one.reason)
+            report = read_result(one.folder / RESULT, self.program, lambda: one.reason)
             self.hold(report, one, placement)
             return report
         except (LaunchError, SanityError) as error:
@@ -261,7 +261,7 @@ class MpiBenchmark(MpiCheck):
         :raises SanityError: with a sentence that says what is wrong.
         """
         self.hold_calls(report, launch)
-        with refusing(self.program):
+        with as_sanity_error(self.program):
             self.check_report(report, placement)
 
     def check_report(self, report: Mapping[str, Any], placement: Placement) -> None:
@@ -281,7 +281,7 @@ class MpiBenchmark(MpiCheck):
         """
         seen = launch.seen
         if seen and seen.complete:
-            with refusing(self.program):
+            with as_sanity_error(self.program):
                 self.remark(check_calls(report, [one.calls for one in seen.processes]))
 
 
@@ -289,12 +289,12 @@ def assert_async_progress(family: str, launch: Launch) -> None:
     """:raises SanityError: if the MPI does not say that its asynchronous progress is on."""
     mpi = FAMILIES[family]
     assert mpi.async_progress, f'{mpi.name} has no asynchronous progress'
-    if not any(search(mpi.async_progress.expect, piece) for piece in launch.output):
+    if not any(search_line(mpi.async_progress.expect, piece) for piece in launch.output):
         raise SanityError(f'{mpi.name} does not say that its asynchronous progress is on')
 
 
 @contextmanager
-def refusing(program: str) -> Iterator[None]:
+def as_sanity_error(program: str) -> Iterator[None]:
     """Turn a wrong answer, and a report that lacks what it is held by, into what ReFrame calls one.
 
     :raises SanityError: instead of either.
@@ -360,7 +360,7 @@ def _socket_in(report: dict[str, Any]) -> Limit:
     return Limit(socket['latency'], socket['bandwidth'])
 
 
-def read_report(
+def read_result(
     path: Path, program: str, why: Callable[[], str] = lambda: 'see what it wrote'
 ) -> dict[str, Any]:
     """The JSON report of a program.

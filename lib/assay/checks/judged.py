@@ -212,7 +212,7 @@ class IsJudged(RegressionTestPlugin):
         held = references.merge(self, self.layers, self.measured)
         self.reference_problems = [
             *references.set_too_late(self, self.layers),
-            *references.problems(self, held, self.measured),
+            *references.reference_loopholes(self, held, self.measured),
         ]
         if self.reference_problems:
             held = {}  # the figures are recorded all the same

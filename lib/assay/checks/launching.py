@@ -17,7 +17,7 @@ from reframe.core.pipeline import RegressionTestPlugin
 
 from assay.checks.build import LIBRARY, BuildSources
 from assay.config.fabrics import DEFAULT, load_catalogue
-from assay.config.scales import nodes_of
+from assay.config.scales import nodes_of_scale
 from assay.job.ending import FILES, ONLY_ONCE, EndedJob, seconds_until_stacks
 from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
 from assay.job.output import Output
@@ -129,7 +129,7 @@ class IsStarted(RegressionTestPlugin):
     def node_count(self) -> int:
         """Nodes of the job."""
         try:
-            return nodes_of(self.scale, self.current_partition.extras)
+            return nodes_of_scale(self.scale, self.current_partition.extras)
         except ValueError as error:
             where = self.current_partition.fullname
             raise ReframeError(f'{where}: scale {self.scale} {error}') from None

@@ -9,7 +9,7 @@ from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from assay.checks.application import PackageCheck
-from assay.checks.benchmark import refusing
+from assay.checks.benchmark import as_sanity_error
 from assay.job.launch import Launch, LaunchError, line_in_folder
 from assay.programs.application import Application
 from assay.programs.figure import Figure, Quantity
@@ -75,7 +75,7 @@ class UnderToolCheck(PackageCheck):
         super().verify()
         launch = self.launch_apart(_UNDER, self.program_name, self.placement, self.num_tasks)
         try:
-            with refusing(f'{self.program_name} under {self.package}'):
+            with as_sanity_error(f'{self.program_name} under {self.package}'):
                 self.hold_report(launch)
                 self.under_tool = self.application.read(
                     launch.text, launch.folder, self.asked, launch.ranks, self.placement.threads

@@ -109,7 +109,7 @@ class ReferencesError(AssayError):
     """Something is wrong in a file of references; the message says what and where."""
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_reference_file(path: Path) -> dict[str, Any]:
     """Read the entries of a file by check class; none if there is no such file.
 
     :raises ReferencesError: if it cannot be read, or is not a mapping.
@@ -123,12 +123,12 @@ def read(path: Path) -> dict[str, Any]:
 
 @lru_cache
 def _read(path: Path, changed: tuple[int, int, int]) -> dict[str, Any]:
-    return parse(path.read_bytes(), path)
+    return parse_references(path.read_bytes(), path)
 
 
-def parse(text: str | bytes, path: Path) -> dict[str, Any]:
-    """As :func:`read`, of the text of a file."""
-    return {name: _in_form_of_reframe(entry) for name, entry in load(text, path).items()}
+def parse_references(text: str | bytes, path: Path) -> dict[str, Any]:
+    """As :func:`read_reference_file`, of the text of a file."""
+    return {name: _in_form_of_reframe(entry) for name, entry in parse_entries(text, path).items()}
 
 
 def _in_form_of_reframe(entry: Any) -> Any:
@@ -149,7 +149,7 @@ def _references(level: Any, depth: int) -> Any:
     }
 
 
-def load(text: str | bytes, path: Path) -> dict[str, Any]:
+def parse_entries(text: str | bytes, path: Path) -> dict[str, Any]:
     """Parse the text of a file, without any check of its entries.
 
     :raises ReferencesError: if it is not a mapping.

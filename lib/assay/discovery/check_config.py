@@ -15,8 +15,8 @@ from reframe.utility.typecheck import Duration
 from assay import AssayError
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
-from assay.config.scales import PREFIX, nodes_of, scales_in
-from assay.discovery.partitions import choose_nodes, names_of_nodes, node_type, ways_of_srun
+from assay.config.scales import PREFIX, nodes_of_scale, scales_in
+from assay.discovery.partitions import names_of_nodes, node_type, select_nodes, ways_of_srun
 from assay.discovery.policies import (
     LONGEST,
     Named,
@@ -41,15 +41,15 @@ PMI = 'SLURM_MPI_TYPE'
 _UNTOLD = 'sbatch does not tell while its nodes are not up'
 
 
-def hold(system: str, found: Findings) -> None:
+def check_system_file(system: str, found: Findings) -> None:
     """Hold each partition of a system against what is there, and its environments.
 
     :raises AssayError: if the system's file is wrong.
     """
     name = system.partition(':')[0]
-    partitions = settings.load(system)['systems'][0]['partitions']
+    partitions = settings.load_system(system)['systems'][0]['partitions']
     for full_name in [f'{name}:{one["name"]}' for one in partitions]:
-        site = settings.load(full_name)
+        site = settings.load_system(full_name)
         (partition,) = site['systems'][0]['partitions']
         found.section(f'Partition {full_name}')
         try:
@@ -88,7 +88,7 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
         return
     nodes = {one['NodeName']: one for one in records('node')}
     members = {node for name in names for node in names_of_nodes(known[name].get('Nodes', ''))}
-    chosen, unread = choose_nodes(access, [nodes[name] for name in sorted(members & nodes.keys())])
+    chosen, unread = select_nodes(access, [nodes[name] for name in sorted(members & nodes.keys())])
     minutes = _hold_time_limit(partition, [known[name] for name in names], access, found)
     # Of nodes that only Slurm can tell nothing is concluded.
     job = _Job(access, [] if unread else chosen, minutes)
@@ -129,7 +129,7 @@ class _Job:
 def _scales(partition: Mapping[str, Any]) -> dict[str, int]:
     """The scales of a partition, with their nodes."""
     extras = partition.get('extras', {})
-    return {name: nodes_of(name, extras) for name in scales_in(partition.get('features', []))}
+    return {name: nodes_of_scale(name, extras) for name in scales_in(partition.get('features', []))}
 
 
 def _hold_time_limit(

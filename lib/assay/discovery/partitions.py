@@ -169,7 +169,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     seen: set[str] = set()
     for name, record in sorted(known.items(), key=lambda one: _rank(one[1])):
         members = [node for node in names_of_nodes(record.get('Nodes', '')) if node in nodes]
-        chosen, _ = choose_nodes(asked.options, [nodes[node] for node in members])
+        chosen, _ = select_nodes(asked.options, [nodes[node] for node in members])
         if wanted and name not in wanted:
             left_out[name] = 'not asked for'
         elif record.get('State') != 'UP':
@@ -415,7 +415,7 @@ def _feature(names: list[str], others: list[str], nodes: Mapping[str, Record]) -
     return min(own - foreign, default=None)
 
 
-def choose_nodes(
+def select_nodes(
     options: Sequence[str], nodes: Iterable[Record]
 ) -> tuple[list[Record], str | None]:
     """The nodes that options of sbatch select, and an option that only Slurm can read.

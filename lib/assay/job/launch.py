@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar, overload
 from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.files import write_whole
-from assay.job.output import Output, TooMuchError, first_match, reason
+from assay.job.output import Output, TooMuchError, first_match, reason_in_output
 from assay.layout.launchers import is_srun
 from assay.layout.layouts import Placement, layout_of
 from assay.machine.slurm import names_of_hosts
@@ -177,7 +177,7 @@ class Launch:
     @property
     def reason(self) -> str:
         """The words of the output that say best why it failed."""
-        return reason(self.program, self.output)
+        return reason_in_output(self.program, self.output)
 
     def assert_ended_well(self) -> None:
         """:raises LaunchError: if launcher and MPI are strangers, or the exit code is not 0."""

@@ -183,7 +183,7 @@ class NightMeasurement:
                 parameters=[],
                 is_whole=False,
             )
-            verdict, more = self._run(runs.begin(), alone, names - suspects)
+            verdict, more = self._run(runs.begin_run(), alone, names - suspects)
             if more and failures(more):
                 return of_run(verdict, more)
             if more:

@@ -376,7 +376,7 @@ def steady_windows(steps: int, numbers: Iterable[int]) -> int:
     return sum(number % bout != 0 for number in numbers) or len(numbers)
 
 
-def time_of(output: str, what: str) -> float:
+def printed_time(output: str, what: str) -> float:
     """The seconds that a program of ours printed beside a second clock's.
 
     :raises WrongAnswerError: if it printed none.

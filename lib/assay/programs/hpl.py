@@ -23,7 +23,7 @@ from assay.programs.application import (
     window_figures,
 )
 from assay.programs.figure import Figure, Quantity, figures_of
-from assay.programs.linear_system import norms, solution
+from assay.programs.linear_system import norms, solve_system
 
 _BYTES = 8  # of an element
 
@@ -304,7 +304,7 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
         # A sum of n numbers is right to n roundings, in any order.
         _compare(said, expected.sums, n * 2**-52)
         if n <= _LARGEST_SOLVED:
-            x = solution(n)
+            x = solve_system(n)
             # |x - x'| <= |A^-1| |A (x - x')|, and what x' here differs by is far smaller.
             near = x.of_inverse * (said['Ax-b_oo'] + n * 2**-52 * x.greatest)
             _compare(said, {'x_oo': x.greatest}, near / x.greatest)

@@ -65,7 +65,7 @@ def norms(n: int) -> Norms:
 
 
 @cache
-def solution(n: int) -> Solution:
+def solve_system(n: int) -> Solution:
     """Solve the system of order ``n``, which takes 2 n^3 operations and 16 n^2 bytes."""
     system = np.array(list(_rows(n)))
     a, b = system[:, :n], system[:, n]

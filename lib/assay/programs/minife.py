@@ -25,9 +25,9 @@ from assay.programs.application import (
     check_windows,
     is_ours,
     limit_figures,
+    printed_time,
     steady_windows,
     tells_bouts,
-    time_of,
     window_figures,
 )
 from assay.programs.figure import Figure, Quantity, figures_of
@@ -301,7 +301,7 @@ def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem)
     # b (x - x') = x' r, and x - x' is the inverse of A, whose least eigenvalue is known, times r.
     residual = _number(report, 'Residual check', 'True Resid Norm')
     if n <= _LARGEST_SOLVED:
-        exact = heat.solution(n)
+        exact = heat.solve_heat(n)
         near = residual / exact.least_eigenvalue
         size = math.sqrt(exact.x_x)
         _hold('b.x', b_x, exact.b_x, _OF_SUMS + size * residual / exact.b_x)
@@ -336,11 +336,11 @@ def _check_windows(output: str, report: Mapping[str, Any], ranks: int) -> None:
     solved = _number(report, 'CG solve', 'Final Resid Norm') == 0
     for name, work in _operations_of_iteration(report).items():
         seconds = _number(report, *_TIMES[name])
-        least = 0 if solved else seconds - time_of(output, f'first {name}')
+        least = 0 if solved else seconds - printed_time(output, f'first {name}')
         check_windows(output, name, count, 1e-9 * work, least, ranks * seconds)
     check_limit(output, 'MATVEC', 1e-9 * _traffic(report, ranks))
     if tells_bouts(output):
-        whole = time_of(output, 'iterations')
+        whole = printed_time(output, 'iterations')
         work = sum(_operations_of_iteration(report).values())
         check_windows(output, 'CG', count, 1e-9 * work, whole, ranks * whole)
         check_times(output, {'iterations': whole})

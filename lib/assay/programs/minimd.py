@@ -20,9 +20,9 @@ from assay.programs.application import (
     check_windows,
     is_ours,
     limit_figures,
+    printed_time,
     steady_windows,
     tells_bouts,
-    time_of,
     window_figures,
 )
 from assay.programs.figure import Figure, Quantity, figures_of
@@ -259,7 +259,7 @@ def _check_times_of_rows(output: str, total: float) -> None:
     rows = {f'table to step {row[0]}': float(row[4]) for row in _rows(output)[1:]}
     if 'Time of the table' not in output:  # of older programs
         return
-    times = {name: time_of(output, name) for name in rows}
+    times = {name: printed_time(output, name) for name in rows}
     check_times(output, times)
     for name, seconds in times.items():
         if not (abs(rows[name] - seconds) <= 6e-4 and seconds <= total + 1e-5):
@@ -429,17 +429,17 @@ def _check_windows(output: str, problem: Problem, ranks: int) -> None:
         raise WrongAnswerError('miniMD did not say how long the force was interrupted')
     # What its windows are without.
     without = {'force': float(interrupted[1]), 'neighbour': 0}
-    with_sums = {'force': time_of(output, 'force with sums'), 'neighbour': 0}
+    with_sums = {'force': printed_time(output, 'force with sums'), 'neighbour': 0}
     for kernel, of_steps in timed.items():
         count = steady_windows(steps, of_steps)
         # Times are the mean of the ranks.
-        mean = time_of(output, kernel) - with_sums[kernel]
+        mean = printed_time(output, kernel) - with_sums[kernel]
         check_windows(
             output, kernel, count, problem.facts['atoms'], mean - without[kernel], ranks * mean
         )
     if tells_bouts(output):
         count = steady_windows(steps, timed['force'])
-        mean = time_of(output, 'force') - with_sums['force']
+        mean = printed_time(output, 'force') - with_sums['force']
         check_windows(output, 'whole force', count, problem.facts['atoms'], mean, ranks * mean)
 
 

@@ -26,7 +26,7 @@ def path(prefix: Path, program: str) -> Path:
     return prefix / 'libexec' / PACKAGE / 'mpi' / PROGRAMS[program][0] / program
 
 
-def read(output: str, program: str, size: int) -> float:
+def read_osu_value(output: str, program: str, size: int) -> float:
     """The value that a program measured with messages of a size.
 
     The table tells neither how many ranks there were nor that the run got to its end: the witness

@@ -20,7 +20,7 @@ from assay.config.reference_files import (
     Reference,
     ReferencesError,
     faults,
-    read,
+    read_reference_file,
     references_for,
 )
 from assay.config.settings import system_file
@@ -275,7 +275,7 @@ def _below(one: Measured, references: Path) -> Reference | None:
     (*_, source) = _sources(one)
     for stem in (*([source['cpu']] if 'cpu' in source else []), GENERIC):
         path = references / f'{stem}.yaml'
-        entries = read(path)
+        entries = read_reference_file(path)
         if check not in entries:
             continue
         for fault in faults(entries[check], stem == GENERIC):

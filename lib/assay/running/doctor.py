@@ -98,7 +98,7 @@ def _configuration(found: Findings) -> None:
     for system in settings.known_systems():
         try:
             settings.exports(system)
-            settings.load(system)
+            settings.load_system(system)
         except AssayError as error:
             found.problem(str(error))
         else:

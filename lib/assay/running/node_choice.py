@@ -76,7 +76,7 @@ class NodeChoice:
         return [group for group in (*groups, sorted(others)) if group]
 
     def write(self, path: Path) -> None:
-        """Keep it for :func:`of_run`.
+        """Keep it for :func:`choice_of_run`.
 
         :raises AssayError: if it cannot be written.
         """
@@ -96,7 +96,7 @@ def way_of(text: str) -> Way:
     raise AssayError(f'--choose-nodes {text}: {unknown_name(text, "way", get_args(Way))}')
 
 
-def of_run(environment: Mapping[str, str] = os.environ) -> NodeChoice | None:
+def choice_of_run(environment: Mapping[str, str] = os.environ) -> NodeChoice | None:
     """The choice of nodes that a command wrote for its runs; None to leave it to the scheduler."""
     path = environment.get(VARIABLE)
     return _read(path) if path else None

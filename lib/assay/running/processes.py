@@ -41,7 +41,7 @@ def pids() -> Iterator[int]:
         yield int(folder.name)
 
 
-def look_at(pid: int) -> ProcessStat:
+def read_process(pid: int) -> ProcessStat:
     """:raises OSError: if it has gone, or is hidden."""
     stat = Path(f'/proc/{pid}/stat').read_text(errors='replace')
     name, _, rest = stat.rpartition(')')
@@ -148,7 +148,7 @@ def _processes() -> dict[tuple[int, int], ProcessStat]:
         ours.add(os.getppid())
     for pid in pids():
         try:
-            one = look_at(pid)
+            one = read_process(pid)
         except OSError:  # it has gone
             continue
         parents[pid] = one.parent
@@ -190,6 +190,6 @@ def _ancestors() -> Iterator[int]:
     while pid:
         yield pid
         try:
-            pid = look_at(pid).parent
+            pid = read_process(pid).parent
         except OSError:  # it is hidden
             return

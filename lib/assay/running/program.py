@@ -249,7 +249,7 @@ _MPI_LIBRARY = re.compile(
 _SANITIZER = re.compile(r'lib(asan|tsan|lsan|ubsan|clang_rt\.[at]san)[-\w]*\.so[.\d]*')
 
 
-def look_at(line: Line) -> Program:
+def find_program(line: Line) -> Program:
     """The program that a line starts; of several the first that is linked with an MPI."""
     parts = [_look_at_part(line, place) for place in line.programs]
     # A rank without the witness would let the others wait for it.

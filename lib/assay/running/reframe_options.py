@@ -258,11 +258,11 @@ _REFUSED = {
 def read_for(
     purpose: Literal['a comparison', 'a screening', 'a night', 'a tuning'], arguments: list[str]
 ) -> Given:
-    """As :func:`read`, for sessions that are compared or tune, a screening's one job, or a night.
+    """As :func:`read_options`, for sessions that are compared or tune, a screening, or a night.
 
     :raises AssayError: also if an option is not for that, or nothing would be measured.
     """
-    given = read(arguments)
+    given = read_options(arguments)
     if given.action:
         raise AssayError(f'{given.action} is not for {purpose}: `assay run {given.action}`.')
     for name in given.names_of_options:
@@ -271,7 +271,7 @@ def read_for(
     return given
 
 
-def read(arguments: list[str]) -> Given:
+def read_options(arguments: list[str]) -> Given:
     """Look at the options that are meant for ReFrame.
 
     :raises AssayError: if there is one that ReFrame has not, or that is refused; a short form of a

@@ -45,7 +45,7 @@ from reframe.frontend.executors.policies import AsynchronousExecutionPolicy, _Po
 from reframe.frontend.reporting import RunReport
 from reframe.utility import jsonext
 
-from assay.config.scales import is_scale, nodes_of
+from assay.config.scales import is_scale, nodes_of_scale
 from assay.running.events import (
     BUILDS,
     ENDED,
@@ -58,7 +58,7 @@ from assay.running.events import (
     VARIABLE,
     WHY_SKIPPED,
 )
-from assay.running.processes import look_at, pids
+from assay.running.processes import pids, read_process
 
 #: Seconds after which ReFrame looks at a job that goes on: at its time limit.
 SECONDS = 1.0
@@ -126,7 +126,7 @@ def _goes_on(session: int) -> bool:
     """Whether a process of a session has not ended."""
     for pid in pids():
         with suppress(OSError):  # it has gone
-            one = look_at(pid)
+            one = read_process(pid)
             if one.session == session and not one.has_ended:
                 return True
     return False
@@ -265,7 +265,7 @@ def _nodes_of(case: TestCase) -> int:
     """The nodes of its job; 0 for all that are idle, 1 where a check has no scale."""
     scale = getattr(case.check, 'scale', None)
     if isinstance(scale, str) and is_scale(scale):
-        return nodes_of(scale, case.partition.extras)
+        return nodes_of_scale(scale, case.partition.extras)
     return int(getattr(case.check, 'asked_nodes', 1))
 
 
@@ -305,7 +305,7 @@ def _warn(message: str, from_version: str = '') -> None:
     warnings.warn(message, ReframeDeprecationWarning, stacklevel=level)
 
 
-def begin() -> None:
+def send_events() -> None:
     """From here on, by the pipe that the environment names; called by the configuration."""
     pipe = int(os.environ.pop(VARIABLE))
     os.set_inheritable(pipe, False)  # no job is to hold it open

@@ -107,7 +107,7 @@ class RunFolder:
             return True
 
 
-def begin() -> RunFolder:
+def begin_run() -> RunFolder:
     """Make the folder of a new run, and remove those of runs that were long ago.
 
     :raises AssayError: if it cannot be made.
@@ -131,7 +131,7 @@ def this_run() -> RunFolder:
     """The run that this process is part of; a new one, if it is of none."""
     if folder := os.environ.get(VARIABLE):
         return RunFolder(Path(folder))
-    run = begin()
+    run = begin_run()
     os.environ.update(run.exports)
     return run
 

@@ -21,7 +21,7 @@ from assay import paths
 from assay.config.fabrics import read_entry
 from assay.layout.layouts import LAYOUTS
 from assay.mpis import FAMILIES
-from assay.mpis.family import Entry, Expression, Variables, matches, search
+from assay.mpis.family import Entry, Expression, Variables, matches, search_line
 from assay.programs.figure import Quantity
 
 FILE = 'applications.yaml'
@@ -180,11 +180,11 @@ class SiteAnswer(SitePattern):
     def fault(self, text: str) -> str | None:
         """The fault of what the program wrote, as a sentence; None if it is right."""
         if self.forbid is not None:
-            found = search(self.forbid, text)
+            found = search_line(self.forbid, text)
             return found and f'{self.place} has {found[0]!r}'
         assert self.find is not None
         if self.value is None:
-            return None if search(self.find, text) else f'{self.place} has no {self.find!r}'
+            return None if search_line(self.find, text) else f'{self.place} has no {self.find!r}'
         try:
             number = self.number(self.find, text)
         except ValueError as error:

@@ -39,7 +39,7 @@ class NoBuildError(AssayError):
     """Spack finds no way to build a package, or it does not build."""
 
 
-def install(spack: Spack, system: str, package: str, mpi: str, chosen: str = '') -> Build:
+def install_package(spack: Spack, system: str, package: str, mpi: str, chosen: str = '') -> Build:
     """Have Spack install a package on an MPI of a system, unless that is done.
 
     :param chosen: as :class:`Environment` has it.
@@ -235,7 +235,7 @@ def mpis_to_build_for(site: _SiteConfig, system: str) -> list[str]:
     )
 
 
-def assert_possible(site: _SiteConfig, system: str, matching: Iterable[str] = ('.*',)) -> None:
+def assert_installable(site: _SiteConfig, system: str, matching: Iterable[str] = ('.*',)) -> None:
     """See, in a second, that Spack can be asked for what :func:`install_for_checks` installs.
 
     :raises AssayError: if not.
@@ -335,7 +335,7 @@ def install_on(
     on = mpis(site, system)
     chosen = chosen_specs() if chosen is None else chosen
     builds = {
-        (environ, package): install(spack, name, package, on[environ], chosen)
+        (environ, package): install_package(spack, name, package, on[environ], chosen)
         for environ, package in wanted
     }
     records = {_key(*pair, chosen): build.to_json() for pair, build in builds.items()}

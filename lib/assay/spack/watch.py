@@ -37,7 +37,7 @@ def _kill_others() -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def main() -> None:
+def watch() -> None:
     """Run the command of the command line."""
     asking = int(sys.argv[1])
     os.set_inheritable(asking, False)
@@ -58,4 +58,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    watch()
