@@ -12,7 +12,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from assay.programs.application import CLOCK_RATE, Application, Problem, WrongAnswerError
+from assay.programs.application import (
+    CLOCK_RATE,
+    Application,
+    Problem,
+    WrongAnswerError,
+    as_number,
+)
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.programs.sizes import process_grid
 
@@ -158,10 +164,7 @@ class _Report:
 
         :raises WrongAnswerError: if one is no finite number from zero on.
         """
-        try:
-            values = [float(value) for value in self.entries.get(name, [])]
-        except ValueError:
-            values = [math.nan]
+        values = [*map(as_number, self.entries.get(name, []))]
         if not all(0 <= value < math.inf for value in values):
             raise WrongAnswerError(f'{name!r} in the report of HPCG is not a number from 0 on')
         return values

@@ -14,6 +14,7 @@ from assay.programs.application import (
     Application,
     Problem,
     WrongAnswerError,
+    as_number,
     check_limit,
     check_times,
     is_of_both_clocks,
@@ -230,10 +231,7 @@ class Hpl(Application):
 
 
 def _number(text: str, what: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = as_number(text)
     if not math.isfinite(value):
         raise WrongAnswerError(f'HPL printed "{text}" as its {what}, which is no number')
     return value

@@ -19,8 +19,10 @@ from assay.programs.application import (
     Problem,
     WorkInCaches,
     WrongAnswerError,
+    as_number,
     check_in_caches,
     check_limit,
+    check_once,
     check_times,
     check_windows,
     is_ours,
@@ -171,14 +173,7 @@ def _check_course(output: str) -> None:
         raise WrongAnswerError("miniFE's solution is not the analytic one")
     if complaint := _COMPLAINT.search(output):
         raise WrongAnswerError(f'miniFE says: {complaint[complaint.lastgroup or 0]}')
-    starts = len(_INITIAL.findall(output))
-    if starts > 1:
-        raise WrongAnswerError(
-            f'{starts} miniFE ran beside each other: were they started by the launcher of another '
-            'MPI?'
-        )
-    if starts == 0:
-        raise WrongAnswerError('miniFE printed no residual: its output is not whole')
+    check_once('miniFE', len(_INITIAL.findall(output)), 'residual')
 
 
 def _report(folder: Path, problem: Problem, ranks: int) -> dict[str, Any]:
@@ -242,17 +237,14 @@ def _check_residuals(output: str, report: Mapping[str, Any]) -> None:
     needed = {str(k) for k in range(_PRINTED_EVERY, iterations + 1, _PRINTED_EVERY)}
     if missing := sorted(needed - printed.keys(), key=int):
         raise WrongAnswerError(f'miniFE printed no residual of iteration {missing[0]}')
-    try:
-        initial = float(_INITIAL.findall(output)[0])
-        residuals = [initial, *map(float, printed.values()), final]
-    except ValueError:
-        raise WrongAnswerError('a residual of miniFE is no number') from None
+    initial = as_number(_INITIAL.findall(output)[0])
+    residuals = [initial, *map(as_number, printed.values()), final]
     if 0 < iterations < _MOST_ITERATIONS and final > _SOLVED:
         raise WrongAnswerError(
             f'miniFE stopped after {iterations} iterations at the residual {final:g}'
         )
     if not all(map(math.isfinite, residuals)):
-        raise WrongAnswerError('a residual of miniFE is not finite')
+        raise WrongAnswerError('a residual of miniFE is no finite number')
     if not (0 < iterations <= _MOST_ITERATIONS and final < initial):
         raise WrongAnswerError(
             f'miniFE went from residual {initial:g} to {final:g} in {iterations} iterations'

@@ -15,8 +15,10 @@ from assay.programs.application import (
     Problem,
     WorkInCaches,
     WrongAnswerError,
+    as_number,
     check_in_caches,
     check_limit,
+    check_once,
     check_times,
     check_windows,
     is_ours,
@@ -198,7 +200,9 @@ class MiniGhost(Application):
             _check_fingerprints(output, problem)
             check_times(output, {'total': total, 'stencil': stencil, **_parts(output, ranks)})
             # As the rank with the most, no rank took less in all than the mean in parts.
-            parts = mean_stencil + _mean_communication(output, ranks)
+            parts = mean_stencil
+            if ranks > 1:
+                parts += _numbers(_MEAN_COMM, output, 'mean time of the communication')[0]
             if not parts <= total * (1 + SIX_DIGITS):
                 raise WrongAnswerError(f'parts of miniGhost took {parts} s, all of it {total} s')
         sums = _numbers(_SUM, output, 'time of the sums')
@@ -245,10 +249,6 @@ def _communication(output: str) -> dict[str, float]:
     return dict(zip(_WAYS, times, strict=True))
 
 
-def _mean_communication(output: str, ranks: int) -> float:
-    return _numbers(_MEAN_COMM, output, 'mean time of the communication')[0] if ranks > 1 else 0.0
-
-
 def _parts(output: str, ranks: int) -> dict[str, float]:
     """Times that ours reads from two clocks, beside total and stencil."""
     total, points, over_ranks = _numbers(_SUM, output, 'time of the sums')
@@ -280,15 +280,9 @@ def _check_verdict(output: str) -> None:
     if failed := _FAILED.search(output):
         raise WrongAnswerError(f"miniGhost's own check failed: {failed[1]}")
     for error in _ERROR.finditer(output):
-        if not _plain_number(error[1]) <= _plain_number(error[2]):
+        if not as_number(error[1]) <= as_number(error[2]):
             raise WrongAnswerError(f"miniGhost's own check failed: {error.group()}")
-    if output.count(_RIGHT) > 1:
-        raise WrongAnswerError(
-            f'{output.count(_RIGHT)} miniGhost ran beside each other: were they started by the '
-            'launcher of another MPI?'
-        )
-    if _RIGHT not in output:
-        raise WrongAnswerError('miniGhost printed no verdict: its output is not whole')
+    check_once('miniGhost', output.count(_RIGHT), 'verdict')
 
 
 def _check_whole(output: str, ranks: int) -> None:
@@ -318,7 +312,7 @@ def _check_checks(output: str, variables: int) -> None:
     tolerance = 10.0**-_DIGITS
     if not is_ours(output):
         said = _TOLERANCE.search(output)
-        if not said or not _plain_number(said[1]) <= tolerance:
+        if not said or not as_number(said[1]) <= tolerance:
             words = said[1] if said else 'nothing'
             raise WrongAnswerError(f'miniGhost says of its tolerance: {words}, not {tolerance:g}')
         return
@@ -326,7 +320,7 @@ def _check_checks(output: str, variables: int) -> None:
     if missing := sorted(set(range(1, variables + 1)) - checked.keys()):
         raise WrongAnswerError(f'miniGhost did not check variable {missing[0]} at the end')
     for found in checked.values():
-        if not all(_plain_number(error) <= tolerance for error in found.groups()[1:]):
+        if not all(as_number(error) <= tolerance for error in found.groups()[1:]):
             raise WrongAnswerError(f"miniGhost's own check failed: {found.group().strip()}")
 
 
@@ -411,14 +405,6 @@ def _rotated(value: int, bits: int) -> int:
     return (value << bits | value >> (64 - bits)) & _WORD
 
 
-def _plain_number(word: str) -> float:
-    """NaN if it is none, which is within no tolerance."""
-    try:
-        return float(word)
-    except ValueError:
-        return math.nan
-
-
 def _plain(groups: tuple[str, ...]) -> tuple[int | str, ...] | int | str:
     values = tuple(int(word) if word.isdigit() else word for word in groups)
     return values[0] if len(values) == 1 else values
@@ -429,10 +415,7 @@ def _numbers(pattern: re.Pattern[str], output: str, name: str) -> list[float]:
     found = pattern.search(output)
     if not found:
         raise WrongAnswerError(f'miniGhost printed no {name}')
-    try:
-        values = [float(word) for word in found.groups()]
-    except ValueError:
-        values = [math.nan]
+    values = [*map(as_number, found.groups())]
     if not all(map(math.isfinite, values)):
         raise WrongAnswerError(f'not a {name}: {found.group().strip()!r}')
     return values

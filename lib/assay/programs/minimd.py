@@ -15,7 +15,9 @@ from assay.programs.application import (
     Application,
     Problem,
     WrongAnswerError,
+    as_number,
     check_limit,
+    check_once,
     check_times,
     check_windows,
     is_ours,
@@ -186,17 +188,8 @@ def _check_verdict(output: str) -> None:
 def _summary(output: str) -> dict[str, float]:
     """The performance summary, by the names of its columns."""
     found = list(_SUMMARY.finditer(output))
-    if not found:
-        raise WrongAnswerError('miniMD printed no performance summary: its output is not whole')
-    if len(found) > 1:
-        raise WrongAnswerError(
-            f'{len(found)} miniMD ran beside each other: were they started by the launcher of '
-            'another MPI?'
-        )
-    try:
-        values = [float(word) for word in found[0]['values'].split()]
-    except ValueError:
-        values = []
+    check_once('miniMD', len(found), 'performance summary')
+    values = [*map(as_number, found[0]['values'].split())]
     if len(values) != len(_COLUMNS) or not all(map(math.isfinite, values)):
         raise WrongAnswerError(f'not a performance summary: {found[0].group()!r}')
     return dict(zip(_COLUMNS, values, strict=True))
@@ -229,16 +222,13 @@ def _check_settings(output: str, problem: Problem, ranks: int, threads: int) -> 
 
 def _check_states(output: str, problem: Problem) -> None:
     """The table of steps, temperatures, energies and pressures."""
-    try:
-        states = [(int(s), float(t), float(u), float(p)) for s, t, u, p, _ in _rows(output)]
-    except ValueError:
-        raise WrongAnswerError('a state in the table of miniMD is no number') from None
+    states = [(int(step), *map(as_number, row)) for step, *row, _ in _rows(output)]
     if not states or states[0][0] != 0:
         raise WrongAnswerError('the table of miniMD lacks its first state')
     if states[-1][0] != problem.facts['steps']:
         raise WrongAnswerError(f'miniMD ended at step {states[-1][0]} of {problem.facts["steps"]}')
     if not all(math.isfinite(value) for state in states for value in state):
-        raise WrongAnswerError('a state in the table of miniMD is not finite')
+        raise WrongAnswerError('a state in the table of miniMD is no finite number')
     energy, virial = _crystal()
     start = _state(
         problem.facts['atoms'], _TEMPERATURE * (3 - 3 / problem.facts['atoms']), energy, virial
@@ -351,10 +341,7 @@ def _fingerprints(output: str) -> dict[str, list[str]]:
 
 
 def _sums(prints: Mapping[str, list[str]], what: str, count: int) -> list[float]:
-    try:
-        values = [float(word) for word in prints.get(what, [])]
-    except ValueError:
-        values = []
+    values = [*map(as_number, prints.get(what, []))]
     if len(values) != count or not all(map(math.isfinite, values)):
         raise WrongAnswerError(f'miniMD printed no fingerprint of the {what}')
     return values

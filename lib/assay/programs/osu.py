@@ -6,6 +6,8 @@ import math
 import re
 from pathlib import Path
 
+from assay.programs.application import as_number
+
 #: Spack's name of them.
 PACKAGE = 'osu-micro-benchmarks'
 
@@ -45,10 +47,7 @@ def read_osu_value(output: str, program: str, size: int) -> float:
     rows = re.findall(rf'^{size} +(\S+)\n', output, re.MULTILINE)
     if len(rows) != 1:
         raise ValueError(f'the table of {program} has {len(rows)} rows of {size} bytes, not 1')
-    try:
-        value = float(rows[0])
-    except ValueError:
-        value = math.nan
+    value = as_number(rows[0])
     if not 0 < value < math.inf:
         raise ValueError(f'{program} measured {rows[0]} {unit[1]} with {size} bytes')
     return value * _SCALES[unit[1]]
