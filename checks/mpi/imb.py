@@ -10,7 +10,7 @@ from assay.checks.benchmark import RESULT, Limit, MpiBenchmark, limit_measures, 
 from assay.checks.build import installed_build
 from assay.checks.cases import scales
 from assay.config.environments import feature
-from assay.job.launch import LaunchError, line_in_folder
+from assay.job.launch import LaunchError
 from assay.machine.provenance import of_binary
 from assay.programs import imb
 from assay.programs.figure import Quantity
@@ -59,13 +59,11 @@ class IntelMpiBenchmarks(MpiBenchmark):
         options = f'-iter 1000,40 -npmin 2 -msglen ../{SIZES_FILE}'
         imb = self.start_line(str(self.imb), options, *TWO_RANKS)
         Path(self.stagedir, SIZES_FILE).write_text(''.join(f'{size}\n' for size in SIZES))
-        for name, command in ((BEFORE, limits), (PROGRAM, imb)):
-            Path(self.stagedir, name).mkdir()
-            self.prerun_cmds = [*self.prerun_cmds, line_in_folder(name, command)]
+        self.start_before(BEFORE, limits)
+        self.start_before(PROGRAM, imb)
         if not self.is_by_spack:
             libraries = self.current_environ.extras['imb_libraries']
             self.env_vars['LD_LIBRARY_PATH'] = f'{libraries}:$LD_LIBRARY_PATH'
-        self.keep_files = [*self.keep_files, BEFORE, PROGRAM]
 
     @property
     def provenance(self):

@@ -1,7 +1,6 @@
 """All nodes of a partition in one job, to find the one that is not like the others."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import reframe as rfm
@@ -11,7 +10,6 @@ from reframe.core.exceptions import ReframeError, SanityError
 from assay.checks.benchmark import RESULT, MpiBenchmark, as_sanity_error, read_result
 from assay.checks.cases import offered_features
 from assay.config.fabrics import load_catalogue
-from assay.job.launch import line_in_folder
 from assay.programs.benchmarks import check_nodes
 from assay.programs.figure import Quantity
 
@@ -87,14 +85,10 @@ class Screen(MpiBenchmark):
             NODES: [self.build.product('nodes'), sweeps, '--json', RESULT],
             FIRST: [self.build.product('pairs'), *self.arguments],
         }
-        for folder in commands:
-            Path(self.stagedir, folder).mkdir(exist_ok=True)
         placed = self.placement, self.num_tasks
-        self.prerun_cmds += [
-            line_in_folder(folder, self.start_line(*command, placed=placed))
-            for folder, command in commands.items()
-        ]
-        self.keep_files = [*self.keep_files, MISPLACED, *commands]
+        for folder, command in commands.items():
+            self.start_before(folder, self.start_line(*command, placed=placed))
+        self.keep_files = [*self.keep_files, MISPLACED]
 
     def verify(self):
         launches = [

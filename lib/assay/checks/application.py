@@ -23,7 +23,7 @@ from assay.checks.launching import is_script
 from assay.config.environments import feature
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import is_at_most
-from assay.job.launch import Launch, LaunchError, line_in_folder
+from assay.job.launch import Launch, LaunchError
 from assay.layout.launchers import add_part_script, command_of_parts
 from assay.machine.provenance import Provenance, of_binary
 from assay.machine.topology import usable_memory
@@ -291,10 +291,8 @@ class BesideTriadCheck(SpackApplicationCheck):
 
     @run_before('run')
     def run_stream_before(self) -> None:
-        Path(self.stagedir, STREAM).mkdir()
-        stream = self.start_line(self.benchmarks.product(STREAM), '--json', RESULT)
-        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(STREAM, stream)]
-        self.keep_files = [*self.keep_files, STREAM]
+        stream = self.benchmarks.product(STREAM)
+        self.start_before(STREAM, self.start_line(stream, '--json', RESULT))
 
     def verify(self) -> None:
         try:
@@ -346,12 +344,9 @@ class UpstreamCheck(SpackApplicationCheck):
 
     @run_before('run')
     def run_ours_before(self) -> None:
-        Path(self.stagedir, OURS).mkdir()
-        self.write_files(self.asked, OURS)
         program = self.build.product(self.application.program)
-        ours = line_in_folder(OURS, self.start_line(program, *self.asked.arguments))
-        self.prerun_cmds = [*self.prerun_cmds, ours]
-        self.keep_files = [*self.keep_files, OURS]
+        self.start_before(OURS, self.start_line(program, *self.asked.arguments))
+        self.write_files(self.asked, OURS)
 
     def verify(self) -> None:
         program = self.application.program

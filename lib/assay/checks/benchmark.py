@@ -20,7 +20,7 @@ from assay.checks.check import MpiCheck
 from assay.config.environments import MEASURES_NODES, OURS, feature
 from assay.config.fabrics import load_catalogue
 from assay.files import strict_json
-from assay.job.launch import Launch, LaunchError, line_in_folder, reports_in, single_cached_property
+from assay.job.launch import Launch, LaunchError, reports_in, single_cached_property
 from assay.layout.layouts import Placement
 from assay.machine.provenance import Provenance
 from assay.mpis import FAMILIES
@@ -114,11 +114,9 @@ class MpiBenchmark(MpiCheck):
 
     def start_beside(self, folder: str, placement: Placement, arguments: Sequence[str]) -> None:
         """Have the job start the program otherwise as well, before, in a folder of its own."""
-        Path(self.stagedir, folder).mkdir(exist_ok=True)
         placed = placement, placement.ranks * self.node_count
         command = self.start_line(self.executable, *arguments, f'--json {RESULT}', placed=placed)
-        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(folder, command)]
-        self.keep_files = [*self.keep_files, folder]
+        self.start_before(folder, command)
 
     def report_beside(self, folder: str, placement: Placement, layout: str) -> dict[str, Any]:
         """The report of that start, once all about it is right.

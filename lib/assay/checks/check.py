@@ -54,7 +54,7 @@ class MpiCheck(
                  (:mod:`~assay.checks.launching`)
     run          waits for its turn; tells what was built; the   sets ``executable`` and
                  witness is preloaded                            ``executable_opts``; starts others
-                                                                 in the same job by ``start_line``
+                                                                 in the same job by ``start_before``
     run ends     the job is measured again if it is no evidence
                  (:mod:`~assay.checks.remeasure`)
     sanity       the job's end; the program's answers; MPI,      ``verify_answers``, or all of

@@ -19,7 +19,16 @@ from assay.checks.build import LIBRARY, BuildSources
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import nodes_of_scale
 from assay.job.ending import FILES, ONLY_ONCE, EndedJob, seconds_until_stacks
-from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
+from assay.job.launch import (
+    ERROR,
+    EXIT_CODE,
+    FINALIZED,
+    OUTPUT,
+    WITNESS,
+    Launch,
+    LaunchError,
+    line_in_folder,
+)
 from assay.job.output import Output
 from assay.layout.launchers import SRUN, add_part_script, is_srun, srun_step, words_of_side
 from assay.layout.layouts import (
@@ -329,6 +338,12 @@ class IsStarted(RegressionTestPlugin):
         job.num_tasks, launcher.options = self.num_tasks, own
         return line
 
+    def start_before(self, folder: str, line: str) -> None:
+        """Have the job run a line before its program, in a folder of its own, which is kept."""
+        Path(self.stagedir, folder).mkdir(exist_ok=True)
+        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(folder, line)]
+        self.keep_files = [*self.keep_files, folder]
+
     def launch_in(
         self,
         folder: Path,
@@ -360,7 +375,7 @@ class IsStarted(RegressionTestPlugin):
         )
 
     def launch_apart(self, name: str, program: str, placement: Placement, ranks: int) -> Launch:
-        """A start of a program in a folder of its own (:func:`assay.job.launch.line_in_folder`).
+        """A start of a program in a folder of its own (:meth:`start_before`).
 
         :raises LaunchError: if there was none.
         """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from reframe.core.backends import getlauncher
@@ -14,7 +13,7 @@ from tabulate import tabulate
 from assay import witness
 from assay.checks.application import ApplicationJob
 from assay.checks.cases import scales
-from assay.job.launch import WITNESS, LaunchError, line_in_folder
+from assay.job.launch import WITNESS, LaunchError
 from assay.layout.layouts import Placement
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity
@@ -96,18 +95,14 @@ class ApplicationSweep(ApplicationJob):
     @run_before('run')
     def launch_each_point(self) -> None:
         for point, placement, problem in self.runs:
-            Path(self.stagedir, point.name).mkdir()
-            self.write_files(problem, point.name)
             command = [self.program_path, *problem.arguments]
             line = self.start_line(*command, placed=(placement, point.ranks))
-            self.prerun_cmds = [
-                *self.prerun_cmds,
-                f'echo {point.name}',
-                line_in_folder(point.name, line),
-            ]
+            self.prerun_cmds = [*self.prerun_cmds, f'echo {point.name}']
+            self.start_before(point.name, line)
+            self.write_files(problem, point.name)
         self.job.launcher = getlauncher('local')()
         self.executable, self.executable_opts = 'true', []
-        self.keep_files = [*self.keep_files, TABLE, *(run.point.name for run in self.runs)]
+        self.keep_files = [*self.keep_files, TABLE]
 
     def verify(self) -> None:
         self.answers: list[dict[str, Figure]] = []

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from assay.checks.application import PackageCheck
 from assay.checks.benchmark import as_sanity_error
-from assay.job.launch import Launch, LaunchError, line_in_folder
+from assay.job.launch import Launch, LaunchError
 from assay.programs.application import Application
 from assay.programs.figure import Figure, Quantity
 from assay.programs.hpl import Hpl
@@ -65,11 +64,9 @@ class UnderToolCheck(PackageCheck):
 
     @run_before('run')
     def start_under_tool_before(self) -> None:
-        Path(self.stagedir, _UNDER).mkdir()
-        self.write_files(self.asked, _UNDER)
         line = self.line_under_tool(self.program_path, *self.asked.arguments)
-        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(_UNDER, line)]
-        self.keep_files = [*self.keep_files, _UNDER]
+        self.start_before(_UNDER, line)
+        self.write_files(self.asked, _UNDER)
 
     def verify(self) -> None:
         super().verify()
