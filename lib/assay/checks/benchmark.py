@@ -31,6 +31,7 @@ from assay.programs.calls import check_calls
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness.disturbance import share_sent_once
 from assay.witness.payload import payload_rate
+from assay.witness.rails import ONE_SOCKET
 
 RESULT = 'result.json'
 
@@ -52,10 +53,6 @@ OF_NETWORK = {
     'segments_sent_once': Quantity('1', 'higher', must_be_held=True),
     LINK_FIGURE: Quantity('1', 'higher', must_be_held=True),
 }
-
-#: Bytes per second of a link that any core can fill by one socket: 10 Gbit/s.
-FAST = 1.25e9
-
 
 #: Bytes up to which MPIs change their protocols. A curve is judged to here: of longer messages too
 #: few fit into the time of a size to tell a dip from what others did meanwhile.
@@ -247,7 +244,7 @@ class MpiBenchmark(MpiCheck):
         if (share := share_sent_once(reports_in(self.ended_job.folder))) is not None:
             values['segments_sent_once'] = share
         if speed := min(end.get('link_speed', 0) for end in ends):
-            values[LINK_FIGURE] = self.socket.bandwidth / min(speed, FAST)
+            values[LINK_FIGURE] = self.socket.bandwidth / min(speed, ONE_SOCKET)
         return figures_of(OF_NETWORK, values)
 
     def verify_answers(self) -> None:

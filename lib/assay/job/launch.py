@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
 from assay import witness
 from assay.config.fabrics import load_catalogue
@@ -42,17 +42,9 @@ class single_cached_property(Generic[Value]):  # noqa: N801
         self._held: tuple[object, Value] | None = None
         self.__doc__ = function.__doc__
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> single_cached_property[Value]: ...
-
-    @overload
-    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
-
-    def __get__(
-        self, instance: object, owner: type | None = None
-    ) -> single_cached_property[Value] | Value:
+    def __get__(self, instance: object, owner: type | None = None) -> Value:
         if instance is None:
-            return self
+            return self  # type: ignore[return-value]  # which asks for it on the class
         if self._held is None or self._held[0] is not instance:
             self._held = None  # the old one goes before the new one is made
             self._held = instance, self._function(instance)

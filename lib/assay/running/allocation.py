@@ -345,11 +345,6 @@ def options_for_sbatch(access: Iterable[str], jobs: Iterable[str]) -> list[str]:
     return [*others, *more, *([f'--constraint={word}'] if word else [])]
 
 
-def is_of_a_size(jobs: Iterable[str]) -> bool:
-    """Whether options of ``-J`` say how many nodes a job has."""
-    return bool(value_in(words_of(jobs), '-N', '--nodes'))
-
-
 def _option(given: str) -> str:
     """An option of ``-J`` as ReFrame understands it: ``nodes=4``, ``N=4`` or ``--nodes=4``."""
     if given.startswith('-'):
@@ -403,7 +398,8 @@ def obtain(options: Sequence[str], folder: Path, given_up: Collection[str] = ())
                 looked = time.monotonic()
                 before, reason = reason, _reason(_number(log)) or reason
                 since = since if reason == before else looked
-                alone = alone + 1 if _is_of_own_jobs(reason) and not _has_nodes() else 0
+                is_own_limit = re.match(r'QOSMax\w+PerUser', reason)
+                alone = alone + 1 if is_own_limit and not _has_nodes() else 0
                 words = job_states.in_vain(reason, looked - since, given_up)
                 if alone >= ALONE:
                     words = 'it asks for more than the QOS allows all of your jobs together'
@@ -446,11 +442,6 @@ def _reason(job: str | None) -> str:
         if job:
             return query('squeue', '--noheader', f'--jobs={job}', '--format=%r').strip()
     return ''
-
-
-def _is_of_own_jobs(reason: str) -> bool:
-    """Whether a job waits for a limit on all jobs of its user."""
-    return bool(re.match(r'QOSMax\w+PerUser', reason))
 
 
 def _has_nodes() -> bool:

@@ -58,6 +58,17 @@ def read_process(pid: int) -> ProcessStat:
     )
 
 
+def run_of(pid: int) -> str | None:
+    """The folder of the run that a process was started for, by its environment; None of others."""
+    try:
+        variables = Path(f'/proc/{pid}/environ').read_bytes()
+    except OSError:  # it has ended, or is somebody else's
+        return None
+    name = f'{runs.VARIABLE}='.encode()
+    values = [one.removeprefix(name) for one in variables.split(b'\0') if one.startswith(name)]
+    return os.fsdecode(values[0]) if values else None
+
+
 #: Processes that a sentence names: the busiest, and those that used this share of all others' time.
 MOST, WORTH_NAMING = 3, 0.2
 
@@ -141,10 +152,10 @@ class Others:
 
 def _processes() -> dict[tuple[int, int], ProcessStat]:
     """Number and start of each process that is not of this run, and what it is."""
-    own = os.fsencode(f'{runs.VARIABLE}={os.environ.get(runs.VARIABLE, "")}')
+    own = os.environ.get(runs.VARIABLE, '')
     above = {1, *_ancestors()}
     found, parents, ours = {}, {}, {os.getpid()}
-    if own in Path('/proc/self/environ').read_bytes().split(b'\0'):
+    if run_of(os.getpid()) == own:
         ours.add(os.getppid())
     for pid in pids():
         try:
@@ -155,9 +166,8 @@ def _processes() -> dict[tuple[int, int], ProcessStat]:
         # One that has ended, and that nobody has asked for yet, does not say whose it was.
         if _KTHREADD in (pid, one.parent) or one.has_ended:
             continue
-        with suppress(OSError):  # somebody else's
-            if own in Path(f'/proc/{pid}/environ').read_bytes().split(b'\0'):
-                ours.add(pid)
+        if run_of(pid) == own:
+            ours.add(pid)
         # Those above are given what our jobs leave when they end.
         found[pid, one.started] = replace(one, reaped=0.0) if pid in above else one
     return {key: one for key, one in found.items() if not _descends(key[0], ours, parents)}

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from assay import AssayError, locks, paths
+from assay.files import explain_errors
 
 #: Runs whose files stay; older ones go when a new one begins.
 KEPT = 20
@@ -153,12 +154,10 @@ def starts_jobs(run: RunFolder) -> None:
     :raises AssayError: if it cannot be written.
     """
     draft = paths.RUNS / f'.last-{run.folder.name}'
-    try:
+    with explain_errors(draft, 'made'):
         draft.unlink(missing_ok=True)
         draft.symlink_to(run.folder.name)
         draft.replace(paths.RUNS / 'last')
-    except OSError as error:
-        raise AssayError(f'{draft}: cannot be made: {error.strerror}') from None
 
 
 def newest_report() -> Path:

@@ -141,7 +141,8 @@ class Suite:
             given_up = allocation.cancel_reasons(site, cases)
             with allocation.one_job(self.around, asked, self.own.folder, given_up) as number:
                 self.environment[allocation.VARIABLE] = number
-                is_sized = not self.around and not allocation.is_of_a_size(given.jobs)
+                words = allocation.words_of(given.jobs)
+                is_sized = not (self.around or allocation.value_in(words, '-N', '--nodes'))
                 self.environment[allocation.SIZED] = number if is_sized else ''
                 yield number
         except allocation.SignalledError as stopped:

@@ -270,7 +270,8 @@ class WithDatabase(WithoutDatabase):
                         f"{plain(error, 100)}, so squeue is asked: write 'scheduler': 'squeue' in "
                         "the partition's configuration"
                     )
-        unsure = [job for job in jobs if _state_of(known, job) in _MAY_COME_BACK]
+        states = {number: record.state for number, record in known.items()}
+        unsure = [job for job in jobs if states.get(job.jobid, '') in _MAY_COME_BACK]
         if not unsure:
             return known
         try:
@@ -333,8 +334,3 @@ def _exit_code(code: str) -> int | None:
         return None
     own, signal = map(int, parts.groups())
     return own or (128 + signal if signal else 0)
-
-
-def _state_of(known: dict[str, Record], job: Any) -> str:
-    record = known.get(job.jobid)
-    return record.state if record else ''

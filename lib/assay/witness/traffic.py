@@ -287,7 +287,8 @@ def _used(report: Report, carrier: str) -> Iterator[tuple[str, str]]:
     those are used that ranks have connections over. Others than the fabric's are not used.
     """
     if carrier == 'sockets':
-        yield from _used_interfaces(report)
+        connections = between_hosts(report)
+        yield from ((host, socket.device) for host, _, socket in connections if socket.device)
     elif carrier == 'infiniband':
         for host in report.hosts:
             ports = [device for device in host.devices if device.kind == 'infiniband']
@@ -295,10 +296,3 @@ def _used(report: Report, carrier: str) -> Iterator[tuple[str, str]]:
             for port, count in zip(ports, carried, strict=True):
                 if count and count >= USED * sum(carried):
                     yield host.name, port.name
-
-
-def _used_interfaces(report: Report) -> Iterator[tuple[str, str]]:
-    """Hosts and the interfaces over which their ranks had connections to ranks of other hosts."""
-    for process, socket, other in sockets_between_ranks(report):
-        if process.host != other.host and socket.device:
-            yield process.host, socket.device
