@@ -255,7 +255,8 @@ def _hold_pmi(
     environment: Mapping[str, Any], partition: Mapping[str, Any], found: Findings
 ) -> None:
     pairs = [*partition.get('env_vars', []), *environment.get('env_vars', [])]
-    known = ways_of_srun()
+    words, versions = ways_of_srun()
+    known = [*words, *versions]
     chosen = dict(pairs).get(PMI)
     if chosen is None:
         found.note(f'no {PMI} among its env_vars: what starts it is left to Slurm')

@@ -199,7 +199,8 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
         tuple(_with_names_of_their_own(found)),
         'slurm' if _has_accounting() else 'squeue',
         _addresses(nodes[name] for name in used),
-        pmis(),
+        # A plugin's versions are left to srun.
+        tuple(word for word in ways_of_srun()[0] if word not in ('none', 'openmpi')),
         left_out,
     )
 
@@ -475,19 +476,8 @@ def _addresses(nodes: Iterable[Record]) -> dict[str, str]:
         return {one['NodeName']: ip for one, ip in pairs if ip and not ip.startswith('127.')}
 
 
-def pmis() -> tuple[str, ...]:
-    """The PMIs by which srun could start an MPI program; a plugin's versions are left to itself."""
-    words, _ = _ways_of_srun()
-    return tuple(word for word in words if word not in ('none', 'openmpi'))
-
-
-def ways_of_srun() -> list[str]:
-    """All ways of srun to start an MPI program, with the versions of plugins."""
-    words, versions = _ways_of_srun()
-    return [*words, *versions]
-
-
-def _ways_of_srun() -> tuple[list[str], list[str]]:
+def ways_of_srun() -> tuple[list[str], list[str]]:
+    """The ways of srun to start an MPI program, and the versions of its plugins."""
     said = query('srun', '--mpi=list')
     words = re.findall(r'^(?:srun: )?\s*([a-z]\w*)$', said, re.MULTILINE)
     versions = re.findall(r'versions available: *(.*)$', said, re.MULTILINE)

@@ -46,7 +46,7 @@ def check_halo(report: Mapping[str, Any], mesh: tuple[int, int, int], steps: int
         if method != 'compute_only':
             expected = alone['time']['median'] / time['median']
             _equal(f'efficiency of {method}', result['efficiency'], expected)
-        _of_both_clocks(method, result)
+        _of_both_clocks(method, result['clocks'])
     angles = [math.pi * waves / (edge + 1) for waves, edge in zip(_WAVES, mesh, strict=True)]
     decay = (1 - 0.5 * sum(math.sin(angle / 2) ** 2 for angle in angles)) ** steps
     _equal('decay of the mode', report['checks']['decay'], decay)
@@ -489,7 +489,7 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
     _equal(f'mean of the slices, {what}', mean, chain['made'] / chain['seconds'])
     seconds = chain['seconds'] + fma['seconds'] + rank['rest']
     _equal(f'time of the slices, {what}', rank['clocks']['seconds'], seconds)
-    _of_both_clocks(what, rank)
+    _of_both_clocks(what, rank['clocks'])
 
 
 def _check_best_of_slices(what: str, slices: int, faster: int, fast: int) -> None:
@@ -507,7 +507,7 @@ def check_nodes(report: Mapping[str, Any]) -> None:
     """
     for node in report['results']:
         name, account = node['node'], node['account']
-        _of_both_clocks(f'work of {name}', account)
+        _of_both_clocks(f'work of {name}', account['clocks'])
         for measure in ('triad', 'dgemm', 'frequency'):
             of = account[measure]
             _equal(f'work of {measure} on {name}', of['by_rates'], of['work'])
@@ -529,12 +529,7 @@ def _check_sampled(what: str, result: Mapping[str, Any], parts: int) -> None:
 
 
 def _check_sampled_clocks(what: str, clocks: Mapping[str, float], parts: int) -> None:
-    seconds = clocks['own'] * parts
-    if not is_of_both_clocks(seconds, clocks['least'], clocks['most'], _BETWEEN):
-        raise WrongAnswerError(
-            f'{what} took {seconds} s, but by a second clock {clocks["least"]} to '
-            f'{clocks["most"]} s'
-        )
+    _of_both_clocks(what, {**clocks, 'seconds': clocks['own'] * parts})
     if not clocks['slowest'] >= clocks['own'] * (1 - _DIGITS):
         raise WrongAnswerError(
             f'{what} took a rank {clocks["own"]} s, but the slowest {clocks["slowest"]} s'
@@ -563,7 +558,7 @@ def check_stream(report: Mapping[str, Any]) -> None:
         for name in ('best', 'median'):
             found = together[operation]['bandwidth'][name]
             _equal(f'{name} of {operation}', found, size * elements / time[name])
-        _of_both_clocks(operation, together[operation])
+        _of_both_clocks(operation, together[operation]['clocks'])
     for one in report['results']:
         what = f'rank in {one["operation"]}, {one["ranks"]}'
         for name, value in (('slowest', min(one['per_rank'])), ('fastest', max(one['per_rank']))):
@@ -643,7 +638,7 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     time = _times(result)
     for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
         _equal(name, result[name], operations / time[seconds])
-    _of_both_clocks('dgemm', result)
+    _of_both_clocks('dgemm', result['clocks'])
     ranks, of = result['per_rank'], result['rank_rates']
     _equal('rate of the slowest rank', of['min'], min(ranks))
     _equal('rate of the slowest rank', result['slowest']['rate'], min(ranks))
@@ -673,13 +668,12 @@ def _last_of_product(order: int) -> int:
     )
 
 
-def _of_both_clocks(what: str, result: Mapping[str, Any]) -> None:
+def _of_both_clocks(what: str, clocks: Mapping[str, float]) -> None:
     """One clock is read just before and just after the other: it holds on the busiest machine."""
-    clocks = result['clocks']
     if not is_of_both_clocks(clocks['seconds'], clocks['least'], clocks['most'], _BETWEEN):
         raise WrongAnswerError(
-            f'{what} is said to have taken {clocks["seconds"]} s, but by a second clock '
-            f'{clocks["least"]} to {clocks["most"]} s'
+            f'{what} took {clocks["seconds"]} s, but by a second clock {clocks["least"]} to '
+            f'{clocks["most"]} s'
         )
 
 

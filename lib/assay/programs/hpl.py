@@ -284,7 +284,8 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
     if len(found) != problem.facts['runs']:
         raise WrongAnswerError('HPL did not print the fingerprint of each test')
     for one, residual in zip(found, _RESIDUAL.finditer(output), strict=True):
-        said = {key: _number(value, key) for key, value in _entries(one['entries'])}
+        entries = (entry.rpartition(' ') for entry in one['entries'].split('; '))
+        said = {key: _number(value, key) for key, _, value in entries}
         if said.keys() != _MARKS:
             raise WrongAnswerError('the fingerprint of HPL is not whole')
         scaled = said['Ax-b_oo'] / (2**-53 * (said['A_oo'] * said['x_oo'] + said['b_oo']) * n)
@@ -307,10 +308,6 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
             near = x.of_inverse * (said['Ax-b_oo'] + n * 2**-52 * x.greatest)
             _compare(said, {'x_oo': x.greatest}, near / x.greatest)
             _compare(said, {'x_1': x.sum}, n * near / x.sum)
-
-
-def _entries(text: str) -> list[tuple[str, str]]:
-    return [(key, value) for key, _, value in (one.rpartition(' ') for one in text.split('; '))]
 
 
 def _compare(said: Mapping[str, float], expected: Mapping[str, float], relative: float) -> None:
