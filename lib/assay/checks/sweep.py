@@ -15,16 +15,9 @@ from assay.checks.application import ApplicationJob
 from assay.checks.cases import scales
 from assay.job.launch import WITNESS, LaunchError
 from assay.layout.layouts import Placement
+from assay.programs import series
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity
-from assay.programs.series import (
-    Point,
-    balance_figures,
-    factorisations,
-    scaling_figures,
-    scaling_points,
-    sizes_up_to,
-)
 from assay.witness.disturbance import greatest_figures
 
 TABLE = 'sweep.txt'
@@ -53,7 +46,7 @@ def series_measures(unit: str) -> dict[str, Quantity]:
 class SweepRun(NamedTuple):
     """A run of a series: which, where its ranks go on each node, and what it computes."""
 
-    point: Point
+    point: series.Point
     placement: Placement
     problem: Problem
 
@@ -77,11 +70,11 @@ class ApplicationSweep(ApplicationJob):
         cores, nodes = self.node.cores, self.node_count
         match self.sweep:
             case 'strong' | 'weak':
-                points = scaling_points(cores, nodes, self.size, self.sweep == 'weak')
+                points = series.scaling_points(cores, nodes, self.size, self.sweep == 'weak')
             case 'ranks-x-threads':
-                points = factorisations(cores, nodes, self.size)
+                points = series.factorisations(cores, nodes, self.size)
             case 'size':
-                points = sizes_up_to(cores, nodes, self.size)
+                points = series.sizes_up_to(cores, nodes, self.size)
         self.skip_if(len(points) < 2, f'a node of {cores} core has nothing to sweep over')
         self.runs = [
             SweepRun(
@@ -143,12 +136,14 @@ class ApplicationSweep(ApplicationJob):
         values = [rate.value for rate in rates]
         match self.sweep:
             case 'strong' | 'weak':
-                return scaling_figures([run.point.ranks for run in self.runs], values)
+                return series.scaling_figures([run.point.ranks for run in self.runs], values)
             case 'ranks-x-threads':
-                return balance_figures(values, rates[0].unit)
+                return series.balance_figures(values, rates[0].unit)
             case 'size':
                 sizes = [f'rate_{run.point.size}' for run in self.runs]
-                return dict(zip(sizes, rates, strict=True)) | balance_figures(values, rates[0].unit)
+                return dict(zip(sizes, rates, strict=True)) | series.balance_figures(
+                    values, rates[0].unit
+                )
 
     def witness_figures(self) -> dict[str, Figure]:
         """Each run's imbalance, and of the disturbances the greatest of any run."""

@@ -16,14 +16,8 @@ from assay import AssayError
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import PREFIX, nodes_of_scale, scales_in
+from assay.discovery import policies
 from assay.discovery.partitions import names_of_nodes, node_type, select_nodes, ways_of_srun
-from assay.discovery.policies import (
-    LONGEST,
-    Named,
-    UntriedError,
-    answer_of_sbatch,
-    limits,
-)
 from assay.machine import modules
 from assay.machine.candidates import WRAPPERS, Candidate
 from assay.machine.mpi import Mpi, examine_mpi
@@ -100,7 +94,7 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
             found.problem(f'{words}: there are no such nodes')
             return
         _hold_scales(partition, job, len(chosen), found)
-    except UntriedError as error:
+    except policies.UntriedError as error:
         found.note(f'sbatch does not tell what it takes: {error}')
     if unread:
         found.note(f'cores and memory are not asked: which nodes {unread} takes is for Slurm')
@@ -123,7 +117,7 @@ class _Job:
 
     def answer(self, count: int) -> tuple[str | None, bool]:
         """Why sbatch refuses it on so many nodes, if it does, and whether it said so."""
-        return answer_of_sbatch(self.access, self.nodes, count, self.minutes)
+        return policies.answer_of_sbatch(self.access, self.nodes, count, self.minutes)
 
 
 def _scales(partition: Mapping[str, Any]) -> dict[str, int]:
@@ -137,9 +131,13 @@ def _hold_time_limit(
 ) -> int:
     """Minutes that the longest job asks for."""
     limit = partition.get('time_limit')
-    minutes = min(int(Duration.__rfm_cast_str__(limit)) // 60, LONGEST) if limit else LONGEST
+    minutes = (
+        min(int(Duration.__rfm_cast_str__(limit)) // 60, policies.LONGEST)
+        if limit
+        else policies.LONGEST
+    )
     for record in slurm:
-        have = limits(record, Named(tuple(access)))
+        have = policies.limits(record, policies.Named(tuple(access)))
         if have.minutes and have.minutes < minutes:
             found.problem(
                 f'jobs may ask for {minutes} min, and {have.whose} is {have.minutes} min: give the '

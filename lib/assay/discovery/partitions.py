@@ -13,14 +13,6 @@ from typing import Any
 from assay import AssayError
 from assay.config.scales import SCALES
 from assay.discovery import policies
-from assay.discovery.policies import (
-    Named,
-    NodesOfType,
-    Terms,
-    UntriedError,
-    parse_access,
-    with_memory_of,
-)
 from assay.machine.slurm import Record, RefusedError, query, query_patiently, records
 from assay.text import expand_nodes, fold_nodes, many
 
@@ -155,10 +147,12 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     :raises AssayError: if it does not answer, a wanted partition is not there, or an option is not
         for the user to name.
     """
-    asked = parse_access(access)
+    asked = policies.parse_access(access)
     nodes = {one['NodeName']: one for one in records('node')}
     cluster = _configuration()
-    known = {one['PartitionName']: with_memory_of(cluster, one) for one in records('partition')}
+    known = {
+        one['PartitionName']: policies.with_memory_of(cluster, one) for one in records('partition')
+    }
     if unknown := [name for name in wanted if name not in known]:
         raise AssayError(
             f'Slurm has no partition {", ".join(unknown)}. Its partitions: {", ".join(known)}.'
@@ -230,7 +224,7 @@ def _rank(record: Record) -> tuple[Any, ...]:
     return record.get('Default') != 'YES', -count, record['PartitionName']
 
 
-def _closed(record: Record, asked: Named) -> str | None:
+def _closed(record: Record, asked: policies.Named) -> str | None:
     """Why nobody who asks like this can have a job in a partition, whatever the job is."""
     if record.get('ReqResv') == 'YES' and not asked.has('--reservation'):
         return 'its jobs need a reservation: --access=--reservation=NAME'
@@ -244,7 +238,7 @@ def _closed(record: Record, asked: Named) -> str | None:
 def _split(
     record: Record,
     nodes: Mapping[str, Record],
-    asked: Named,
+    asked: policies.Named,
     is_memory_given: bool,
     left_out: dict[str, str],
 ) -> list[Partition]:
@@ -277,7 +271,7 @@ def _split(
         try:
             if len(away) == len(own):
                 raise RefusedError(f'no job can have a node of it now: {away_in_words(away)}')
-            there = NodesOfType(
+            there = policies.NodesOfType(
                 records=own,
                 options=[option for option, _ in access],
                 threads=kind.threads_per_core,
@@ -311,7 +305,9 @@ def _split(
     return found
 
 
-def _agreed(name: str, nodes: NodesOfType, left_out: dict[str, str]) -> tuple[Terms, list[str]]:
+def _agreed(
+    name: str, nodes: policies.NodesOfType, left_out: dict[str, str]
+) -> tuple[policies.Terms, list[str]]:
     """How sbatch takes jobs, and the scales that it takes them at.
 
     :param name: of the partition.
@@ -320,7 +316,7 @@ def _agreed(name: str, nodes: NodesOfType, left_out: dict[str, str]) -> tuple[Te
     """
     try:
         agreed, refusals = policies.agree(nodes)
-    except UntriedError as error:
+    except policies.UntriedError as error:
         left_out[f'{name}, in advance'] = f'sbatch does not tell what it takes: {error}'
         return policies.terms_without_asking(nodes), nodes.scales
     for scale, why in refusals.items():
@@ -329,7 +325,7 @@ def _agreed(name: str, nodes: NodesOfType, left_out: dict[str, str]) -> tuple[Te
 
 
 def _choice(
-    feature: str | None, others: Sequence[str], asked: Named
+    feature: str | None, others: Sequence[str], asked: policies.Named
 ) -> tuple[str, tuple[str, ...]]:
     """The option for nodes of a type, and the user's that are left beside it: it may be one."""
     names = ('--constraint', '-C') if feature else ('--exclude', '-x')
@@ -348,7 +344,7 @@ _AWAY = re.compile(
 )
 
 
-def _away(node: Record, asked: Named) -> str | None:
+def _away(node: Record, asked: policies.Named) -> str | None:
     """Why no job can have a node now, in Slurm's words; None if one can, perhaps after others."""
     state = node.get('State', 'UNKNOWN')
     # What is switched off is switched on for a job, and does not respond meanwhile.

@@ -46,18 +46,7 @@ from reframe.frontend.reporting import RunReport
 from reframe.utility import jsonext
 
 from assay.config.scales import is_scale, nodes_of_scale
-from assay.running.events import (
-    BUILDS,
-    ENDED,
-    LISTED,
-    NEEDS,
-    NODES,
-    NUMBER,
-    ROUND,
-    RUNS,
-    VARIABLE,
-    WHY_SKIPPED,
-)
+from assay.running import events
 from assay.running.processes import pids, read_process
 
 #: Seconds after which ReFrame looks at a job that goes on: at its time limit.
@@ -200,35 +189,35 @@ class _Teller(TaskEventListener):
         def own() -> list[dict[str, Any]]:
             return [_named(case) for case in cases if not case.check.is_fixture()]
 
-        self.tell(ROUND, own, **{NUMBER: rt.runtime().current_run})
+        self.tell(events.ROUND, own, **{events.NUMBER: rt.runtime().current_run})
 
     def tell_listed(self, cases: Iterable[TestCase]) -> None:
         def own() -> list[dict[str, Any]]:
             return [
                 {
                     **_named(case),
-                    NEEDS: sorted({one.check.display_name for one in _needed(case)}),
-                    NODES: _nodes_of(case),
+                    events.NEEDS: sorted({one.check.display_name for one in _needed(case)}),
+                    events.NODES: _nodes_of(case),
                 }
                 for case in cases
                 if case.in_degree == 0
             ]
 
-        self.tell(LISTED, own)
+        self.tell(events.LISTED, own)
 
     def on_task_setup(self, task: RegressionTask) -> None:
         pass
 
     def on_task_compile(self, task: RegressionTask) -> None:
         if task.check.build_job:
-            self.tell(BUILDS, lambda: _named(task.testcase))
+            self.tell(events.BUILDS, lambda: _named(task.testcase))
 
     def on_task_compile_exit(self, task: RegressionTask) -> None:
         pass
 
     def on_task_run(self, task: RegressionTask) -> None:
         if task.check.job:
-            self.tell(RUNS, lambda: _named(task.testcase))
+            self.tell(events.RUNS, lambda: _named(task.testcase))
 
     def on_task_exit(self, task: RegressionTask) -> None:
         pass
@@ -236,15 +225,15 @@ class _Teller(TaskEventListener):
     def on_task_skip(self, task: RegressionTask) -> None:
         def told() -> dict[str, Any]:
             why = str(task.exc_info[1])
-            found = _reported(task) | {WHY_SKIPPED: why}
+            found = _reported(task) | {events.WHY_SKIPPED: why}
             if why == 'dependencies failed':  # ReFrame notes that a moment later
                 found['result'] = 'fail_deps'
             return found
 
-        self.tell(ENDED, told)
+        self.tell(events.ENDED, told)
 
     def _has_ended(self, task: RegressionTask) -> None:
-        self.tell(ENDED, lambda: _reported(task))
+        self.tell(events.ENDED, lambda: _reported(task))
 
     on_task_abort = on_task_failure = on_task_success = _has_ended
     on_task_xfailure = on_task_xsuccess = _has_ended
@@ -307,7 +296,7 @@ def _warn(message: str, from_version: str = '') -> None:
 
 def send_events() -> None:
     """From here on, by the pipe that the environment names; called by the configuration."""
-    pipe = int(os.environ.pop(VARIABLE))
+    pipe = int(os.environ.pop(events.VARIABLE))
     os.set_inheritable(pipe, False)  # no job is to hold it open
     teller = _TellingRunner.teller = _Teller(pipe)
     show_list = cli.list_checks

@@ -20,14 +20,8 @@ from assay.config import settings
 from assay.config.environments import OURS
 from assay.files import write_whole
 from assay.machine.provenance import Provenance, checksum
+from assay.spack import packages
 from assay.spack.lock_file import Build, checksums, compile_flags, from_lock, keep_spec
-from assay.spack.packages import (
-    assert_listed,
-    by_package,
-    chosen_specs,
-    environment_file,
-    groups,
-)
 from assay.spack.setup import assert_prepared
 from assay.spack.tool import Spack, SpackError, SpackRefusedError, find_spack, turn
 
@@ -58,7 +52,7 @@ def install_package(spack: Spack, system: str, package: str, mpi: str, chosen: s
 
 def _mark(chosen: str) -> str:
     """What tells names of one choice of packages from those of others; empty for none."""
-    told = '; '.join(by_package(chosen).values())
+    told = '; '.join(packages.by_package(chosen).values())
     return f'-{hashlib.sha256(told.encode()).hexdigest()[:12]}' if told else ''
 
 
@@ -85,8 +79,8 @@ class Environment:
     def __init__(self, spack: Spack, system: str, package: str, mpi: str, chosen: str = '') -> None:
         self.spack = spack
         self.package = package
-        self.spec = package if package in groups()['without_mpi'] else f'{package} ^{mpi}'
-        self.content = environment_file(system, self.spec, chosen)
+        self.spec = package if package in packages.groups()['without_mpi'] else f'{package} ^{mpi}'
+        self.content = packages.environment_file(system, self.spec, chosen)
         self.sources = checksum() if package == OURS else ''
         name = re.sub(r'[^\w.-]+', '-', self.spec)
         self.folder = spack.state / 'environments' / system / f'{name}{_mark(chosen)}'
@@ -299,7 +293,7 @@ def _spack_for(system: str, wanted: Iterable[tuple[str, str]]) -> Spack:
 
     :raises AssayError: if there is none, or a package is unknown.
     """
-    assert_listed(package for _, package in wanted)
+    packages.assert_listed(package for _, package in wanted)
     spack = find_spack()
     assert_prepared(system.partition(':')[0])
     return spack
@@ -333,7 +327,7 @@ def install_on(
     name = system.partition(':')[0]
     spack = _spack_for(system, wanted)
     on = mpis(site, system)
-    chosen = chosen_specs() if chosen is None else chosen
+    chosen = packages.chosen_specs() if chosen is None else chosen
     builds = {
         (environ, package): install_package(spack, name, package, on[environ], chosen)
         for environ, package in wanted
@@ -357,7 +351,9 @@ def build_of(system: str, environment: str, package: str = OURS) -> Build:
     """
     remedy = f'run `assay spack install {package} --system {system}`'
     try:
-        build = Build.from_json(_read(_table(system))[_key(environment, package, chosen_specs())])
+        build = Build.from_json(
+            _read(_table(system))[_key(environment, package, packages.chosen_specs())]
+        )
     except (KeyError, TypeError, ValueError):
         raise AssayError(f'Spack has built no {package} for {environment}: {remedy}') from None
     if changed := build.changed_file():
