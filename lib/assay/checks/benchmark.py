@@ -12,7 +12,6 @@ from typing import Any, Literal
 import reframe.core.runtime as rt
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
-from reframe.core.environments import ProgEnvironment
 from reframe.core.exceptions import SanityError
 
 from assay.checks.cases import offered_features
@@ -443,14 +442,13 @@ def mark_who_measures_nodes() -> None:
             if name in partition.features and name in environment.features
         ]
         if able:
-            first, fabric = min(able, key=lambda one: _last_choice(one[0]))
+            ours = feature(OURS)
+            first, fabric = min(
+                able, key=lambda one: ('fault' in one[0].extras, ours not in one[0].features)
+            )
             # ReFrame matches environments without their partition, which has objects of its own
             # for them, but shares their lists.
             first._features = [*{*first.features, _mark(fabric)}]
-
-
-def _last_choice(environment: ProgEnvironment) -> tuple[bool, bool]:
-    return 'fault' in environment.extras, feature(OURS) not in environment.features
 
 
 def _mark(fabric: str) -> str:

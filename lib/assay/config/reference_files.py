@@ -60,11 +60,6 @@ class Reference:
         """Whether a figure can be too high for it."""
         return self.upper is not None
 
-    @property
-    def can_fail(self) -> bool:
-        """Whether there is a figure, of any direction, that misses it."""
-        return self.excludes_below or self.excludes_above
-
     def fault(self, name: str, figure: Figure) -> str | None:
         """Why it would pass a figure that is wrong, as a sentence; None if it would not."""
         if self.unit != figure.unit:
@@ -235,7 +230,8 @@ def _faults_of_reference(given: Any, is_generic: bool) -> Iterator[str]:
     if upper is not None and upper < 0:
         yield 'has an upper bound below its value'
     reference = Reference(value, lower, upper, str(unit), excuse=None, path=Path())
-    if not reference.can_fail and (is_announced or is_generic or not reference.is_release):
+    can_fail = reference.excludes_below or reference.excludes_above
+    if not can_fail and (is_announced or is_generic or not reference.is_release):
         why = 'it has no bounds' if reference.is_release else 'no figure is below the lower bound'
         yield f'cannot fail: {why}'
     elif value and lower is not None and lower < -1:

@@ -124,34 +124,33 @@ def check_overlap(report: Mapping[str, Any]) -> None:
     :raises WrongAnswerError: if one of them is wrong.
     """
     for result in report['results']:
-        _check_sampled_clocks(f'{result["size"]} bytes alone', result['clocks'], 1)
+        size = f'{result["size"]} bytes'
+        _check_sampled_clocks(f'{size} alone', result['clocks'], 1)
+        times = []
         for point in result['points']:
-            what = f'{result["size"]} bytes with computation of {point["ratio"]}'
+            what = f'{size} with computation of {point["ratio"]}'
             message, alone, both = (_times(point[series])['median'] for series in _SERIES)
             _equal(f'slowdown of {what}', point['slowdown'], both / max(message, alone))
             _equal(f'excess of {what}', point['excess'], both / (message + alone))
-            # A difference, which has the digits of its terms.
-            share, shorter = message + alone - both, min(message, alone)
-            if not abs(point['overlap'] * shorter - share) <= _DIGITS * (message + alone + both):
-                raise WrongAnswerError(
-                    f'the overlap of {what} is {point["overlap"]}, but {share / shorter} follows'
-                )
+            times.append((message, alone, both))
+            _check_overlap_of(what, point['overlap'], times[-1:])
             _check_sampled_clocks(what, point['communication']['clocks'], 1)
-        _check_hidden(result)
+        _check_overlap_of(size, result['overlap'], times)
 
 
-def _check_hidden(result: Mapping[str, Any]) -> None:
-    """Check the overlap of a size: the time hidden over the time that could be, of all ratios."""
-    hidden = possible = whole = 0.0
-    for point in result['points']:
-        message, alone, both = (_times(point[series])['median'] for series in _SERIES)
-        hidden += message + alone - both
-        possible += min(message, alone)
-        whole += message + alone + both
-    if not abs(result['overlap'] * possible - hidden) <= _DIGITS * whole:
+def _check_overlap_of(
+    what: str, overlap: float, times: Sequence[tuple[float, float, float]]
+) -> None:
+    """Check an overlap: the time that was hidden over the time that could be.
+
+    :param times: of the message, of the computation, and of both at once.
+    """
+    hidden = sum(message + alone - both for message, alone, both in times)
+    possible = sum(min(message, alone) for message, alone, _ in times)
+    # A difference, which has the digits of its terms.
+    if not abs(overlap * possible - hidden) <= _DIGITS * sum(map(sum, times)):
         raise WrongAnswerError(
-            f'the overlap of {result["size"]} bytes is {result["overlap"]}, but '
-            f'{hidden / possible} follows'
+            f'the overlap of {what} is {overlap}, but {hidden / possible} follows'
         )
 
 

@@ -205,22 +205,18 @@ class _Teller(TaskEventListener):
 
         self.tell(events.LISTED, own)
 
-    def on_task_setup(self, task: RegressionTask) -> None:
-        pass
-
     def on_task_compile(self, task: RegressionTask) -> None:
         if task.check.build_job:
             self.tell(events.BUILDS, lambda: _named(task.testcase))
-
-    def on_task_compile_exit(self, task: RegressionTask) -> None:
-        pass
 
     def on_task_run(self, task: RegressionTask) -> None:
         if task.check.job:
             self.tell(events.RUNS, lambda: _named(task.testcase))
 
-    def on_task_exit(self, task: RegressionTask) -> None:
+    def _tell_nothing(self, task: RegressionTask) -> None:
         pass
+
+    on_task_setup = on_task_compile_exit = on_task_exit = _tell_nothing
 
     def on_task_skip(self, task: RegressionTask) -> None:
         def told() -> dict[str, Any]:

@@ -74,14 +74,6 @@ def _is_outside(name: str) -> bool:
     return PurePath(name).is_absolute() or '..' in PurePath(name).parts or name in ('', '.')
 
 
-def _assert_of_checkout(program: str) -> None:
-    if _is_outside(program):
-        raise ValueError(
-            f'command: {program!r} is no file of a checkout of the repository; '
-            'a program of another place needs none'
-        )
-
-
 def _assert_within_folder(name: str) -> str:
     if _is_outside(name):
         raise ValueError(f"{name!r} is no file of the job's folder")
@@ -269,8 +261,11 @@ class SiteApplication(Entry):
     def _can_fail(self) -> SiteApplication:
         if self.build and self.repository is None:
             raise ValueError('build: needs a repository, of whose commits it makes the program')
-        if self.repository is not None:
-            _assert_of_checkout(self.command[0])
+        if self.repository is not None and _is_outside(self.command[0]):
+            raise ValueError(
+                f'command: {self.command[0]!r} is no file of a checkout of the repository; '
+                'a program of another place needs none'
+            )
         if not any(one.find for one in self.answer):
             raise ValueError('answer: needs a find: nothing at all would be right else')
         for name in self.files:

@@ -202,8 +202,12 @@ def known_to_both(
 
 
 def _of_all(key: str, hosts: Mapping[str, Mapping[str, str]]) -> str:
-    alike = _alike(key, hosts)
-    if len(alike) == 1:
+    return _named(_alike(key, hosts), len(hosts))
+
+
+def _named(alike: Mapping[str, list[str]], count: int) -> str:
+    """Values, each with the hosts that have it; a value alone if all of so many hosts have it."""
+    if [count] == [len(names) for names in alike.values()]:
         return next(iter(alike))
     return ', '.join(f'{value} ({fold_nodes(names)})' for value, names in sorted(alike.items()))
 
@@ -378,6 +382,4 @@ def _machine_of_all(report: Report, name: str) -> str:
     for host in report.hosts:
         if host.machine and (value := ' '.join(getattr(host.machine, name).split())):
             hosts.setdefault(value, []).append(host.name)
-    if [len(report.hosts)] == [len(names) for names in hosts.values()]:
-        return next(iter(hosts))
-    return ', '.join(f'{value} ({fold_nodes(hosts[value])})' for value in sorted(hosts))
+    return _named(hosts, len(report.hosts))
