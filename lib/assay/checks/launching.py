@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
 
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
-from reframe.core.pipeline import RegressionTestPlugin
 
-from assay.checks.build import LIBRARY, BuildSources
+from assay.checks.build import LIBRARY
+from assay.checks.cases import CheckPart
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import nodes_of_scale
 from assay.job.ending import FILES, ONLY_ONCE, EndedJob, seconds_until_stacks
@@ -62,21 +61,8 @@ def is_script(path: str | Path) -> bool:
         return file.read(2) == b'#!'
 
 
-class IsStarted(RegressionTestPlugin):
+class IsStarted(CheckPart):
     """A check whose programs a launcher starts, in a layout, on a fabric, with the witness."""
-
-    # What ReFrame and the bases beside it give: for mypy only.
-    fabric: str
-    layout: str
-    scale: str
-    build: BuildSources
-    executable: str
-    executable_opts: list[str]
-    env_vars: dict[str, str]
-    prerun_cmds: list[str]
-    postrun_cmds: list[str]
-    keep_files: list[str]
-    skip: Callable[[str], NoReturn]
 
     # No variables, which a user could set: without them nothing would be proved.
     #: What the witness records beside placement and fabric; a benchmark that times single messages
