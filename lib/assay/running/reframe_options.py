@@ -272,17 +272,12 @@ def read_options(arguments: list[str]) -> Given:
     """
     # Abbreviated, an option would get past the table.
     parser = _Parser(prog='assay run', add_help=False, allow_abbrev=False)
-    for number, option in enumerate(OPTIONS):
-        parser.add_argument(*option.names, dest=str(number), **_HOW[option.takes])
+    for option in OPTIONS:
+        parser.add_argument(*option.names, dest=option.names[-1], **_HOW[option.takes])
     found, others = parser.parse_known_args(arguments)
     if others:
         raise AssayError(_unknown(others[0]))
-    given = {
-        name: values
-        for number, option in enumerate(OPTIONS)
-        if (values := getattr(found, str(number))) is not None
-        for name in [option.names[-1]]
-    }
+    given = {name: values for name, values in vars(found).items() if values is not None}
     chosen = [option for option in OPTIONS if option.names[-1] in given]
     action = next((one.names[-1] for one in chosen if one.decision == 'action'), None)
     for option in chosen:

@@ -35,6 +35,7 @@ from reframe.core.schedulers import slurm
 from reframe.frontend.executors import RegressionTask, policies
 
 from assay import AssayError, locks, paths, say
+from assay.files import explain_errors
 from assay.machine import job_states
 from assay.machine.slurm import BROKEN, PASSES, node_list, node_states, query, without_defaults
 from assay.running import allocation, node_choice
@@ -625,11 +626,9 @@ def _lock_of(job: str) -> int | None:
     :raises AssayError: if it cannot be had at all.
     """
     path = paths.RUNS / f'job-{rt.runtime().system.name}-{job}.lock'
-    try:
+    with explain_errors(path, 'made'):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise AssayError(f'{path}: {error.strerror}') from None
     if locks.try_lock(handle, path):
         return handle
     os.close(handle)
