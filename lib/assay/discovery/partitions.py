@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +14,16 @@ from typing import Any
 from assay import AssayError
 from assay.config.scales import SCALES
 from assay.discovery import policies
-from assay.machine.slurm import Record, RefusedError, query, query_patiently, records
+from assay.machine.slurm import (
+    ConstraintError,
+    Record,
+    RefusedError,
+    nodes_with,
+    query,
+    query_patiently,
+    records,
+)
+from assay.running.allocation import nodes_in, value_in
 from assay.text import expand_nodes, fold_nodes, many
 
 #: Nodes that differ by no more of their memory are of one type.
@@ -22,11 +32,8 @@ ALIKE = 1.05
 #: What stands in Slurm where nobody has entered a node's memory.
 NO_MEMORY = 1
 
-#: Options of sbatch that choose among the nodes of a partition.
-_CHOICE = re.compile(
-    r'(?:(?P<feature>--constraint|-C)|(?P<others>--exclude|-x)|--nodelist|-w|--gres\S*|--gpus\S*)'
-    r'[=\s]*(?P<value>.*)'
-)
+#: Options of sbatch that choose among the nodes of a partition, beside constraints and exclusions.
+_UNREAD = ('--nodelist', '-w', '--gres', '--gpus')
 
 
 @dataclass(frozen=True, order=True)
@@ -419,22 +426,21 @@ def select_nodes(
 
     :param options: each with its value.
     """
-    left, unread = [*nodes], None
-    for option in options:
-        match = _CHOICE.fullmatch(option.strip())
-        if not match:
-            continue
-        value = match['value'].strip('\'"')
-        if match['feature']:
-            if not re.fullmatch(r'[\w.-]+', value):
-                unread = option
-                continue
-            left = [one for one in left if value in one.get('AvailableFeatures', '').split(',')]
-        elif match['others']:
-            others = {*names_of_nodes(value)}
-            left = [one for one in left if one['NodeName'] not in others]
-        else:
-            unread = option
+    nodes = [*nodes]
+    try:
+        words = shlex.split(' '.join(options))
+    except ValueError:  # which sbatch says as well
+        return nodes, None
+    out = nodes_in(words, '-x', '--exclude')
+    left = [one for one in nodes if one['NodeName'] not in out]
+    unread = next((word for word in words if word.startswith(_UNREAD)), None)
+    if constraint := value_in(words, '-C', '--constraint'):
+        features = {one['NodeName']: one.get('AvailableFeatures', '').split(',') for one in left}
+        try:
+            able = nodes_with(constraint, features)
+        except ConstraintError:
+            return left, f'--constraint={constraint}'
+        left = [one for one in left if one['NodeName'] in able]
     return left, unread
 
 
