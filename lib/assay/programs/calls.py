@@ -274,39 +274,29 @@ def _add_way(claims: _Claims, op: str, words: str, count: int, size: int) -> Non
     :param size: bytes of a block of the operation.
     """
     part = math.ceil(size / _ELEMENT / claims.ranks) * _ELEMENT
+    half = size // 2 // _ELEMENT * _ELEMENT
     whole = claims.ranks * size
-    match words:
-        case '':
-            # Of the operation that three barriers are held against: an element.
-            _add_collective(claims, op, count, size or _ELEMENT)
-        case 'itself with twice the bytes':
-            _add_collective(claims, op, count, 2 * size)
-        case 'itself twice with half the bytes':
-            _add_collective(claims, op, 2 * count, size // 2 // _ELEMENT * _ELEMENT)
-        case 'messages that do the same':
-            _add_messages(claims, op, count, size)
-        case 'scatter and allgather' | 'reduce_scatter and gather' | 'reduce_scatter and allgather':
-            for one in words.split(' and '):
-                _add_collective(claims, one, count, part)
-        case 'gather and bcast':
-            _add_collective(claims, 'gather', count, size)
-            _add_collective(claims, 'bcast', count, whole)
-        case 'reduce and scatter':
-            _add_collective(claims, 'reduce', count, whole)
-            _add_collective(claims, 'scatter', count, size)
-        case 'reduce and bcast':
-            _add_collective(claims, 'reduce', count, size)
-            _add_collective(claims, 'bcast', count, size)
-        case 'three barriers':
-            claims.add(claims.all, 3 * count, 'Barrier')
-        case 'allreduce' if op == 'barrier':
-            _add_collective(claims, words, count, _ELEMENT)
-        case 'allreduce' if op == 'reduce_scatter':
-            _add_collective(claims, words, count, whole)
-        case 'bcast':
-            _add_collective(claims, words, count, whole)
-        case _:
-            _add_collective(claims, words, count, size)
+    # Operations with the bytes of a block of each, where they are not those of the operation.
+    parts: Mapping[str, Sequence[tuple[str, int]]] = {
+        # Of the operation that three barriers are held against: an element.
+        '': [(op, size or _ELEMENT)],
+        'itself with twice the bytes': [(op, 2 * size)],
+        'itself twice with half the bytes': [(op, half), (op, half)],
+        'scatter and allgather': [('scatter', part), ('allgather', part)],
+        'reduce_scatter and gather': [('reduce_scatter', part), ('gather', part)],
+        'reduce_scatter and allgather': [('reduce_scatter', part), ('allgather', part)],
+        'gather and bcast': [('gather', size), ('bcast', whole)],
+        'reduce and scatter': [('reduce', whole), ('scatter', size)],
+        'reduce and bcast': [('reduce', size), ('bcast', size)],
+        'three barriers': 3 * [('barrier', 0)],
+        'allreduce': [(words, {'barrier': _ELEMENT, 'reduce_scatter': whole}.get(op, size))],
+        'bcast': [(words, whole)],
+    }
+    if words == 'messages that do the same':
+        _add_messages(claims, op, count, size)
+        return
+    for one, its_size in parts.get(words, [(words, size)]):
+        _add_collective(claims, one, count, its_size)
 
 
 def _add_messages(claims: _Claims, op: str, count: int, size: int) -> None:
