@@ -216,33 +216,24 @@ def _of_collectives(claims: _Claims, report: Mapping[str, Any]) -> None:
     _add_guidelines(claims, report.get('guidelines', ()))
 
 
-#: By what leaves a rank: of the root a block for each other rank, one of each other rank, of all
-#: ranks one for each other rank or for all of them, and one of all but the last.
-_SCATTERS = {'scatter', 'scatterv'}
-_TO_ROOT = {'gather', 'gatherv', 'reduce'}
-_ONE_FOR_EACH = {'alltoall', 'alltoallv', 'reduce_scatter'}
-_ONE_FOR_ALL = {'allreduce', 'allgather', 'allgatherv'}
-_SCANS = {'scan', 'exscan'}
-
-
 def _add_collective(claims: _Claims, op: str, count: float, size: float, prefix: str = '') -> None:
     """:param size: bytes of a block."""
     name = _CALLED.get(op, op.capitalize())
     name = prefix + (name.lower() if prefix else name)
     others = claims.ranks - 1
+    # From which ranks so many blocks leave.
+    leaving: Mapping[str, tuple[_Ranks, int]] = {
+        'bcast': (claims.root, 1),
+        **dict.fromkeys(('scatter', 'scatterv'), (claims.root, others)),
+        **dict.fromkeys(('gather', 'gatherv', 'reduce'), (claims.others, 1)),
+        **dict.fromkeys(('alltoall', 'alltoallv', 'reduce_scatter'), (claims.all, others)),
+        **dict.fromkeys(('allreduce', 'allgather', 'allgatherv'), (claims.all, 1)),
+        **dict.fromkeys(('scan', 'exscan'), (range(others), 1)),
+    }
     claims.add(claims.all, count, name)
-    if op == 'bcast':
-        claims.bytes[claims.root][name] += round(count * size)
-    elif op in _SCATTERS:
-        claims.bytes[claims.root][name] += round(count * size * others)
-    elif op in _TO_ROOT:
-        claims.bytes[claims.others][name] += round(count * size)
-    elif op in _ONE_FOR_EACH:
-        claims.bytes[claims.all][name] += round(count * size * others)
-    elif op in _ONE_FOR_ALL:
-        claims.bytes[claims.all][name] += round(count * size)
-    elif op in _SCANS:
-        claims.bytes[range(others)][name] += round(count * size)
+    if op in leaving:
+        ranks, blocks = leaving[op]
+        claims.bytes[ranks][name] += round(count * size * blocks)
 
 
 #: Bytes of an element of sources/mpi/guidelines.c.

@@ -183,17 +183,13 @@ def _program(launcher: str, words: Sequence[str], start: int) -> tuple[int, Path
         if word == '--':
             place += 1
             break
-        if not word.startswith('-'):
-            if _executable(word, folder):
-                return place, folder
-            place += 1  # the value of an option that is not known here
-        elif joined:
-            place += 1
-        elif option in _TWO and '=' not in ''.join(words[place + 1 : place + 2]):
+        if not word.startswith('-') and _executable(word, folder):
+            return place, folder
+        if option in _TWO and not joined and '=' not in ''.join(words[place + 1 : place + 2]):
             place += 3
-        elif option in one:
+        elif option in one and not joined:
             place += 2
-        else:
+        else:  # a flag, or the value of an option that is not known here
             place += 1
     if place < len(words) and _executable(words[place], folder):
         return place, folder
