@@ -53,15 +53,10 @@ def check_system_file(system: str, found: Findings) -> None:
         for environment in partition.get('environs', []):
             found.section(f'Environment {environment} in {full_name}')
             try:
-                _hold_environment(_named(site, environment), site, partition, found)
+                chosen = next(one for one in site['environments'] if one['name'] == environment)
+                _hold_environment(chosen, site, partition, found)
             except AssayError as error:
                 found.problem(str(error))
-
-
-def _named(site: _SiteConfig, name: str) -> dict[str, Any]:
-    """The environment of a name, as the chosen partition has it."""
-    environment: dict[str, Any] = next(one for one in site['environments'] if one['name'] == name)
-    return environment
 
 
 # Partitions -------------------------------------------------------------------------------------

@@ -366,18 +366,13 @@ def find_imb(mpi: Mpi) -> Imb | None:
 
     Looked for in the wheels (Intel MPI's has one) and on PATH, in this order.
     """
-    if (library := _library(mpi)) is None:
-        return None
-    for program in _programs():
-        if library.name in _needed(program):
-            return Imb(program, library.parent)
-    return None
-
-
-def _library(mpi: Mpi) -> Path | None:
     name = mpi.kind.soname
-    files = (mpi.prefix / folder / name for folder in ('lib', 'lib64'))
-    return next(filter(Path.exists, files), None)
+    folders = [mpi.prefix / folder for folder in ('lib', 'lib64')]
+    if libraries := next((folder for folder in folders if (folder / name).exists()), None):
+        for program in _programs():
+            if name in _needed(program):
+                return Imb(program, libraries)
+    return None
 
 
 @lru_cache

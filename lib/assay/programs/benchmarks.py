@@ -412,7 +412,12 @@ def check_pairs(report: Mapping[str, Any]) -> None:
             if how in pair:
                 _check_rate_of_pairs(pair[how], 'bandwidth', _bytes_both_ways(results['bandwidth']))
     if len(report['pairs']) == report['rounds']['pairs']:
-        _check_middle(results, [pair['together'] for pair in report['pairs']])
+        for name, by_time in (('latency', 1), ('bandwidth', -1)):
+            values = [pair['together'][name] for pair in report['pairs']]
+            values.sort(reverse=by_time < 0)
+            # By their times, the lower of two pairs in the middle.
+            _equal(f'median {name}', results[name]['median'], values[(len(values) - 1) // 2])
+            _equal(f'worst {name}', results[name]['worst'], values[-1])
 
 
 def _bytes_both_ways(result: Mapping[str, Any]) -> float:
@@ -422,16 +427,6 @@ def _bytes_both_ways(result: Mapping[str, Any]) -> float:
 def _check_rate_of_pairs(result: Mapping[str, Any], name: str, work: float) -> None:
     for prefix, time in (('best_', 'best'), ('', 'median')):
         _equal(f'{prefix}{name}', result[prefix + name], work / result['time'][time])
-
-
-def _check_middle(
-    results: Mapping[str, Mapping[str, Any]], pairs: Sequence[Mapping[str, float]]
-) -> None:
-    """The median is that of the lower of two pairs in the middle, by their times."""
-    for name, by_time in (('latency', 1), ('bandwidth', -1)):
-        values = sorted((pair[name] for pair in pairs), reverse=by_time < 0)
-        _equal(f'median {name}', results[name]['median'], values[(len(values) - 1) // 2])
-        _equal(f'worst {name}', results[name]['worst'], values[-1])
 
 
 # Of a call, in sources/node/chain.h.
@@ -476,7 +471,13 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
     if not (rates[0] > 0 and rates == sorted(rates)):
         raise WrongAnswerError(f'slowest, best and fastest slice of the {what} are {rates}')
     for place in ('frequency_place', 'flops_place'):
-        _check_best_of_slices(f'{place.partition("_")[0]}, {what}', rank['slices'], *rank[place])
+        # The first decile from above.
+        slices, (faster, fast) = rank['slices'], rank[place]
+        if not faster < (slices + 9) // 10 <= fast:
+            raise WrongAnswerError(
+                f'of {slices} slices {faster} are faster than the best {place.partition("_")[0]}, '
+                f'{what}, and {fast} as fast'
+            )
     shortest, longest = rank['quantum']['shortest'], rank['quantum']['longest']
     fastest = _CHAIN_ADDITIONS / rates[2]
     if not shortest <= fastest * (1 + _DIGITS) <= longest * (1 + 2 * _DIGITS):
@@ -489,14 +490,6 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
     seconds = chain['seconds'] + fma['seconds'] + rank['rest']
     _equal(f'time of the slices, {what}', rank['clocks']['seconds'], seconds)
     _of_both_clocks(what, rank['clocks'])
-
-
-def _check_best_of_slices(what: str, slices: int, faster: int, fast: int) -> None:
-    """The best is the first decile from above."""
-    if not faster < (slices + 9) // 10 <= fast:
-        raise WrongAnswerError(
-            f'of {slices} slices {faster} are faster than the best {what}, and {fast} as fast'
-        )
 
 
 def check_nodes(report: Mapping[str, Any]) -> None:
@@ -678,7 +671,10 @@ def _of_both_clocks(what: str, clocks: Mapping[str, float]) -> None:
 
 def _times(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """The times of a result: of as many operations as took the seconds of its samples."""
-    time: Mapping[str, Any] = _ordered(result['time'])
+    time: Mapping[str, Any] = result['time']
+    values = [time[name] for name in ('min', 'best', 'median', 'p95')]
+    if not (values[0] > 0 and values == sorted(values)):
+        raise WrongAnswerError(f'least, best, median and 95th time are {values}')
     operations = result['samples'] * result['iterations_per_sample']
     _equal('mean of the samples', time['mean'], result['kept'] / operations)
     _check_places(time, result['samples'])
@@ -707,14 +703,6 @@ def _check_places(time: Mapping[str, Any], samples: int) -> None:
         raise WrongAnswerError(
             f'of {samples} samples {shorter} are shorter than the median, and {within} within it'
         )
-
-
-def _ordered(time: Mapping[str, float]) -> Mapping[str, float]:
-    """Times, which come in this order whatever was measured."""
-    values = [time[name] for name in ('min', 'best', 'median', 'p95')]
-    if not (values[0] > 0 and values == sorted(values)):
-        raise WrongAnswerError(f'least, best, median and 95th time are {values}')
-    return time
 
 
 def _equal(what: str, found: float, expected: float) -> None:

@@ -390,9 +390,11 @@ def choose_mpi(program: Program, launcher: str) -> Mpi:
             f'the program runs on {library}, which is of {kind}: its handles are its own, and '
             'there is no witness for them'
         )
-    for mpis in (_near(library, launcher), find_mpis):
+    found = shutil.which(launcher)
+    started = Path(found).resolve() if found else None
+    for mpis in (_near(library, started), find_mpis):
         usable = [mpi for mpi in mpis() if not mpi.fault and Path(mpi.cc).exists()]
-        beside = [mpi for mpi in usable if _starts(mpi, launcher)]
+        beside = [mpi for mpi in usable if started in mpi.launchers]
         if library is None:
             if beside:
                 return beside[0]
@@ -429,11 +431,9 @@ def _of_standard_abi(mpi: Mpi) -> Mpi | None:
     return replace(mpi, cc=str(cc), cxx=str(cxx)) if cc.exists() and cxx.exists() else None
 
 
-def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
+def _near(*known_files: Path | None) -> Callable[[], Iterator[Mpi]]:
     """Asks the MPIs in whose folders a library or a launcher is; environment modules are not."""
-    started = shutil.which(launcher) if launcher else None
-    files = [library] if library else []
-    files += [Path(started).resolve()] if started else []
+    files = [one for one in known_files if one]
     prefixes = [
         folder for file in files for folder in [*file.parents][:4] if folder.name not in ('', 'usr')
     ]
@@ -446,11 +446,6 @@ def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
         yield from filter(None, map(examine_mpi, near))
 
     return ask
-
-
-def _starts(mpi: Mpi, launcher: str) -> bool:
-    found = shutil.which(launcher)
-    return found is not None and Path(found).resolve() in mpi.launchers
 
 
 def build_witness(mpi: Mpi) -> Path:
@@ -553,7 +548,8 @@ def run_passing_signals(
     def begin() -> None:
         if is_alone:
             os.setpgid(0, 0)
-        _end_with_parent()
+        # The kernel sends SIGTERM when the parent has been killed: PR_SET_PDEATHSIG.
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     try:
@@ -596,11 +592,6 @@ def _wait_for(pid: int, is_alone: bool, passed: set[signal.Signals]) -> tuple[in
             if told.si_code <= 0 or os.getpgid(pid) != os.getpgrp():
                 got.add(told.si_signo)
                 (os.killpg if is_alone else os.kill)(pid, told.si_signo)
-
-
-def _end_with_parent() -> None:
-    """Have the kernel send SIGTERM when the parent has been killed (prctl, PR_SET_PDEATHSIG)."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
 
 
 def to_preload(line: Line, program: Program) -> list[Path]:

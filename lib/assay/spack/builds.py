@@ -19,7 +19,7 @@ from assay import AssayError, paths, say
 from assay.config import settings
 from assay.config.environments import OURS
 from assay.files import write_whole
-from assay.machine.provenance import Provenance, checksum
+from assay.machine.provenance import checksum
 from assay.spack import packages
 from assay.spack.lock_file import Build, checksums, compile_flags, from_lock, keep_spec
 from assay.spack.setup import assert_prepared
@@ -173,19 +173,16 @@ class Environment:
             for part in ('bin', 'lib', 'libexec')
             for path in sorted((prefix / part).rglob('*'))
         ]
+        facts = from_lock(json.loads((self.folder / 'spack.lock').read_text()))
         build = Build(
             prefix=prefix,
             sources=self.sources,
             files=checksums(prefix, (path for path in found if path.is_file())),
-            provenance=self._provenance(prefix),
+            provenance=replace(facts, flags=compile_flags(prefix, facts.flags)),
         )
         record = {'fingerprint': self.fingerprint, **build.to_json()}
         write_whole(self.folder / 'installed.json', json.dumps(record, indent=1))
         return build
-
-    def _provenance(self, prefix: Path) -> Provenance:
-        facts = from_lock(json.loads((self.folder / 'spack.lock').read_text()))
-        return replace(facts, flags=compile_flags(prefix, facts.flags))
 
     def _ask(self, failing: str, *arguments: str) -> str:
         try:

@@ -180,7 +180,7 @@ def facts(report: Report) -> dict[str, str]:
     """The settings of a job in words, by their names in words; hosts that differ are named."""
     hosts = by_host(report)
     keys = sorted({key for settings in hosts.values() for key in settings})
-    return {label(key): _of_all(key, hosts) for key in keys}
+    return {label(key): _named(_alike(key, hosts), len(hosts)) for key in keys}
 
 
 def known_to_both(
@@ -199,10 +199,6 @@ def known_to_both(
         {name: value for name, value in side.items() if not name.startswith(kind)} for side in sides
     ]
     return kept[0], kept[1]
-
-
-def _of_all(key: str, hosts: Mapping[str, Mapping[str, str]]) -> str:
-    return _named(_alike(key, hosts), len(hosts))
 
 
 def _named(alike: Mapping[str, list[str]], count: int) -> str:

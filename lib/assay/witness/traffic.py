@@ -51,7 +51,10 @@ def account(report: Report, within: bool | None = None) -> list[Traffic]:
     """
     alone = len(report.hosts) == 1
     within = alone if within is None else within
-    on_sockets = _socket_bytes(report, within)
+    on_sockets: Counter[str] = Counter()
+    for process, socket, other in sockets_between_ranks(report):
+        if (other.host == process.host) == within:
+            on_sockets[process.host] += socket.sent
     by_host = report.by_host()
     found = []
     for host in report.hosts:
@@ -75,15 +78,6 @@ def account(report: Report, within: bool | None = None) -> list[Traffic]:
             devices[device.kind] += device.sent
         sockets = on_sockets[host.name]
         found.append(Traffic(host.name, len(ranks), had_to_travel, sockets, dict(devices)))
-    return found
-
-
-def _socket_bytes(report: Report, within: bool) -> Counter[str]:
-    """Bytes sent by each host's ranks over sockets to each other, or to ranks of other hosts."""
-    found: Counter[str] = Counter()
-    for process, socket, other in sockets_between_ranks(report):
-        if (other.host == process.host) == within:
-            found[process.host] += socket.sent
     return found
 
 
