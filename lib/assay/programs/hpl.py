@@ -8,21 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.programs.application import (
-    CLOCK_RATE,
-    WHOLE_OF_BEST,
-    Application,
-    Problem,
-    WrongAnswerError,
-    as_number,
-    check_limit,
-    check_times,
-    is_of_both_clocks,
-    is_ours,
-    limit_figures,
-    tells_bouts,
-    window_figures,
-)
+from assay.programs import application
+from assay.programs.application import Application, Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.programs.linear_system import norms, solve_system
 
@@ -174,7 +161,7 @@ class Hpl(Application):
         **{f'{phase}_time': Quantity('s', 'lower') for phase in _PHASES.values()},
         'factorisation_rate': Quantity('Gflop/s', 'higher'),
         'update_rate': Quantity('Gflop/s', 'higher'),
-        'factorisation_whole_of_best': WHOLE_OF_BEST,
+        'factorisation_whole_of_best': application.WHOLE_OF_BEST,
         'hpl_of_limit': Quantity('1', 'higher'),
     }
 
@@ -203,13 +190,13 @@ class Hpl(Application):
         _check_problem(output, runs, problem, ranks, threads)
         _check_residuals(output, runs)
 
-        ours = is_ours(output)
+        ours = application.is_ours(output)
         if ours:
             _check_fingerprints(output, problem)
             _check_clocks(output, runs)
             _check_work(output, problem)
             _check_ways(output, problem)
-            check_limit(output, 'HPL', 1e-9, 'factorisation')
+            application.check_limit(output, 'HPL', 1e-9, 'factorisation')
 
         rates = [_positive(run['gflops'], 'rate') for run in runs]
         fastest = rates.index(max(rates))
@@ -224,14 +211,16 @@ class Hpl(Application):
                 values[f'{name}_time'] = _number(phase['seconds'], f'{name} time')
         figures = figures_of(self.measures, values)
         if ours:
-            figures |= window_figures(output, 'factorisation') | limit_figures(output)
+            figures |= application.window_figures(
+                output, 'factorisation'
+            ) | application.limit_figures(output)
             if 'hpl_of_limit' not in figures:
                 raise WrongAnswerError("HPL's output ends before the limit that it measures")
         return figures
 
 
 def _number(text: str, what: str) -> float:
-    value = as_number(text)
+    value = application.as_number(text)
     if not math.isfinite(value):
         raise WrongAnswerError(f'HPL printed "{text}" as its {what}, which is no number')
     return value
@@ -268,7 +257,7 @@ def _check_problem(
             raise WrongAnswerError(f'HPL ran on {run["p"]} x {run["q"]} ranks instead of {ranks}')
     asked = {'RANKS': ranks, 'THREADS': threads}
     told = {found['key']: int(found['value']) for found in _OURS.finditer(output)}
-    if is_ours(output) and told != asked:
+    if application.is_ours(output) and told != asked:
         raise WrongAnswerError(
             f'HPL ran on {told.get("RANKS")} ranks with {told.get("THREADS")} threads each instead '
             f'of {ranks} with {threads}'
@@ -333,7 +322,11 @@ def _check_clocks(output: str, runs: list[re.Match[str]]) -> None:
             if not abs(printed - phases.get(key, math.nan)) <= 1e-6:
                 raise WrongAnswerError(f'HPL prints {printed:g} s for {key}, and another time too')
         in_phases = _number(parts['seconds'], 'time of its phases')
-        if not max(phases.values()) - 1e-9 <= in_phases <= whole * (1 + CLOCK_RATE) + _TICKS:
+        if (
+            not max(phases.values()) - 1e-9
+            <= in_phases
+            <= whole * (1 + application.CLOCK_RATE) + _TICKS
+        ):
             raise WrongAnswerError(f'the phases of HPL took {in_phases:g} of {whole:g} s')
         rate = operations(int(run['n'])) * 1e-9 / whole
         # Five digits are printed.
@@ -377,20 +370,20 @@ def _check_work(output: str, problem: Problem) -> None:
         'update': sum(2 * nb * rest**2 + nb**2 * rest for rest in rests),
     }
     told = {found['kernel']: found for found in _WORK_OF.finditer(output)}
-    if tells_bouts(output) and told.keys() != expected.keys():
+    if application.tells_bouts(output) and told.keys() != expected.keys():
         raise WrongAnswerError(
             f'HPL printed the work of {" and ".join(told) or "no windows"} alone'
         )
     for kernel, found in told.items():
         operations = _number(found['operations'], 'operations')
         _compare({kernel: operations}, {kernel: runs * expected[kernel]}, 1e-9)
-        check_times(output, {f'windows of {kernel}': _number(found['seconds'], 'time')})
+        application.check_times(output, {f'windows of {kernel}': _number(found['seconds'], 'time')})
 
 
 def _confirmed(what: str, clock: re.Match[str]) -> float:
     """Seconds that both clocks tell."""
     seconds, least, most = (_number(clock[key], 'time') for key in ('seconds', 'least', 'most'))
-    if not is_of_both_clocks(seconds, least, most, _TICKS):
+    if not application.is_of_both_clocks(seconds, least, most, _TICKS):
         raise WrongAnswerError(
             f"{what} of HPL took {seconds:g} s, but {least:g} to {most:g} s by the system's clock"
         )
