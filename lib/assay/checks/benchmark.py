@@ -90,6 +90,8 @@ class MpiBenchmark(MpiCheck):
     program: str = variable(str)
     arguments: list[str] = variable(typ.List[str], value=[])
     witness_sections = 'placement,fabric'
+    #: Of a rank in the check's own layout: one on each of its cores. 0 where that is no matter.
+    most_threads = 0
     # Only a device's driver states a speed.
     may_lack = frozenset({LINK_FIGURE, PORT_FIGURE, f'hop_{PORT_FIGURE}'})
 
@@ -107,6 +109,11 @@ class MpiBenchmark(MpiCheck):
         :raises SanityError: if it is missing or not whole.
         """
         return read_result(self.ended_job.folder / RESULT, self.program, lambda: self.launch.reason)
+
+    def place(self, ranks: int | None, threads: int, layout: str = '') -> Placement:
+        if ranks and self.most_threads and not layout:
+            threads = self.threads = max(1, min(self.most_threads, self.node.cores // ranks))
+        return super().place(ranks, threads, layout)
 
     def start_beside(self, folder: str, placement: Placement, arguments: Sequence[str]) -> None:
         """Have the job start the program otherwise as well, before, in a folder of its own."""
@@ -132,15 +139,17 @@ class MpiBenchmark(MpiCheck):
         except (LaunchError, SanityError) as error:
             raise SanityError(f'{folder}: {error}') from None
 
-    def skip_without_thread_multiple(self) -> None:
-        """Skip a program that asked for MPI_THREAD_MULTIPLE in vain, unless that is promised."""
+    def verify(self) -> None:
+        # A program that asked for MPI_THREAD_MULTIPLE in vain is skipped unless that is promised.
         promised = {*self.current_partition.features, *self.current_environ.features}
-        if LACKS in self.launch.reason and PROMISED not in promised:
+        lacks = self.launch.exit_code and LACKS in self.launch.reason
+        if lacks and PROMISED not in promised:
             self.skip(
                 f'{FAMILIES[self.family].name} does not give MPI_THREAD_MULTIPLE here: built '
                 f'without it, or ruled out by settings or the fabric; where the feature {PROMISED} '
                 f'promises it, that is a failure'
             )
+        super().verify()
 
     def select(self, **wanted: Any) -> dict[str, Any]:
         """The one entry of the report's results that has all the wanted values."""

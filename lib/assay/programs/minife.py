@@ -132,9 +132,8 @@ class MiniFE(Application):
 
         figures = _figures(report)
         if ours:
-            figures |= application.window_figures(output, 'matvec') | application.limit_figures(
-                output
-            )
+            figures |= application.window_figures(output, 'matvec')
+            figures |= application.limit_figures(output)
             if 'matvec_of_limit' not in figures:
                 raise WrongAnswerError('miniFE printed no limit: its output is not whole')
         wrong = [name for name, figure in figures.items() if not 0 < figure.value < math.inf]
