@@ -5,10 +5,9 @@ waits for before its job, and how long that may take.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import takewhile
-from typing import TYPE_CHECKING, NoReturn
 
 import reframe.core.runtime as rt
 from reframe.core.builtins import parameter, run_after, run_before
@@ -21,12 +20,6 @@ from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import PARTS, PREFIX, SCALES, is_at_most, scales_in
 from assay.layout.layouts import layout_of
 from assay.running import runs, turn
-
-if TYPE_CHECKING:
-    from assay.checks.build import BuildSources
-    from assay.job.ending import EndedJob
-    from assay.job.launch import Launch
-    from assay.programs.figure import Figure
 
 _CATALOGUE = load_catalogue()
 
@@ -62,34 +55,6 @@ def scales(most: int | None = None) -> list[str]:
     else:
         there = scales_in({feature for one in partitions for feature in one.features})
     return [name for name in there if most is None or is_at_most(name, most)] or ['1_node']
-
-
-class CheckPart(RegressionTestPlugin):
-    """A part of a check: what it has of ReFrame and of the other parts, for mypy only."""
-
-    fabric: str
-    layout: str
-    scale: str
-    build: BuildSources
-    executable: str
-    executable_opts: list[str]
-    env_vars: dict[str, str]
-    own_variables: dict[str, str]
-    asked_for: dict[str, str]
-    prerun_cmds: list[str]
-    postrun_cmds: list[str]
-    keep_files: list[str]
-    skip: Callable[[str], NoReturn]
-    if TYPE_CHECKING:
-
-        @property
-        def family(self) -> str: ...
-        @property
-        def ended_job(self) -> EndedJob: ...
-        @property
-        def launch(self) -> Launch: ...
-        def look_for_leftovers(self) -> None: ...
-        def read_job(self) -> dict[str, Figure]: ...
 
 
 class HasCases(RegressionTestPlugin):

@@ -128,8 +128,6 @@ def all_checks() -> dict[str, type[MpiCheck]]:
 
     :raises AssayError: if a file of checks cannot be loaded.
     """
-    import assay.checks.sweep  # noqa: F401  # and their bases, which files of checks name
-
     found = {}
     for path in sorted(paths.CHECKS.rglob('*.py')):
         try:

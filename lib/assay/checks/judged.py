@@ -15,7 +15,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import ReframeError, SanityError
 
 from assay import say, witness
-from assay.checks.cases import CheckPart
+from assay.checks.part import CheckPart
 from assay.config import references
 from assay.config.reference_files import ReferencesError
 from assay.job.ending import why_cut_short

@@ -14,7 +14,7 @@ from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
 
 from assay.checks.build import LIBRARY
-from assay.checks.cases import CheckPart
+from assay.checks.part import CheckPart
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import nodes_of_scale
 from assay.job.ending import FILES, ONLY_ONCE, EndedJob, seconds_until_stacks

@@ -19,7 +19,7 @@ from reframe.core.environments import Environment
 from reframe.core.exceptions import ReframeError
 
 from assay import say
-from assay.checks.cases import CheckPart
+from assay.checks.part import CheckPart
 from assay.job.launch import reports_in
 from assay.text import plain
 from assay.witness.settings import host_differences, left_in_files, set_by_files

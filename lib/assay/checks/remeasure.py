@@ -24,7 +24,7 @@ from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import PerformanceError
 
 from assay import say
-from assay.checks.cases import CheckPart
+from assay.checks.part import CheckPart
 from assay.config import references
 from assay.job.launch import reports_in
 from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
