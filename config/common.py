@@ -9,12 +9,12 @@ import os
 from assay.machine.job_states import forget_job_around
 from assay.running import events, httpjson, runs, schedulers
 
-schedulers.begin()
+schedulers.use_own_schedulers()
 forget_job_around(os.environ)
 if events.VARIABLE in os.environ:
     from assay.running import reframe_plugin
 
-    reframe_plugin.begin()
+    reframe_plugin.send_events()
 
 # What shells, compilers and MPIs say is understood in English, and numbers with points. Names of
 # files stay in the user's encoding.

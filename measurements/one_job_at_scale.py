@@ -31,8 +31,8 @@ SETTINGS = """
 import atexit, json, resource, time
 from assay.running import node_plan, reframe_plugin, schedulers, steps
 
-schedulers.begin()
-reframe_plugin.begin()
+schedulers.use_own_schedulers()
+reframe_plugin.send_events()
 seconds = {{'plan': 0.0, 'all': 0.0}}
 
 def count(owner, name, what):

@@ -21,7 +21,7 @@ from against_imb import mpich, run, spread, verdict
 from common import build
 
 from assay.machine.mpi import Mpi, find_imb
-from assay.programs.imb import parse
+from assay.programs.imb import read_imb_tables
 
 
 def compare(mpi: Mpi, fabric: str, runs: int, budget: float, pt2pt: Path, folder: Path) -> bool:
@@ -40,7 +40,7 @@ def compare(mpi: Mpi, fabric: str, runs: int, budget: float, pt2pt: Path, folder
             ours.setdefault(entry['size'], []).append(entry['time']['median'])
         output, took = run(mpi, fabric, [str(imb.program), 'PingPong'], imb.libraries)
         seconds['IMB-MPI1'].append(took)
-        for row in parse(output)['PingPong'][1]:
+        for row in read_imb_tables(output)['PingPong'][1]:
             # IMB prints times to 0.01 us; its rate, for messages of some size, says them finer.
             exact = row.size / row.bandwidth if row.bandwidth else row.time
             theirs.setdefault(row.size, []).append(exact)

@@ -30,7 +30,7 @@ from common import build
 
 from assay.machine.mpi import Mpi, find_imb
 from assay.machine.topology import usable_cores
-from assay.programs.imb import parse
+from assay.programs.imb import read_imb_tables
 
 #: Rounds without which no claim is made: of fewer the odd and the even ones may agree by chance.
 ROUNDS = 10
@@ -257,7 +257,7 @@ def of_imb(twins: Twins, job: Job) -> Times:
     command = [str(program), '-npmin', str(ranks), '-iter', '100,4', '-msglen', str(sizes)]
     output = job.start(twins, [*command, *twins.options, *twins.tables.values()])
     output = AGGREGATE.sub('', output).replace('t_avg', 't_mean').replace('t_max', 't_avg')
-    tables = parse(output)
+    tables = read_imb_tables(output)
     return {
         op: {
             row.size: RATES.get(table, 1) * row.size / row.bandwidth if row.bandwidth else row.time

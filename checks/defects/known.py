@@ -4,7 +4,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import PerformanceError, SanityError
 
-from assay.checks.benchmark import refusing
+from assay.checks.benchmark import as_sanity_error
 from assay.checks.cases import offered_features
 from assay.checks.check import MpiCheck
 from assay.config.defects import load_defects
@@ -89,7 +89,7 @@ class KnownDefect(MpiCheck):
             # What goes wrong after that is not this defect.
             self.launch.assert_ended_well()
             self.launch.assert_as_asked()
-            with refusing(self.program):
+            with as_sanity_error(self.program):
                 ranks = self.launch.witnessed.processes
                 check_reproducer(self.defect, self.entry.call, [one.calls for one in ranks])
             return None

@@ -148,10 +148,6 @@ class HaloProgress(MpiBenchmark):
                     'the progress thread never called MPI while messages were under way'
                 )
 
-    def verify(self):
-        self.skip_without_thread_multiple()
-        super().verify()
-
     def verify_answers(self):
         super().verify_answers()
         if fault := misplaced_progress_thread(self.launch.witnessed, PROGRESS):

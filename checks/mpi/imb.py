@@ -6,11 +6,11 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
-from assay.checks.benchmark import RESULT, Limit, MpiBenchmark, limit_measures, read_report
+from assay.checks.benchmark import RESULT, Limit, MpiBenchmark, limit_measures, read_result
 from assay.checks.build import installed_build
 from assay.checks.cases import scales
 from assay.config.environments import feature
-from assay.job.launch import LaunchError, line_in_folder
+from assay.job.launch import LaunchError
 from assay.machine.provenance import of_binary
 from assay.programs import imb
 from assay.programs.figure import Quantity
@@ -59,13 +59,11 @@ class IntelMpiBenchmarks(MpiBenchmark):
         options = f'-iter 1000,40 -npmin 2 -msglen ../{SIZES_FILE}'
         imb = self.start_line(str(self.imb), options, *TWO_RANKS)
         Path(self.stagedir, SIZES_FILE).write_text(''.join(f'{size}\n' for size in SIZES))
-        for name, command in ((BEFORE, limits), (PROGRAM, imb)):
-            Path(self.stagedir, name).mkdir()
-            self.prerun_cmds = [*self.prerun_cmds, line_in_folder(name, command)]
+        self.start_before(BEFORE, limits)
+        self.start_before(PROGRAM, imb)
         if not self.is_by_spack:
             libraries = self.current_environ.extras['imb_libraries']
             self.env_vars['LD_LIBRARY_PATH'] = f'{libraries}:$LD_LIBRARY_PATH'
-        self.keep_files = [*self.keep_files, BEFORE, PROGRAM]
 
     @property
     def provenance(self):
@@ -80,7 +78,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
                 launch = self.launch_apart(folder, program, self.placement, self.num_tasks)
                 launch.assert_ended_well()
                 if program == PROGRAM:
-                    self.tables = imb.parse(launch.text)
+                    self.tables = imb.read_imb_tables(launch.text)
                 launch.assert_as_asked()
             except ValueError as error:
                 raise SanityError(f'{error}: {launch.reason}') from None
@@ -98,7 +96,7 @@ class IntelMpiBenchmarks(MpiBenchmark):
         It measures for a second, in which the host of a virtual machine may move its CPUs apart: a
         cache line then takes several times as long.
         """
-        before = read_report(self.ended_job.folder / BEFORE / RESULT, self.program)
+        before = read_result(self.ended_job.folder / BEFORE / RESULT, self.program)
         around = [self.limit_in(report) for report in (before, self.report)]
         if None in around:
             return None

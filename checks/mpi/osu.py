@@ -1,7 +1,6 @@
 """The OSU Micro-Benchmarks, where Spack builds them: figures that everybody knows."""
 
 from functools import cached_property
-from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before
@@ -11,7 +10,7 @@ from assay.checks.benchmark import MpiBenchmark, limit_measures
 from assay.checks.build import installed_build
 from assay.checks.cases import scales
 from assay.config.environments import feature
-from assay.job.launch import LaunchError, line_in_folder
+from assay.job.launch import LaunchError
 from assay.programs import osu
 from assay.programs.figure import Quantity
 
@@ -56,11 +55,10 @@ class OsuMicroBenchmarks(MpiBenchmark):
     @run_before('run')
     def run_osu_before_limits(self):
         for name, (program, size) in RUNS.items():
-            Path(self.stagedir, name).mkdir()
             path = osu.path(self.installed.prefix, program)
             command = self.start_line(str(path), f'-m {size}:{size}')
-            self.prerun_cmds = [*self.prerun_cmds, f'echo {name}', line_in_folder(name, command)]
-        self.keep_files = [*self.keep_files, *RUNS]
+            self.prerun_cmds = [*self.prerun_cmds, f'echo {name}']
+            self.start_before(name, command)
 
     def verify(self):
         super().verify()
@@ -69,7 +67,7 @@ class OsuMicroBenchmarks(MpiBenchmark):
             try:
                 launch = self.launch_apart(name, program, self.placement, self.num_tasks)
                 launch.assert_ended_well()
-                self.values[name] = osu.read(launch.text, program, size)
+                self.values[name] = osu.read_osu_value(launch.text, program, size)
                 launch.assert_as_asked()
             except (ValueError, LaunchError) as error:
                 raise SanityError(f'{name}: {error}') from None

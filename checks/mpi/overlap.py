@@ -53,10 +53,6 @@ class Overlap(MpiBenchmark):
         if self.progress == 'async':
             self.env_vars |= FAMILIES[self.family].async_progress.env
 
-    def verify(self):
-        self.skip_without_thread_multiple()
-        super().verify()
-
     def verify_answers(self):
         super().verify_answers()
         if self.progress == 'async':

@@ -11,9 +11,6 @@ from assay.programs.figure import Quantity
 SMALL, LARGE = 64 << 10, 4 << 20
 PARTITIONS = (1, 2, 4, 8, 16)
 
-#: The most threads of a rank: one for each partition.
-MOST_THREADS = PARTITIONS[-1]
-
 #: What sources/mpi/partitioned.c says where it cannot measure, which is no failure.
 LACKS = 'this MPI has no MPI_Psend_init'
 
@@ -28,6 +25,7 @@ class Partitioned(MpiBenchmark):
 
     program = 'partitioned'
     ranks = 2
+    most_threads = PARTITIONS[-1]
     scale = parameter(scales(2), type=str)
     is_smoke_case = False
 
@@ -39,11 +37,6 @@ class Partitioned(MpiBenchmark):
             for which in ('small', 'large')
         },
     }
-
-    def place(self, ranks, threads, layout=''):
-        if not layout:  # the check's own
-            threads = self.threads = max(1, min(MOST_THREADS, self.node.cores // ranks))
-        return super().place(ranks, threads, layout)
 
     @run_after('setup')
     def set_threads(self):
@@ -58,7 +51,6 @@ class Partitioned(MpiBenchmark):
         if LACKS in self.launch.reason:
             name = FAMILIES[self.family].name
             self.skip(f'{name} has no partitioned messages (MPI 4.0) in this version')
-        self.skip_without_thread_multiple()
         super().verify()
 
     def figures(self):

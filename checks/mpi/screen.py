@@ -1,17 +1,15 @@
 """All nodes of a partition in one job, to find the one that is not like the others."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import RESULT, MpiBenchmark, read_report, refusing
+from assay.checks.benchmark import RESULT, MpiBenchmark, as_sanity_error, read_result
 from assay.checks.cases import offered_features
 from assay.config.fabrics import load_catalogue
-from assay.job.launch import line_in_folder
 from assay.programs.benchmarks import check_nodes
 from assay.programs.figure import Quantity
 
@@ -87,14 +85,10 @@ class Screen(MpiBenchmark):
             NODES: [self.build.product('nodes'), sweeps, '--json', RESULT],
             FIRST: [self.build.product('pairs'), *self.arguments],
         }
-        for folder in commands:
-            Path(self.stagedir, folder).mkdir(exist_ok=True)
         placed = self.placement, self.num_tasks
-        self.prerun_cmds += [
-            line_in_folder(folder, self.start_line(*command, placed=placed))
-            for folder, command in commands.items()
-        ]
-        self.keep_files = [*self.keep_files, MISPLACED, *commands]
+        for folder, command in commands.items():
+            self.start_before(folder, self.start_line(*command, placed=placed))
+        self.keep_files = [*self.keep_files, MISPLACED]
 
     def verify(self):
         launches = [
@@ -114,10 +108,10 @@ class Screen(MpiBenchmark):
 
     def verify_answers(self):
         super().verify_answers()
-        self.nodes = read_report(self.ended_job.folder / NODES / RESULT, 'nodes')
-        with refusing(NODES):
+        self.nodes = read_result(self.ended_job.folder / NODES / RESULT, 'nodes')
+        with as_sanity_error(NODES):
             check_nodes(self.nodes)
-        first = read_report(self.ended_job.folder / FIRST / RESULT, 'pairs')
+        first = read_result(self.ended_job.folder / FIRST / RESULT, 'pairs')
         self.hold(first, self.first_launch, self.placement)
 
     measures = {

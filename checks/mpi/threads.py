@@ -8,9 +8,6 @@ from assay.checks.cases import scales
 from assay.programs.benchmarks import check_threads
 from assay.programs.figure import Quantity
 
-#: The most threads of a rank: those of a node with many cores would take too long to start.
-MOST_THREADS = 8
-
 #: The folder of the start with a rank instead of each thread, and the layout of these.
 PROCESSES, PACKED = 'processes', 'packed'
 
@@ -27,6 +24,7 @@ class Threads(MpiBenchmark):
     program = 'threads'
     always_sends = frozenset()  # as many batches as there is time for
     ranks = 2
+    most_threads = 8  # more would take too long to start
     scale = parameter(scales(2), type=str)
     is_smoke_case = False
     may_lack = frozenset({'threads_over_one', 'communicators_over_shared'})
@@ -39,11 +37,6 @@ class Threads(MpiBenchmark):
         'communicators_over_shared': Quantity('1', 'higher'),
     }
 
-    def place(self, ranks, threads, layout=''):
-        if not layout:  # the check's own
-            threads = self.threads = max(1, min(MOST_THREADS, self.node.cores // ranks))
-        return super().place(ranks, threads, layout)
-
     @property
     def processes(self):
         return self.place(self.threads * self.placement.ranks, 1, PACKED)
@@ -55,10 +48,6 @@ class Threads(MpiBenchmark):
     @run_before('run')
     def run_processes_first(self):
         self.start_beside(PROCESSES, self.processes, [])
-
-    def verify(self):
-        self.skip_without_thread_multiple()
-        super().verify()
 
     def check_report(self, report, placement):
         check_threads(report, placement.threads)

@@ -7,7 +7,7 @@ import reframe as rfm
 from reframe.core.builtins import parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import RESULT, MpiBenchmark, largest_block, read_report
+from assay.checks.benchmark import RESULT, MpiBenchmark, largest_block, read_result
 from assay.checks.cases import scales
 from assay.job.launch import EXIT_CODE, LaunchError, line_in_folder
 from assay.mpis import FAMILIES
@@ -136,7 +136,7 @@ class Tune(MpiBenchmark):
             )
         try:
             launch.assert_as_asked()
-            report = read_report(launch.folder / RESULT, program, lambda: launch.reason)
+            report = read_result(launch.folder / RESULT, program, lambda: launch.reason)
             if start.is_of_order:
                 self.hold_calls(report, launch)
                 return Outcome(start.name, 'good')

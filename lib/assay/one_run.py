@@ -89,7 +89,7 @@ def measure_once(
         own.patience.write_text(f'{choice.budget - choice.expected:.1f}')
     end = suite.run(own, request.label, options, request.handles, Progress(own, given))
     if not end.code and not own.report.exists():
-        selection.explain(request.site, given)
+        selection.explain_selection(request.site, given)
     seconds += time.monotonic() - began
     return conclude_run(own, end, given, seconds, choice, request.site)
 
@@ -117,7 +117,7 @@ def measure_against(
     after: list[str] = []
     verdicts: list[Verdict] = []
     for number in range(repeat):
-        own = runs.begin() if number else request.suite.own
+        own = runs.begin_run() if number else request.suite.own
         ended = measure_once(request, own, choice=choice)
         if ended.stopped or not ended.run:
             return ended.exit_code
@@ -160,7 +160,7 @@ def measure_every_node(request: RunRequest, budget: float | None) -> int:
     in_vain = 0
     now = node_turns.turns(suite, site, began, request.given.jobs)
     while now.late and _has_free(request, began, end_of_budget):
-        own = runs.begin() if codes else suite.own
+        own = runs.begin_run() if codes else suite.own
         node_turns.use_chosen_nodes(suite, site, 'turn', own)
         ended = measure_once(request, own)
         if ended.stopped or not ended.run:
@@ -234,7 +234,7 @@ def choose_for(
     # The run itself reads the checks again.
     beside = time.monotonic() - began
     if not cases:
-        selection.explain(request.site, request.given)
+        selection.explain_selection(request.site, request.given)
     choice = fill_budget(
         cases, case_histories(load_history(), suite.system), budget, beside, times, suspects
     )

@@ -39,7 +39,7 @@ def started(mpi, surroundings, build, compiled, tmp_path, launched, monkeypatch)
     def run(*words, report='r.json'):
         with ExitStack() as stack:
             words = [*map(str, words)]
-            line, unseen = launches.prepare(words, tmp_path / report, launched, stack)
+            line, unseen = launches.prepare_line(words, tmp_path / report, launched, stack)
             assert unseen is None
             return run_command(line, surroundings, tmp_path, 120, cwd=tmp_path)
 
@@ -133,7 +133,7 @@ def test_another_tool_is_refused(mpi, started, compiled, tmp_path, launched, mon
     subprocess.run([mpi.cc, '-shared', '-fPIC', source, '-o', tool], check=True, env=surroundings)
     monkeypatch.setenv('LD_PRELOAD', str(tool))
     with pytest.raises(program.AssayError, match=r'libtool\.so wraps MPI calls too'):
-        launches.prepare([mpi.launcher, '-n', '1', str(compiled('sites'))], *there)
+        launches.prepare_line([mpi.launcher, '-n', '1', str(compiled('sites'))], *there)
 
 
 def test_a_static_program_is_only_run(tmp_path, launched):
@@ -141,5 +141,5 @@ def test_a_static_program_is_only_run(tmp_path, launched):
     source.write_text('int main(void) { return 4; }\n')
     if subprocess.run(['cc', '-static', source, '-o', static], capture_output=True).returncode:
         pytest.skip('this compiler links nothing statically')
-    words, unseen = launches.prepare([str(static)], tmp_path / 'r.json', launched, ExitStack())
+    words, unseen = launches.prepare_line([str(static)], tmp_path / 'r.json', launched, ExitStack())
     assert words == [str(static)] and 'is linked statically' in unseen

@@ -53,7 +53,7 @@ def night_site(tmp_path, golden_report, monkeypatch):
     monkeypatch.setattr(paths, 'REFERENCES', tmp_path)
     one = Site(tmp_path / 'perflogs' / 'results.db', golden_report)
     one.told = tmp_path / 'told'
-    monkeypatch.setattr(night.settings, 'load', lambda system: HERE)
+    monkeypatch.setattr(night.settings, 'load_system', lambda system: HERE)
     monkeypatch.setattr(measuring, 'load_history', lambda: load_history(one.database))
     monkeypatch.setattr(measuring, 'make_ready', lambda *about: [])
     keep = partial(store.keep_verdict, database=one.database)
@@ -65,7 +65,7 @@ def night_site(tmp_path, golden_report, monkeypatch):
 def spend(site, command=None, **others):
     """A night; its exit code, and what people were told."""
     site.told.unlink(missing_ok=True)
-    site.own = runs.begin()
+    site.own = runs.begin_run()
     given = reframe_options.read_for('a night', [])
     command = command or f'(echo "$ASSAY_VERDICT: $ASSAY_SUBJECT"; cat) >{site.told}'
     about = {'suite': site, 'system': 'toy', 'mode': 'smoke', 'given': given, 'options': []}

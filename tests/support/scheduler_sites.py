@@ -60,7 +60,7 @@ class Site:
                 monkeypatch.setattr(module, 'time', self.clock)
             monkeypatch.setattr(module, 'say', self.said.append)
         monkeypatch.setattr('reframe.core.schedulers.pbs.time', self.clock)
-        schedulers.begin()
+        schedulers.use_own_schedulers()
         self.scheduler = getscheduler(name)(part_name='batch')
         self.job = self.scheduler.make_job(
             name='rfm_Ring', workdir=str(self.work), script_filename='rfm_job.sh'

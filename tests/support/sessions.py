@@ -36,7 +36,7 @@ class Machine:
         self.ran = []
         self.labels = []
         self.exports = []
-        self.own = runs.begin()
+        self.own = runs.begin_run()
         self.ends = {}
         self.partitions = ['node']
         self.layouts = ['packed']

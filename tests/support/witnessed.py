@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from assay import witness
+from assay.text import as_list
 
 CORES_OF_N1 = [[0, 1], [2, 3]]
 
@@ -57,15 +58,15 @@ def host(name='n1', domains=CORES_OF_N1, smt=1, allowed=None, per_package=1):
     ]
     return {
         'name': name,
-        'cpus': witness.as_list(cpus_of(cores, len(cores), smt)),
-        'allowed': witness.as_list(cpus_of(left, len(cores), smt)),
-        'cores': witness.as_list(left),
+        'cpus': as_list(cpus_of(cores, len(cores), smt)),
+        'allowed': as_list(cpus_of(left, len(cores), smt)),
+        'cores': as_list(left),
         'numa': [
-            {'id': number, 'cpus': witness.as_list(cpus_of(domain, len(cores), smt))}
+            {'id': number, 'cpus': as_list(cpus_of(domain, len(cores), smt))}
             for number, domain in enumerate(domains)
         ],
         'packages': [
-            {'id': number, 'cpus': witness.as_list(cpus_of(of_it, len(cores), smt))}
+            {'id': number, 'cpus': as_list(cpus_of(of_it, len(cores), smt))}
             for number, of_it in enumerate(packages)
         ],
         'devices': [],
@@ -81,8 +82,8 @@ def thread(tid=1, cores=(0,), busy=0.0, origin='program', cpus=None):
     return {
         'tid': tid,
         'name': 'halo',
-        'cpus': witness.as_list(list(cpus or cores)),
-        'cores': witness.as_list(list(cores)),
+        'cpus': as_list(list(cpus or cores)),
+        'cores': as_list(list(cores)),
         'last_cpu': min(cores),
         'busy': busy,
         'origin': origin,

@@ -441,7 +441,7 @@ def test_a_cluster_that_has_to_be_started_first_decides_nothing(tmp_path, monkey
 
 def on_the_cluster() -> Prepared:
     suite = Suite(RunFolder(Path()), 'vcluster:srun', 'acceptance', (), {})
-    return Prepared(contract(), suite, reframe_options.read([]))
+    return Prepared(contract(), suite, reframe_options.read_options([]))
 
 
 @pytest.mark.parametrize('place', ['/tmp', '/dev/shm'])

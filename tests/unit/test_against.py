@@ -32,7 +32,7 @@ from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.unchanged import usual_runs
 from assay.results.verdict import Verdict
 from assay.running import reframe_options, runs
-from assay.running.reframe_options import read
+from assay.running.reframe_options import read_options
 from assay.running.selection import Listed
 from assay.running.supervise import Ended
 from changing import changing
@@ -58,7 +58,7 @@ class Machine:
         self.change = lambda case, values, number: None
         self.random = np.random.default_rng(5)
         self.environment = {}
-        self.own = runs.begin()
+        self.own = runs.begin_run()
         self.number = self.rounds = 0
         self.asked = []
         self.ends = {}
@@ -151,7 +151,7 @@ def names():
 def held(machine, after, budget=600.0, options=()):
     stored = load_history(machine.database)
     before = choose_runs(stored, 'before')
-    rounds = Runner(machine, read([*options]), [], PURPOSE)
+    rounds = Runner(machine, read_options([*options]), [], PURPOSE)
     return Against(rounds, [*options], 'after', before, after, names()).decide(budget)
 
 
@@ -444,7 +444,9 @@ def command(machine, monkeypatch, tmp_path):
         machine.runs(3, 'before')
         machine.change = slower(factor)
         before = choose_runs(load_history(machine.database), 'before')
-        request = one_run.RunRequest(machine, None, read([*options]), 'after', [*options], [])
+        request = one_run.RunRequest(
+            machine, None, read_options([*options]), 'after', [*options], []
+        )
         code = one_run.measure_against(request, before, names(), repeat, 600.0)
         return code, [*ended]
 
@@ -530,5 +532,5 @@ def test_runs_that_share_no_case_are_refused(machine):
 )
 def test_what_is_no_run_to_compare_is_refused(options, repeat, message):
     with pytest.raises(AssayError, match=re.escape(message).replace('\\ ', ' ')):
-        reframe_options.assert_can_be_held_against(read(options), repeat)
-    reframe_options.assert_can_be_held_against(read(['--report-junit=x.xml']), 1)
+        reframe_options.assert_can_be_held_against(read_options(options), repeat)
+    reframe_options.assert_can_be_held_against(read_options(['--report-junit=x.xml']), 1)

@@ -20,7 +20,7 @@ from reframe.core.pipeline import RegressionTestDict
 import stored
 from assay import AssayError, paths
 from assay.config.learned import Learned, LearnedFile, parse_learned, rewrite
-from assay.config.reference_files import Reference, parse, references_for
+from assay.config.reference_files import Reference, parse_references, references_for
 from assay.report.history import _change
 from assay.results import cases as model
 from assay.results import history
@@ -165,7 +165,7 @@ def accepted(place, database, golden_report):
 
 
 def entry(path, check='Ring'):
-    return parse(path.read_text(), path)[check]
+    return parse_references(path.read_text(), path)[check]
 
 
 def test_references_are_what_reframe_looks_up_and_hold_what_was_measured(accepted):

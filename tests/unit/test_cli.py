@@ -84,13 +84,13 @@ def reframe(monkeypatch, tmp_path):
         return Ended(code=5)
 
     monkeypatch.setattr(paths, 'RUNS', tmp_path)
-    monkeypatch.setattr(runs, 'this_run', runs.begin)
+    monkeypatch.setattr(runs, 'this_run', runs.begin_run)
     monkeypatch.setattr(turn, 'is_needed', lambda site: False)
     monkeypatch.setattr(supervise, 'supervise', catch)
     monkeypatch.setattr(run_command.subprocess, 'call', lambda *args, **_: catch(*args).code)
-    monkeypatch.setattr(prepare, 'prepare', lambda system, extra: None)
-    monkeypatch.setattr(settings, 'load', lambda system: None)
-    monkeypatch.setattr(builds, 'assert_possible', lambda site, system, matching: None)
+    monkeypatch.setattr(prepare, 'prepare_machine', lambda system, extra: None)
+    monkeypatch.setattr(settings, 'load_system', lambda system: None)
+    monkeypatch.setattr(builds, 'assert_installable', lambda site, system, matching: None)
     monkeypatch.setattr(builds, 'install_for_checks', lambda site, system, matching: None)
     return calls
 

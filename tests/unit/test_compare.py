@@ -32,9 +32,9 @@ from assay.running import reframe_options
 from assay.running.selection import Listed
 from assay.running.setting import (
     Setting,
-    assert_possible,
+    assert_settable,
     cases_in_common,
-    read,
+    read_settings,
     why_nothing_in_common,
 )
 from assay.running.supervise import Ended
@@ -42,7 +42,7 @@ from changing import changing
 from sessions import BOTH, FIGURES, Machine
 from stored import NOW
 
-ENVIRONMENTS = read(['env=openmpi'], ['env=mpich'])
+ENVIRONMENTS = read_settings(['env=openmpi'], ['env=mpich'])
 
 
 @pytest.fixture
@@ -463,7 +463,7 @@ def test_a_parameter_pairs_cases_that_differ_in_it_alone(machine, capsys):
         if 'fabric=tcp' in case['display_name'] and 'spread' in case['display_name']:
             values['latency'] *= 1.3
 
-    found, code = compared(machine, settings=read(['fabric=shm'], ['fabric=tcp']))
+    found, code = compared(machine, settings=read_settings(['fabric=shm'], ['fabric=tcp']))
     assert code == 1
     words = {(one.figure.case, one.figure.figure): one.word for one in found.difference.figures}
     assert words == {
@@ -489,14 +489,14 @@ def test_a_case_that_fails_with_one_value_of_a_parameter_has_a_name_of_both(mach
         if case['fabric'] == 'tcp':
             fail(case, values)
 
-    found, _ = compared(machine, seconds=0, settings=read(['fabric=shm'], ['fabric=tcp']))
+    found, _ = compared(machine, seconds=0, settings=read_settings(['fabric=shm'], ['fabric=tcp']))
     (one,) = found.uneven
     assert one.case == 'Ring %fabric=* %layout=packed %scale=1_node @toy:node+openmpi'
     assert (one.failed, one.ran) == ((0, 2), (2, 2))
 
 
 def test_flags_and_variables_leave_the_names_of_cases_as_they_are(machine):
-    settings = read([], ['flags=-O1', 'OMPI_MCA_pml=ob1'])
+    settings = read_settings([], ['flags=-O1', 'OMPI_MCA_pml=ob1'])
     machine.history(30)
     found, _ = compared(machine, seconds=0, settings=settings)
     assert machine.exports == [{}, settings.after.exports, settings.after.exports, {}]
@@ -595,7 +595,7 @@ def test_its_sessions_are_found_again_and_never_taken_for_runs_to_diff(machine):
     assert [len(before), len(after)] == [2, 2]
     for side in (0, 1):
         assert_label(session_label(ENVIRONMENTS, side))
-        assert_label(session_label(read(['env=gcc/13'], ['env=gcc/14']), side))
+        assert_label(session_label(read_settings(['env=gcc/13'], ['env=gcc/14']), side))
     with pytest.raises(AssayError, match='no figure is of runs before'):
         difference(stored, before, after)
 
@@ -650,7 +650,7 @@ def of(setting):
 
 def held(settings, scheduler='local'):
     """See that they can be compared, as the command does."""
-    assert_possible(settings, Site(scheduler), reframe_options.read_for('a comparison', []))
+    assert_settable(settings, Site(scheduler), reframe_options.read_for('a comparison', []))
     sides = [*map(of, settings)]
     if not cases_in_common(settings, sides):
         raise AssayError(why_nothing_in_common(settings, sides, CASES))
@@ -693,7 +693,7 @@ def test_nothing_is_selected():
 )
 def test_settings_that_cannot_be_compared(before, after, sentence):
     with pytest.raises(AssayError, match=sentence):
-        held(read(before.split(), after.split()))
+        held(read_settings(before.split(), after.split()))
 
 
 @pytest.mark.parametrize(
@@ -708,7 +708,7 @@ def test_settings_that_cannot_be_compared(before, after, sentence):
     ],
 )
 def test_settings_that_can_be_compared(before, after):
-    held(read(before.split(), after.split()), 'slurm')
+    held(read_settings(before.split(), after.split()), 'slurm')
 
 
 @pytest.mark.parametrize(
@@ -724,11 +724,11 @@ def test_options_that_a_setting_leaves_no_room_for(after, options, sentence):
     site = Site(name='openmpi', features=['mpi', 'spack'])
     given = reframe_options.read_for('a comparison', options)
     with pytest.raises(AssayError, match=sentence):
-        assert_possible(read(['env=openmpi'], after.split()), site, given)
+        assert_settable(read_settings(['env=openmpi'], after.split()), site, given)
 
 
 def test_a_session_is_started_with_its_setting():
-    one, other = read(
+    one, other = read_settings(
         ['env=gcc+13', 'fabric=shm', 'nodes=n[1-4]'],
         ['env=mpich', 'fabric=tcp', 'OMPI_MCA_btl=self,tcp', 'UCX_TLS=', 'flags=-O1 -g'],
     )
@@ -739,7 +739,7 @@ def test_a_session_is_started_with_its_setting():
     said = '{"OMPI_MCA_btl": "self,tcp", "UCX_TLS": "\'\'"}'
     assert other.options[-2:] == ['-S', f'env_vars={said}']
     assert other.exports == {'ASSAY_MORE_FLAGS': '-O1 -g'}
-    (_, checkout) = read([], [f'sources={paths.ROOT}'])
+    (_, checkout) = read_settings([], [f'sources={paths.ROOT}'])
     assert checkout.exports == {'ASSAY_OTHER_SOURCES': str(paths.SOURCES)}
     assert not checkout.parameters and not checkout.options
     names = (
@@ -754,7 +754,7 @@ def test_a_session_is_started_with_its_setting():
 
 
 def test_what_a_case_is_called():
-    settings = read(['env=openmpi', 'fabric=shm'], ['env=mpich', 'fabric=ofi-tcp'])
+    settings = read_settings(['env=openmpi', 'fabric=shm'], ['env=mpich', 'fabric=ofi-tcp'])
     before, after = (
         f'Ring %fabric={fabric} %layout=packed @toy:node+{name}'
         for fabric, name in (('shm', 'openmpi'), ('ofi-tcp', 'mpich'))

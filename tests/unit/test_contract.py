@@ -8,7 +8,7 @@ import pytest
 
 from assay import AssayError, paths
 from assay.acceptance.contract import Contract, read_contract
-from assay.checks.all_checks import all_checks
+from assay.checks.check import all_checks
 from assay.config import settings
 from assay.vcluster.cluster import Cluster
 from contracts import SMALL, small

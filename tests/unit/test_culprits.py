@@ -1473,7 +1473,7 @@ def asked(machine, before=(), cases='', figures='', environments=('openmpi', 'op
 
 def search(machine, one, seconds=None):
     given = reframe_options.read_for('a comparison', [])
-    machine.own = runs.begin()  # each command has another
+    machine.own = runs.begin_run()  # each command has another
     sessions = runner.Runner(machine, given, [], culprit.PURPOSE, machine.own)
     return CulpritSearch(sessions, one, one.options, seconds)
 
@@ -1975,7 +1975,7 @@ def test_the_command_that_is_told_asks_the_same_and_the_answer_is_shown_first(
     monkeypatch.setattr('assay.running.session.suite', lambda *about: machine)
 
     def asked_with(**options):
-        machine.own = runs.begin()
+        machine.own = runs.begin_run()
         with pytest.raises(typer.Exit) as end:
             command.culprit('last-good', 'upgraded', **options)
         assert end.value.exit_code == 0

@@ -350,7 +350,7 @@ def test_the_file_is_what_was_found(made):
     processor_flags = drafting.flags(['zen3'], MPICH.compiler)
     found = made(facts('n1'), facts('n2'), ways=BOTH)
     (one,) = loaded(system_text(found, {}))
-    assert settings.load('toy')['systems'][0]['partitions'] == [one]
+    assert settings.load_system('toy')['systems'][0]['partitions'] == [one]
     assert one['access'] == ['--partition=all', '--exclusive']
     assert one['launcher'] == 'srun' and one['scheduler'] == 'squeue'
     assert one['environs'] == ['mpich', OPENMPI.name]
@@ -382,7 +382,7 @@ def test_limits_of_jobs_stand_in_the_file(slurm, made):
     assert one['time_limit'] == '20m' and one['extras'] == {'memory_gib': 97}
     assert one['access'] == ['--partition=all', '--exclusive', '--mem=100000']
     assert '# No job asks for more: MaxTime of all.' in text
-    assert settings.load('toy')['systems'][0]['partitions'] == [one]
+    assert settings.load_system('toy')['systems'][0]['partitions'] == [one]
 
 
 def test_nodes_that_are_away_are_named_and_not_waited_for(slurm, made):

@@ -185,7 +185,7 @@ def parse(words: tuple[str, ...]) -> None:
         name, command, rest = command.resolve_command(context, rest)
         context = command.make_context(name, rest, parent=context)
     if context.command_path == 'assay run':
-        reframe_options.read(context.args)
+        reframe_options.read_options(context.args)
         assert context.params['mode'] in settings.modes()
 
 

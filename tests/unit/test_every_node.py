@@ -62,7 +62,7 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(node_turns, 'turns', made.turns)
     monkeypatch.setattr(node_turns, 'use_chosen_nodes', lambda *about: None)
     monkeypatch.setattr(paths, 'RUNS', tmp_path)
-    own = runs.begin()
+    own = runs.begin_run()
     suite = SimpleNamespace(own=own, in_one_job=lambda *about: nullcontext())
     made.run = lambda budget=None, jobs=(): measure_every_node(
         RunRequest(suite, None, SimpleNamespace(jobs=jobs), None, [], []), budget

@@ -27,7 +27,7 @@ def script(tmp_path):
 
 
 def test_fabrics_and_families_are_known():
-    settings.load('example-slurm')
+    settings.load_system('example-slurm')
     catalogue = load_catalogue()
     configuration = runpy.run_path(str(EXAMPLE))['site_configuration']
     environments = configuration['environments']

@@ -28,7 +28,7 @@ def dense(n):
 @pytest.mark.parametrize('n', [2, 3, 7])
 def test_solution(n):
     a, b = dense(n)
-    x, found = np.linalg.solve(a, b), heat.solution(n)
+    x, found = np.linalg.solve(a, b), heat.solve_heat(n)
     nodes = (n + 1) ** 2
     assert found.b_x == pytest.approx(b @ x + nodes, rel=1e-13)
     assert found.x_x == pytest.approx(x @ x + nodes, rel=1e-13)

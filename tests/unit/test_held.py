@@ -7,7 +7,7 @@ import pytest
 from assay import AssayError, paths
 from assay.config.environments import environment
 from assay.config.fabrics import load_catalogue
-from assay.discovery.check_config import hold
+from assay.discovery.check_config import check_system_file
 from assay.running.doctor import Findings
 from changing import changing
 from families import FOUND
@@ -44,7 +44,7 @@ def said(tmp_path, elsewhere, monkeypatch, capsys):
         system['name'] = file.stem
         file.write_text(f'site_configuration = {text!r}\n')
         found = Findings()
-        hold(file.stem, found)
+        check_system_file(file.stem, found)
         return capsys.readouterr().out, found.can_run
 
     return say
@@ -137,7 +137,7 @@ def test_schedulers_that_are_not_asked(said):
 
 def test_an_unknown_system(said):
     with pytest.raises(AssayError, match='unknown system'):
-        hold('nowhere', Findings())
+        check_system_file('nowhere', Findings())
 
 
 def types(one, own):
@@ -180,9 +180,17 @@ def test_a_file_holds_for_each_of_its_nodes(said, mixed):
 
 
 def test_choices_of_nodes_that_only_slurm_can_read(said, mixed):
-    text, is_good = said(change('partition', 'access', ['--partition=all', '-C "fat|thin"']))
+    text, is_good = said(change('partition', 'access', ['--partition=all', '-C "fat*2"']))
     assert is_good, text
-    assert 'cores and memory are not asked: which nodes -C "fat|thin" takes is for Slurm' in text
+    words = 'cores and memory are not asked: which nodes --constraint=fat*2 takes is for Slurm'
+    assert words in text
+
+
+def test_constraints_of_several_features(said, mixed):
+    text, _ = said(change('partition', 'access', ['--partition=all', '-C "fat|thin"']))
+    assert 'PROBLEM  the processor has 64 core(s), Slurm has nodes of 64, 128' in text
+    text, _ = said(change('partition', 'access', ['--partition=all', '--constraint=fat&thin']))
+    assert 'PROBLEM  --partition=all --constraint=fat&thin: there are no such nodes' in text
 
 
 def test_a_choice_of_no_node(said):

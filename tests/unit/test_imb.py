@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from assay.programs.imb import parse
+from assay.programs.imb import read_imb_tables
 
 GOLDEN = Path(__file__).parents[1] / 'golden' / 'imb'
 
 
 def tables(name):
-    return parse((GOLDEN / f'{name}.out').read_text())
+    return read_imb_tables((GOLDEN / f'{name}.out').read_text())
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_one_process_measures_nothing():
 def test_garbled_row():
     text = (GOLDEN / 'PingPong-mpich-np2.out').read_text()
     with pytest.raises(ValueError, match="PingPong: not a row of its table: '8 1000 nonsense"):
-        parse(text.replace('8         1000         0.54', '8 1000 nonsense', 1))
+        read_imb_tables(text.replace('8         1000         0.54', '8 1000 nonsense', 1))
 
 
 def test_a_statement_of_the_mpi_between_rows():
     text = (GOLDEN / 'PingPong-mpich-np2.out').read_text()
     line = '[1795233794.04] [vm:1:0] ucp_worker.c:1903 UCX  INFO  intra-node cfg#0 tag(sysv/memory)'
     row = '            8         1000         0.54'
-    assert parse(text.replace(row, f'{line}\n{row}')) == parse(text)
+    assert read_imb_tables(text.replace(row, f'{line}\n{row}')) == read_imb_tables(text)

@@ -10,7 +10,7 @@ from assay.running import leftovers, runs
 def test_what_a_killed_run_left_is_stopped_by_the_next(tmp_path, monkeypatch):
     """With what it left of each; a run under way keeps its own."""
     monkeypatch.setattr(runs.paths, 'RUNS', tmp_path)
-    killed, idle, other = (runs.begin() for _ in range(3))
+    killed, idle, other = (runs.begin_run() for _ in range(3))
     os.close(killed.handle), os.close(idle.handle)
     jobs = [
         subprocess.Popen(['sleep', '600'], env={**os.environ, runs.VARIABLE: str(run.folder)})

@@ -49,7 +49,7 @@ def test_a_file_that_was_written_twice_in_a_second_is_read_twice(tree):
     for value in (1.0, 2.0):
         write_whole(path, GOOD.replace('1.0', str(value)))
         os.utime(path, (1000, 1000))
-        found.append(reference_files.read(path)['Latency']['shm']['latency'][0])
+        found.append(reference_files.read_reference_file(path)['Latency']['shm']['latency'][0])
     assert found == [1.0, 2.0]
 
 

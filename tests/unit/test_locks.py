@@ -62,7 +62,7 @@ def test_a_checkout_without_locks_is_refused_with_what_to_do(no_locks, number):
 USES = [
     'from assay.locks import hold_lock\nwith hold_lock(Path(sys.argv[1]) / "lock"): pass',
     'from assay import paths\npaths.RUNS = Path(sys.argv[1])\nfrom assay.running import runs\n'
-    'runs.begin()',
+    'runs.begin_run()',
     'from assay.results import store\nwith store._locked(Path(sys.argv[1]) / "results.db"): pass',
     'from assay import paths\npaths.NIGHTS = Path(sys.argv[1])\n'
     'from assay.nights.night import Folder\nwith Folder("toy", "smoke").hold_lock(): pass',

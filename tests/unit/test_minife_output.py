@@ -92,8 +92,8 @@ def test_failures_of_upstream(tmp_path, name, sentence):
     [
         ('Initial Residual = 101.005', '', 'no residual'),
         ('Iteration = 140', 'Iteration = 141', 'no residual of iteration 140'),
-        ('Residual = 0.0183581', 'Residual = nan', 'not finite'),
-        ('Residual = 0.0183581', 'Residual = x', 'no number'),
+        ('Residual = 0.0183581', 'Residual = nan', 'is no finite number'),
+        ('Residual = 0.0183581', 'Residual = x', 'is no finite number'),
         ('Initial Residual = 101.005', 'Initial Residual = 1e-9', 'from residual 1e-09'),
         ('Final', 'max absolute error is 0.3:\nFinal', 'not the analytic one'),
         ('Final', 'True residual 1, difference 2: FAILED\nFinal', 'own check failed: True res'),

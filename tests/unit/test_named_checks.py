@@ -38,5 +38,5 @@ ALL = []
     ],
 )
 def test_only_what_is_named_is_read(arguments, names):
-    files = selection.files_of(reframe_options.read(arguments), paths.CHECKS)
+    files = selection.files_of(reframe_options.read_options(arguments), paths.CHECKS)
     assert [path.stem for path in files] == names

@@ -74,9 +74,9 @@ def test_words_that_are_no_way():
 
 def test_a_command_tells_reframe_s_process(tmp_path):
     path = tmp_path / 'nodes.json'
-    assert node_choice.of_run({}) is None
+    assert node_choice.choice_of_run({}) is None
     NodeChoice('switch', {'n1': 1.0}, {'s1': ('n1', 'n2')}).write(path)
-    choice = node_choice.of_run({node_choice.VARIABLE: str(path)})
+    choice = node_choice.choice_of_run({node_choice.VARIABLE: str(path)})
     assert choice.choose(['n1', 'n2', 'n3'], 2) == ['n2', 'n1']
     with pytest.raises(AssayError, match='cannot be written'):
         choice.write(tmp_path / 'no' / 'nodes.json')
@@ -361,7 +361,7 @@ def test_only_slurm_is_told_nodes(tmp_path, monkeypatch):
     suite = SimpleNamespace(system='made', environment={})
     own = SimpleNamespace(folder=tmp_path)
     node_turns.use_chosen_nodes(suite, SITE, 'turn', own)
-    choice = node_choice.of_run(suite.environment)
+    choice = node_choice.choice_of_run(suite.environment)
     assert choice.choose(['n1', 'n2'], 1) == ['n2']
     local = {'systems/0/partitions': [{'name': 'a', 'scheduler': 'local'}]}
     with pytest.raises(AssayError, match='the scheduler of a is local'):

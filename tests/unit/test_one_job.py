@@ -883,7 +883,7 @@ def test_what_somebody_runs_by_hand_there_is_left_alone(cluster, capsys):
 def test_srun_is_kept_to_the_nodes_of_a_case():
     """As the configuration registers it, for a plain ReFrame as well."""
     program = (
-        'from assay.running import schedulers; schedulers.begin(); schedulers.begin();'
+        'from assay.running.schedulers import use_own_schedulers as use; use(); use();'
         'from reframe.core.backends import getlauncher, getscheduler; from types import '
         'SimpleNamespace as Job; print(getscheduler("slurm").__module__, '
         '*getlauncher("srun")().command(Job(num_cpus_per_task=1)))'
@@ -1181,7 +1181,7 @@ def test_two_runs_in_one_job(cluster):
 def test_what_a_killed_run_left_is_cancelled_by_the_next(cluster, monkeypatch):
     """A run under way keeps its own."""
     monkeypatch.setattr(runs.paths, 'RUNS', cluster.folder)
-    killed, other = runs.begin(), runs.begin()
+    killed, other = runs.begin_run(), runs.begin_run()
     os.close(killed.handle)
     jobs = {5: ('RUNNING', killed), 6: ('COMPLETING', killed), 7: ('RUNNING', other)}
     lines = [f'{job}|{state}|None|{run.folder}\n' for job, (state, run) in jobs.items()]
@@ -1240,7 +1240,7 @@ def test_a_job_of_several_that_slurm_tells_together(cluster, family):
 def test_steps_of_a_job_of_an_array(cluster):
     """Not those of Slurm itself, and of a batch script."""
     (cluster.state / 'step-1').write_text('6_1.0|n[1-2]\n6_1.batch|n1\n6_1.extern|n[1-4]\n7.3|n4\n')
-    assert allocation.steps('7') == {'6_1.0': {'n1', 'n2'}, '7.3': {'n4'}}
+    assert allocation.running_steps('7') == {'6_1.0': {'n1', 'n2'}, '7.3': {'n4'}}
 
 
 @pytest.mark.parametrize(
@@ -1315,7 +1315,7 @@ def suite(cluster, idle, monkeypatch):
     """One whose sessions are to have one job."""
     monkeypatch.setattr(session, 'list_cases', lambda *_: [case(2)])
     monkeypatch.setattr(runs.paths, 'RUNS', cluster.folder)
-    own = runs.begin()
+    own = runs.begin_run()
     yield session.Suite(own, 'made', 'smoke', (), {}, is_one_job=True)
     os.close(own.handle)
 
@@ -1323,7 +1323,7 @@ def suite(cluster, idle, monkeypatch):
 @pytest.mark.parametrize(('size', 'sized'), [([], '12'), (['-J', 'nodes=3'], '')])
 def test_the_sessions_of_a_command_have_one_job(cluster, salloc, suite, size, sized):
     salloc(GRANTED)
-    given = reframe_options.read(['-J', 'time=5', *size])
+    given = reframe_options.read_options(['-J', 'time=5', *size])
     with suite.in_one_job(site({}), given, []):
         assert suite.environment == {allocation.VARIABLE: '12', allocation.SIZED: sized}
     asked = (cluster.state / 'asked').read_text()
@@ -1353,7 +1353,7 @@ def first(cluster, salloc, suite, monkeypatch):
         )
         (cluster.state / 'job').write_text(f'RUNNING|n[1-4]|NO|all|{left}\n')
         choice = chosen and SimpleNamespace(listed=cases[:chosen])
-        given = reframe_options.read([])
+        given = reframe_options.read_options([])
         request = one_run.RunRequest(suite, site(own or {}), given, None, [])
         with one_run.in_ordered_job(request, choice, None):
             pass
@@ -1385,14 +1385,14 @@ def test_the_time_left_of_the_job_is_a_budget(first, left, count, more):
 def test_a_command_that_is_stopped_before_its_sessions(salloc, suite):
     salloc(STOPPED)
     with pytest.raises(SystemExit) as stopped:
-        suite.in_one_job(site({}), reframe_options.read([]), [], [case(1)]).__enter__()
+        suite.in_one_job(site({}), reframe_options.read_options([]), [], [case(1)]).__enter__()
     assert stopped.value.code == 143
 
 
 def test_the_nodes_of_both_sides_are_of_one_job(idle):
-    sides = setting.read(['nodes=n[1-3]'], ['nodes=n[3-5]'])
-    given = setting.with_nodes(reframe_options.read([]), sides)
+    sides = setting.read_settings(['nodes=n[1-3]'], ['nodes=n[3-5]'])
+    given = setting.with_nodes(reframe_options.read_options([]), sides)
     asked = allocation.request(site({}), [case(2)], given.jobs, None)
     assert asked[:2] == ['--exclusive', '--nodes=5']
     assert asked[-1] == '--nodelist=n[1-3],n[3-5]'
-    assert setting.with_nodes(given, setting.read([], ['OMP_X=1'])) == given
+    assert setting.with_nodes(given, setting.read_settings([], ['OMP_X=1'])) == given

@@ -37,7 +37,7 @@ def test_each_golden_output_is_described():
     ],
 )
 def test_values(name, size, value):
-    assert osu.read(output(name), name.partition('-')[0], size) == pytest.approx(value)
+    assert osu.read_osu_value(output(name), name.partition('-')[0], size) == pytest.approx(value)
 
 
 def test_the_tables_of_earlier_versions_have_the_same_facts_in_another_order():
@@ -45,7 +45,9 @@ def test_the_tables_of_earlier_versions_have_the_same_facts_in_another_order():
     datatype, header = '# Datatype: MPI_CHAR.\n', '# Size       Avg Latency(us)\n'
     earlier = text.replace(datatype + header, '# Size          Latency (us)\n' + datatype)
     assert earlier != text
-    assert osu.read(earlier, 'osu_latency', 8) == osu.read(text, 'osu_latency', 8)
+    assert osu.read_osu_value(earlier, 'osu_latency', 8) == osu.read_osu_value(
+        text, 'osu_latency', 8
+    )
 
 
 @pytest.mark.parametrize('mpi', ['openmpi', 'mpich'])
@@ -64,7 +66,7 @@ def test_runs_that_went_wrong(name, mpi, words):
     run = f'fail-{name}-{mpi}'
     program = re.search(r'osu_\w+', RUNS[run]['command'])[0]
     with pytest.raises(ValueError, match=words):
-        osu.read(output(run), program, LARGEST)
+        osu.read_osu_value(output(run), program, LARGEST)
 
 
 ROW = '8                       1.18\n'
@@ -91,7 +93,7 @@ def test_a_table_that_is_not_right(old, new, words):
     text = output('osu_latency-openmpi')
     assert old in text
     with pytest.raises(ValueError, match=words):
-        osu.read(text.replace(old, new), 'osu_latency', 8)
+        osu.read_osu_value(text.replace(old, new), 'osu_latency', 8)
 
 
 def test_a_row_that_was_cut_short():
@@ -99,4 +101,4 @@ def test_a_row_that_was_cut_short():
     cut = text[: text.index(ROW) + len(ROW) - 2]
     assert cut.endswith(' 1.1')
     with pytest.raises(ValueError, match='has 0 rows of 8 bytes'):
-        osu.read(cut, 'osu_latency', 8)
+        osu.read_osu_value(cut, 'osu_latency', 8)

@@ -8,7 +8,7 @@ import pytest
 from assay import paths
 from assay.config.fabrics import load_catalogue
 from assay.job import output
-from assay.job.output import Output, TooMuchError, first_match, reason, without_log_lines
+from assay.job.output import Output, TooMuchError, first_match, reason_in_output, without_log_lines
 
 STATEMENTS = paths.ROOT / 'tests' / 'golden' / 'statements'
 PAIR = '[n{host}:1234] mca: bml: Using tcp btl for send to [[1,1],{rank}] on node n{host}\n'
@@ -52,7 +52,7 @@ def test_what_is_large_is_never_whole_in_memory(loud):
     size = sum(path.stat().st_size for path in loud.files)
     tracemalloc.start()
     assert loud.text == 'one\n\ntwo\n'
-    assert reason('pt2pt', loud) == 'two'
+    assert reason_in_output('pt2pt', loud) == 'two'
     assert first_match(re.compile('never said'), loud) is None
     assert catalogue.verify('tcp', 'openmpi', loud) is None
     assert 'tcp was used instead' in catalogue.verify('shm', 'openmpi', loud)

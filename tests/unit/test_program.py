@@ -122,7 +122,7 @@ def test_a_container_gets_nothing(folder, monkeypatch, line, told):
     (folder / name).write_text('#!/bin/sh\n')
     (folder / name).chmod(0o755)
     monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
-    words, unseen = launches.prepare(line.split(), folder / 'r.json', folder, ExitStack())
+    words, unseen = launches.prepare_line(line.split(), folder / 'r.json', folder, ExitStack())
     assert words == line.split() and told in unseen
 
 
@@ -142,7 +142,9 @@ def test_what_is_not_recorded_is_said_before_the_run(folder, monkeypatch, capfd)
 def test_a_program_with_other_rights_gets_nothing(folder, monkeypatch):
     (folder / 'app').chmod(0o4755)
     monkeypatch.setattr(program.os, 'geteuid', lambda: os.stat(folder).st_uid + 1)
-    words, unseen = launches.prepare(['mpirun', './app'], folder / 'r.json', folder, ExitStack())
+    words, unseen = launches.prepare_line(
+        ['mpirun', './app'], folder / 'r.json', folder, ExitStack()
+    )
     assert words == ['mpirun', './app'] and 'with the rights of another' in unseen
 
 
@@ -250,7 +252,7 @@ def test_the_mpi_in_another_folder_is_seen(folder, monkeypatch):
         program, '_libraries', lambda file: (seen.append(file.absolute()), ([], False))[1]
     )
     line = shlex.split('mpirun -n 1 -wdir run ./app : -n 1 ./core')
-    program.look_at(program.read_line(line))
+    program.find_program(program.read_line(line))
     assert seen == [folder / 'run/app', folder / 'core']
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from assay import paths
-from assay.job.output import LONGEST, reason
+from assay.job.output import LONGEST, reason_in_output
 
 REASONS = paths.ROOT / 'tests' / 'golden' / 'reasons'
 SAID = {
@@ -58,7 +58,7 @@ SAID = {
 
 @pytest.mark.parametrize('name', SAID)
 def test_real_failures(name):
-    assert reason('hello', [(REASONS / f'{name}.out').read_text()]) == SAID[name]
+    assert reason_in_output('hello', [(REASONS / f'{name}.out').read_text()]) == SAID[name]
 
 
 def test_every_output_is_looked_at():
@@ -69,7 +69,7 @@ def test_every_output_is_looked_at():
 def test_the_program_knows_best(name):
     text = (REASONS / f'{name}.out').read_text()
     for own in (f'hello: it is full\n{text}', f'{text}\nhello: it is full\n'):
-        assert reason('hello', [own]) == 'hello: it is full' or name.endswith('own')
+        assert reason_in_output('hello', [own]) == 'hello: it is full' or name.endswith('own')
 
 
 @pytest.mark.parametrize(
@@ -180,11 +180,11 @@ def test_the_program_knows_best(name):
     ],
 )
 def test_what_tells_most(said, words):
-    assert words in reason('hello', said)
+    assert words in reason_in_output('hello', said)
 
 
 def test_an_answer_is_short():
-    assert len(reason('hello', [f'hello: {"x" * 10_000}\n'])) < LONGEST + 10
+    assert len(reason_in_output('hello', [f'hello: {"x" * 10_000}\n'])) < LONGEST + 10
 
 
 REPORTED = yaml.safe_load((paths.ROOT / 'tests' / 'golden' / 'reported_reasons.yaml').read_text())
@@ -192,4 +192,4 @@ REPORTED = yaml.safe_load((paths.ROOT / 'tests' / 'golden' / 'reported_reasons.y
 
 @pytest.mark.parametrize('case', REPORTED, ids=lambda case: case['source'])
 def test_failures_that_somebody_reported(case):
-    assert reason('hello', [case['output']]) == case['reason']
+    assert reason_in_output('hello', [case['output']]) == case['reason']

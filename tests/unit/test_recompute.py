@@ -10,7 +10,7 @@ from accepted import CONTRACT, end, ran, start
 from assay.acceptance import archive as archives
 from assay.acceptance import facts
 from assay.acceptance.recompute import _partition, compute_again
-from assay.checks.all_checks import all_checks
+from assay.checks.check import all_checks
 from assay.checks.site import SiteApplicationCheck
 from assay.machine import topology
 from assay.machine.topology import read_topology

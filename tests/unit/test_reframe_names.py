@@ -36,7 +36,7 @@ def is_private(name):
 
 def uses(tree):
     """Private names in a file that it does not define, or defines anew in a class of ReFrame's."""
-    of_reframe = {'rfm'}
+    of_reframe = {'rfm', 'CheckPart'}
     own, found = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or '').partition('.')[0] == 'reframe':

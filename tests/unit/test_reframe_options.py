@@ -11,7 +11,7 @@ import reframe.frontend.argparse
 from reframe.frontend import cli
 
 from assay import AssayError, paths
-from assay.running.reframe_options import OPTIONS, read, repetitions
+from assay.running.reframe_options import OPTIONS, read_options, repetitions
 
 TABLE = paths.ROOT / 'docs' / 'reframe-options.md'
 
@@ -58,7 +58,7 @@ def test_the_table_in_the_docs_is_this_one():
 def test_refusals(option):
     takes = next(one.takes for one in OPTIONS if option in one.names)
     with pytest.raises(AssayError, match=f'^{option} is not for a run: .*'):
-        read([f'{option}=x'] if takes == 'value' else [option])
+        read_options([f'{option}=x'] if takes == 'value' else [option])
 
 
 @pytest.mark.parametrize(
@@ -80,18 +80,18 @@ def test_refusals(option):
 )
 def test_what_is_no_option(arguments, words):
     with pytest.raises(AssayError, match=words):
-        read(arguments)
+        read_options(arguments)
 
 
 @pytest.mark.parametrize(
     'arguments', [['-l'], ['-L'], ['-lC'], ['--list=C'], ['-vl'], ['--dry-run'], ['--list-tags']]
 )
 def test_what_is_no_run(arguments):
-    assert read(arguments).action
+    assert read_options(arguments).action
 
 
 def test_what_is_no_run_may_have_what_a_run_may_not():
-    assert read(['--dry-run', '--stage=there']).action == '--dry-run'
+    assert read_options(['--dry-run', '--stage=there']).action == '--dry-run'
 
 
 @pytest.mark.parametrize(
@@ -107,16 +107,22 @@ def test_what_is_no_run_may_have_what_a_run_may_not():
     ],
 )
 def test_what_is_a_run(arguments):
-    assert read(arguments).action is None
+    assert read_options(arguments).action is None
 
 
 def test_what_assay_does_itself():
-    given = read(['-p', '^mpich$', '--report-junit', 'a/j.xml', '--report-file=r.json', '-p', 'x'])
+    given = read_options(
+        ['-p', '^mpich$', '--report-junit', 'a/j.xml', '--report-file=r.json', '-p', 'x']
+    )
     assert given.environments == ['^mpich$', 'x']
     assert (str(given.junit), str(given.report)) == ('a/j.xml', 'r.json')
-    assert read(['-S', 'a=1', '-Sb.c=2', '--setvar=d=e']).variables == ['a=1', 'b.c=2', 'd=e']
-    assert read(['-P', 'a=1,2']).parameters == ['a=1,2']
-    assert read([]).environments == ['.*']
+    assert read_options(['-S', 'a=1', '-Sb.c=2', '--setvar=d=e']).variables == [
+        'a=1',
+        'b.c=2',
+        'd=e',
+    ]
+    assert read_options(['-P', 'a=1,2']).parameters == ['a=1,2']
+    assert read_options([]).environments == ['.*']
 
 
 def test_repetitions_are_of_the_whole_selection():

@@ -23,7 +23,7 @@ class Suite:
     """Whose sessions leave these reports, and end so."""
 
     def __init__(self, database, *ends):
-        self.database, self.ends, self.own = database, [*ends], runs.begin()
+        self.database, self.ends, self.own = database, [*ends], runs.begin_run()
         self.purposes = []
 
     def run(self, own, label, options, handles, audience, purpose, exports):

@@ -24,7 +24,7 @@ from pathlib import Path
 from assay import paths
 from assay.running import runs
 paths.RUNS = Path(sys.argv[1])
-print(runs.begin().folder, flush=True)
+print(runs.begin_run().folder, flush=True)
 sys.stdin.read()
 """
 
@@ -51,7 +51,7 @@ def elsewhere(folder):
 
 
 def begun_long_ago(number, *subfolders):
-    run = runs.begin()
+    run = runs.begin_run()
     os.close(run.handle)
     for name in subfolders:
         (run.folder / name).mkdir()
@@ -105,7 +105,7 @@ def test_of_reports_of_the_same_second_the_newest_is_of_the_later_run(folder):
 
 def test_runs_of_other_hosts_are_left_alone(folder, monkeypatch):
     monkeypatch.setattr(runs.socket, 'gethostname', lambda: 'login-n1')
-    other = runs.begin()
+    other = runs.begin_run()
     os.close(other.handle)
     monkeypatch.setattr(runs.socket, 'gethostname', lambda: 'n1')
     assert (other.host, runs.ended_runs()) == ('login-n1', [])
@@ -118,7 +118,7 @@ def test_old_runs_go_but_not_one_under_way(monkeypatch, elsewhere):
     os.utime(running.folder, (0, 0))
     old = [begun_long_ago(number, 'stage') for number in range(1, 4)]
     listing = begun_long_ago(9)
-    runs.begin()
+    runs.begin_run()
     assert [path.is_dir() for path in old] == [False, True, True]
     assert not listing.exists()
     assert running.folder.is_dir()
@@ -140,4 +140,4 @@ def test_else_it_begins_one_and_tells_reframe(folder):
 def test_no_folder_can_be_made(folder):
     folder.write_text('a file')
     with pytest.raises(AssayError, match=r'no folder for this run: .*runs.*: '):
-        runs.begin()
+        runs.begin_run()

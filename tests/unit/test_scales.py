@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.config.scales import SCALES, is_at_most, is_scale, nodes_of, number_in, scales_in
+from assay.config.scales import SCALES, is_at_most, is_scale, nodes_of_scale, number_in, scales_in
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from assay.config.scales import SCALES, is_at_most, is_scale, nodes_of, number_i
     ],
 )
 def test_nodes_of_a_scale(scale, extras, nodes):
-    assert is_scale(scale) and nodes_of(scale, extras) == nodes
+    assert is_scale(scale) and nodes_of_scale(scale, extras) == nodes
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_what_is_no_scale(text):
 def test_a_part_of_nobody_knows_how_many(scale, nodes):
     """A part that is one node is `1_node`, under which it has its references."""
     with pytest.raises(ValueError, match=r"'extras': \{'nodes': 64\}"):
-        nodes_of(scale, {} if nodes is None else {'nodes': nodes})
+        nodes_of_scale(scale, {} if nodes is None else {'nodes': nodes})
 
 
 def test_scales_in_the_order_of_their_nodes():

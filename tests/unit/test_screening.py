@@ -939,7 +939,7 @@ def test_options_that_are_not_for_a_screening(option):
 
 def test_a_single_machine_is_refused():
     with pytest.raises(AssayError, match='generic has no partition with a scheduler'):
-        choose_where(settings.load('generic'), 'generic')
+        choose_where(settings.load_system('generic'), 'generic')
 
 
 def test_a_kept_screening_is_not_measured():

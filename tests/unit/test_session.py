@@ -28,7 +28,7 @@ site_configuration = {{
 @pytest.mark.parametrize('scheduler', ['slurm', 'local'])
 def test_what_a_user_prefers_of_sbatch_moves_no_case(elsewhere, monkeypatch, capsys, scheduler):
     """sbatch would heed it before the partition of the job's script."""
-    monkeypatch.setattr(prepare, 'prepare', lambda system, extra: [])
+    monkeypatch.setattr(prepare, 'prepare_machine', lambda system, extra: [])
     monkeypatch.setattr(session, 'lint_own', list)
     session._tell.cache_clear()  # of this process
     monkeypatch.setenv('SBATCH_PARTITION', 'debug')
@@ -36,7 +36,7 @@ def test_what_a_user_prefers_of_sbatch_moves_no_case(elsewhere, monkeypatch, cap
     monkeypatch.setenv('SLURM_JOB_ID', '1')
     monkeypatch.setenv('SLURM_CONF', '/etc/slurm/slurm.conf')
     paths.SYSTEMS.joinpath('toy.py').write_text(FILE.format(scheduler))
-    suite = session.suite('toy', 'smoke', [], reframe_options.read([]))
+    suite = session.suite('toy', 'smoke', [], reframe_options.read_options([]))
     for _ in range(2):
         suite.load()
     here = {*suite.environment, *os.environ}
@@ -69,7 +69,7 @@ def test_variables_of_one_session_are_for_that_one(tmp_path, monkeypatch):
     monkeypatch.setattr(
         session.supervise, 'supervise', lambda command, given, *rest: seen.append(given)
     )
-    own = runs.begin()
+    own = runs.begin_run()
     suite = session.Suite(own, 'toy', 'smoke', ('reframe',), {'A': '1', 'B': '2'})
     suite.run(own, None, [], [], exports={'B': '3'})
     suite.run(own, None, [], [])

@@ -29,7 +29,7 @@ def system(elsewhere):
 def test_every_system_of_the_checkout_loads():
     assert {'generic', 'example-slurm'} <= set(settings.known_systems())
     for name in settings.known_systems():
-        settings.load(name)
+        settings.load_system(name)
 
 
 AS_REFRAME_LOADS = """
@@ -45,7 +45,7 @@ config.load_config(*sys.argv[1:])
 def test_the_virtual_cluster_asks_no_modules():
     """It has the wheels alone, and modules may be slow, or not work."""
     # A process of its own: ReFrame loads a file once.
-    code = 'from assay.config import settings; settings.load("vcluster")'
+    code = 'from assay.config import settings; settings.load_system("vcluster")'
     subprocess.run(
         [sys.executable, '-c', code], env={**os.environ, 'LMOD_CMD': '/gone/lmod'}, check=True
     )
@@ -66,7 +66,7 @@ def test_modes_are_those_of_the_common_configuration():
 def test_exports_take_a_partition(system):
     system(GOOD.read_text())
     assert settings.exports('toy:node')['RFM_SYSTEM'] == 'toy:node'
-    settings.load('toy:node')
+    settings.load_system('toy:node')
 
 
 def test_unknown_system_names_the_known_ones(system):
@@ -78,7 +78,7 @@ def test_unknown_system_names_the_known_ones(system):
 def test_unknown_partition_is_an_error(system):
     system(GOOD.read_text())
     with pytest.raises(AssayError, match=r'toy\.py: .*toy:other'):
-        settings.load('toy:other')
+        settings.load_system('toy:other')
 
 
 def test_syntax_error_names_file_and_line(system):
@@ -101,7 +101,7 @@ def test_wrong_configuration_names_file_and_reason(system, text, reason):
     name = system(text)
     settings.exports(name)
     with pytest.raises(AssayError, match=reason) as caught:
-        settings.load(name)
+        settings.load_system(name)
     assert 'toy.py' in str(caught.value)
 
 
@@ -175,10 +175,10 @@ site_configuration = {
 def test_features_and_families_that_no_check_knows(system, right, wrong, sentence):
     name = system(SITE.replace(right, wrong))
     if sentence is None:
-        settings.load(name)
+        settings.load_system(name)
         return
     with pytest.raises(AssayError, match=sentence) as caught:
-        settings.load(name)
+        settings.load_system(name)
     assert 'toy.py: ' in str(caught.value)
 
 

@@ -622,15 +622,15 @@ def test_what_is_installed_is_recorded_and_found_again(stand_in, anywhere):
     used = stand_in(INSTALLS.format(prefix=prefix, asked=asked))
     assert builds.rehearse(used, 'generic', 'assay', 'mpich@=4.3.2') == 'assay ^mpich@=4.3.2'
     assert asked.read_text().split() == ['concretize', 'fetch']
-    build = builds.install(used, 'generic', 'assay', 'mpich@=4.3.2')
+    build = builds.install_package(used, 'generic', 'assay', 'mpich@=4.3.2')
     assert (build.prefix, [*build.files], build.sources) == (prefix, ['bin/ring'], checksum())
     assert build.provenance.mpi == 'mpich@4.3.2'
     said = asked.read_text()
     assert said.split()[2:] == ['clean', 'install', 'location']
-    assert builds.install(used, 'generic', 'assay', 'mpich@=4.3.2') == build
+    assert builds.install_package(used, 'generic', 'assay', 'mpich@=4.3.2') == build
     assert asked.read_text() == said
     (prefix / 'bin' / 'ring').unlink()
-    builds.install(used, 'generic', 'assay', 'mpich@=4.3.2')
+    builds.install_package(used, 'generic', 'assay', 'mpich@=4.3.2')
     # Asked for no more than that, Spack would find it installed.
     assert asked.read_text().split()[5:] == ['clean', 'install', 'overwritten', 'location']
 
@@ -726,7 +726,7 @@ def test_what_the_solver_refused_it_is_asked_once(stand_in, anywhere, monkeypatc
     )
     # What is built for a session asks all the same.
     with pytest.raises(builds.NoBuildError):
-        builds.install(used, 'generic', 'assay', 'mpich@=4.3.2', 'cmake@=3.31.6')
+        builds.install_package(used, 'generic', 'assay', 'mpich@=4.3.2', 'cmake@=3.31.6')
     assert not kept.exists()
     assert told()[0] == first
     (paths.SPACK_CONFIG / 'generic').mkdir(parents=True)
@@ -749,14 +749,14 @@ def test_what_the_solver_refused_it_is_asked_once(stand_in, anywhere, monkeypatc
 def test_a_build_that_fails_is_told_from_one_that_could_not_be_tried(stand_in, words, kind):
     used = stand_in(f"case $* in *' install') echo '{words}' >&2; exit 1;; esac")
     with pytest.raises(AssayError, match='Spack cannot install assay') as caught:
-        builds.install(used, 'generic', 'assay', 'mpich@=4.3.2')
+        builds.install_package(used, 'generic', 'assay', 'mpich@=4.3.2')
     assert type(caught.value) is kind
 
 
 def test_what_cannot_be_installed_is_named(stand_in):
     used = stand_in('echo "Error: no version fits" >&2; exit 1')
     with pytest.raises(AssayError, match=r'finds no way to build assay \^mpich@=4\.3\.2: no vers'):
-        builds.install(used, 'generic', 'assay', 'mpich@=4.3.2')
+        builds.install_package(used, 'generic', 'assay', 'mpich@=4.3.2')
 
 
 # What checks are given ----------------------------------------------------------------------------
@@ -835,7 +835,7 @@ def test_a_build_of_other_sources_is_not_run(installed):
 )
 def test_packages_and_groups_are_chosen_by_name(monkeypatch, names, chosen):
     monkeypatch.setenv(environments.WITH_SPACK, '')
-    packages.choose(names)
+    packages.choose_packages(names)
     assert os.environ[environments.WITH_SPACK] == chosen
 
 
@@ -845,7 +845,7 @@ def test_packages_and_groups_are_chosen_by_name(monkeypatch, names, chosen):
 def test_what_no_check_runs_is_refused(monkeypatch, name, package):
     monkeypatch.setenv(environments.WITH_SPACK, '')
     with pytest.raises(AssayError) as refused:
-        packages.choose(['minife', name])
+        packages.choose_packages(['minife', name])
     assert str(refused.value) == (
         f'--with spack:{name}: no check runs {package}: `assay spack install {package}` builds it '
         f'without a run.'
@@ -863,7 +863,7 @@ def test_what_checks_run_is_what_they_name():
 def test_an_unlisted_package_is_named(monkeypatch):
     monkeypatch.setenv(environments.WITH_SPACK, '')
     with pytest.raises(AssayError, match=r'^gromacs: not in .*spack\.yaml, which lists'):
-        packages.choose(['gromacs'])
+        packages.choose_packages(['gromacs'])
 
 
 @pytest.fixture
@@ -877,7 +877,7 @@ def built(anywhere, monkeypatch):
 
     monkeypatch.setattr(builds, 'find_spack', lambda: spack.Spack(anywhere, '1.1.0'))
     monkeypatch.setattr(builds, 'assert_prepared', lambda system: None)
-    monkeypatch.setattr(builds, 'install', install)
+    monkeypatch.setattr(builds, 'install_package', install)
     return asked
 
 

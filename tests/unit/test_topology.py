@@ -117,7 +117,7 @@ def test_a_check_has_no_more_cores_than_this_process(tmp_path, monkeypatch):
 
 
 def test_the_generic_system_is_this_machine():
-    (partition,) = settings.load('generic')['systems'][0]['partitions']
+    (partition,) = settings.load_system('generic')['systems'][0]['partitions']
     there = topology.this_machine()
     assert partition['processor'] == topology.names() | there.for_reframe()
     assert partition['extras'] == {'core_kinds': there.core_kinds}

@@ -9,11 +9,13 @@ from assay.results.unmatched import unmatched_names, unmeasured_parts
 from assay.running import reframe_options
 from reports import cases, run_of
 
-GIVEN = reframe_options.read([])
+GIVEN = reframe_options.read_options([])
 
 
 def told(report, *options, extra=()):
-    return unmatched_names(run_of(report), replace(reframe_options.read([*options]), extra=extra))
+    return unmatched_names(
+        run_of(report), replace(reframe_options.read_options([*options]), extra=extra)
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_what_of_a_system_nothing_was_selected_for_is_told_once(golden_report):
     for case in cases(nodes := copy.deepcopy(report)):
         case['valid_prog_environs'] = ['+measures-nodes-by-shm']
     assert unmeasured_parts(site, run_of(nodes), GIVEN) == ['nothing was selected on generic:gpu']
-    only_gnu = reframe_options.read(['-p', 'gnu'])
+    only_gnu = reframe_options.read_options(['-p', 'gnu'])
     assert unmeasured_parts(site, run_of(report), only_gnu) == [
         'nothing was selected on generic:gpu'
     ]

@@ -7,6 +7,7 @@ import pytest
 
 from assay import witness
 from assay.mpis import FAMILIES
+from assay.text import as_list, parse_cpus
 from assay.witness.reading import WitnessError
 from assay.witness.settings import machine_facts
 from witnessed import by_mpi, call, entries, halo, host, process, report, sent, write
@@ -36,24 +37,24 @@ def incomplete():
     [('', []), ('0', [0]), ('0-3,8', [0, 1, 2, 3, 8]), ('1,3,5-6', [1, 3, 5, 6])],
 )
 def test_lists_of_cpus(text, numbers):
-    assert sorted(witness.parse_cpus(text)) == numbers
-    assert witness.as_list(numbers) == text
+    assert sorted(parse_cpus(text)) == numbers
+    assert as_list(numbers) == text
 
 
 @pytest.mark.parametrize('text', ['x', '1-', '-1', '1,,2', '0x3', ' 1'])
 def test_what_is_no_list_of_cpus(text):
     with pytest.raises(ValueError, match='not a list of numbers'):
-        witness.parse_cpus(text)
+        parse_cpus(text)
 
 
 def test_a_list_has_no_more_cpus_than_a_machine():
-    assert len(witness.parse_cpus(f'1-{1 << 20}')) == 1 << 20
+    assert len(parse_cpus(f'1-{1 << 20}')) == 1 << 20
     with pytest.raises(ValueError, match='more than 1048576 numbers: 0-1048576'):
-        witness.parse_cpus(f'3,0-{1 << 20}')
+        parse_cpus(f'3,0-{1 << 20}')
     some = ','.join(f'{start}-{start + 1023}' for start in range(0, 2 << 20, 1024))
     for text in (some, '0-1048575,0', '3-1,' * 9 + some):
         with pytest.raises(ValueError, match='more than 1048576 numbers'):
-            witness.parse_cpus(text)
+            parse_cpus(text)
 
 
 def test_a_report_is_read(tmp_path):

@@ -344,7 +344,7 @@ def _of_commitments(contract: Contract, found: YamlLines) -> Iterator[Mistake]:
 
 def _unknown_names(contract: Contract) -> Iterator[Mistake]:
     """Names that the suite does not have, and figures that are not as their check declares them."""
-    from assay.checks.all_checks import all_checks  # with ReFrame, which takes its time
+    from assay.checks.check import all_checks  # with ReFrame, which takes its time
 
     checks = all_checks()
     scales = (one.scale for one in contract.commitments if one.scale)

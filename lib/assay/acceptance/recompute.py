@@ -88,7 +88,7 @@ def _runtime(facts: Facts) -> Iterator[Path]:
     import reframe.core.runtime as rt
     from reframe.core.exceptions import ReframeError
 
-    from assay.checks.all_checks import all_checks
+    from assay.checks.check import all_checks
 
     all_checks()  # before ReFrame has a system
     with tempfile.TemporaryDirectory(prefix='assay-verify-') as scratch:
@@ -150,7 +150,7 @@ def _figures(case: Case, kept: Path, facts: Facts, scratch: Path) -> Mapping[str
     """
     import reframe.core.runtime as rt
 
-    from assay.checks.all_checks import all_checks
+    from assay.checks.check import all_checks
 
     if case.system != facts.system:
         raise AssayError(f'the report is of {case.system}, and the facts of {facts.system}')

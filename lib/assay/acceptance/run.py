@@ -117,7 +117,7 @@ def prepare_acceptance(path: Path, extra: Sequence[str], is_one_job: bool = Fals
     """
     contract = read_contract(path)
     settings.system_file(contract.system)
-    given = reframe_options.read(selection_options(contract))
+    given = reframe_options.read_options(selection_options(contract))
     suite = session.suite(contract.system, MODE, extra, given, is_one_job)
     return Prepared(contract, suite, given)
 

@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from assay import AssayError, paths
 from assay.config.yaml_file import read_yaml
-from assay.mpis.family import Entry, Expression, Variables, problems
+from assay.mpis.family import Entry, Expression, Variables, problems_in_words
 from assay.text import unknown_name
 
 CATALOGUE = paths.ROOT / 'tests' / 'faults' / 'catalogue'
@@ -118,7 +118,7 @@ def load_faults(folder: Path = CATALOGUE) -> dict[str, Fault]:
             try:
                 found[f'{path.stem}/{name}'] = Fault.model_validate(entry)
             except ValidationError as error:
-                raise AssayError(f'{path}: {name}.{problems(error)}') from None
+                raise AssayError(f'{path}: {name}.{problems_in_words(error)}') from None
     return found
 
 

@@ -15,7 +15,7 @@ import reframe.core.runtime as rt
 from reframe.core.builtins import fixture, parameter, run_after, run_before, variable
 from reframe.core.exceptions import ReframeError, SanityError
 
-from assay.checks.benchmark import RESULT, read_report, refusing
+from assay.checks.benchmark import RESULT, as_sanity_error, read_result
 from assay.checks.build import LIBRARY, BuildSources, installed_build
 from assay.checks.cases import scales
 from assay.checks.check import MpiCheck
@@ -23,7 +23,7 @@ from assay.checks.launching import is_script
 from assay.config.environments import feature
 from assay.config.fabrics import load_catalogue
 from assay.config.scales import is_at_most
-from assay.job.launch import Launch, LaunchError, line_in_folder
+from assay.job.launch import Launch, LaunchError
 from assay.layout.launchers import add_part_script, command_of_parts
 from assay.machine.provenance import Provenance, of_binary
 from assay.machine.topology import usable_memory
@@ -208,7 +208,7 @@ class ApplicationCheck(ApplicationJob):
     def verify_answers(self) -> None:
         launch = self.launch
         threads = max(launch.placement.widths, default=launch.placement.threads)
-        with refusing(launch.program):
+        with as_sanity_error(launch.program):
             self.answer = self.application.read(
                 launch.text, launch.folder, self.asked, launch.ranks, threads
             )
@@ -291,17 +291,15 @@ class BesideTriadCheck(SpackApplicationCheck):
 
     @run_before('run')
     def run_stream_before(self) -> None:
-        Path(self.stagedir, STREAM).mkdir()
-        stream = self.start_line(self.benchmarks.product(STREAM), '--json', RESULT)
-        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(STREAM, stream)]
-        self.keep_files = [*self.keep_files, STREAM]
+        stream = self.benchmarks.product(STREAM)
+        self.start_before(STREAM, self.start_line(stream, '--json', RESULT))
 
     def verify(self) -> None:
         try:
             launch = self.launch_apart(STREAM, STREAM, self.placement, self.num_tasks)
             launch.assert_ended_well()
-            report = read_report(Path(launch.folder, RESULT), STREAM, lambda: launch.reason)
-            with refusing(STREAM):
+            report = read_result(Path(launch.folder, RESULT), STREAM, lambda: launch.reason)
+            with as_sanity_error(STREAM):
                 check_stream(report)
             launch.assert_as_asked()
         except LaunchError as error:
@@ -314,7 +312,7 @@ class BesideTriadCheck(SpackApplicationCheck):
         super().verify()
         if self.launch.witnessed.has_profile:
             first, *_ = ranks = self.launch.witnessed.processes
-            with refusing(self.program_name):
+            with as_sanity_error(self.program_name):
                 self.hold_against_witness(
                     min(rank.wall for rank in ranks),
                     {name: call.count for name, call in first.calls.items()},
@@ -346,12 +344,9 @@ class UpstreamCheck(SpackApplicationCheck):
 
     @run_before('run')
     def run_ours_before(self) -> None:
-        Path(self.stagedir, OURS).mkdir()
-        self.write_files(self.asked, OURS)
         program = self.build.product(self.application.program)
-        ours = line_in_folder(OURS, self.start_line(program, *self.asked.arguments))
-        self.prerun_cmds = [*self.prerun_cmds, ours]
-        self.keep_files = [*self.keep_files, OURS]
+        self.start_before(OURS, self.start_line(program, *self.asked.arguments))
+        self.write_files(self.asked, OURS)
 
     def verify(self) -> None:
         program = self.application.program

@@ -12,7 +12,6 @@ from typing import Any, Literal
 import reframe.core.runtime as rt
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import parameter, run_after, run_before, variable
-from reframe.core.environments import ProgEnvironment
 from reframe.core.exceptions import SanityError
 
 from assay.checks.cases import offered_features
@@ -20,17 +19,18 @@ from assay.checks.check import MpiCheck
 from assay.config.environments import MEASURES_NODES, OURS, feature
 from assay.config.fabrics import load_catalogue
 from assay.files import strict_json
-from assay.job.launch import Launch, LaunchError, line_in_folder, reports_in, single_cached_property
+from assay.job.launch import Launch, LaunchError, reports_in, single_cached_property
 from assay.layout.layouts import Placement
 from assay.machine.provenance import Provenance
 from assay.mpis import FAMILIES
-from assay.mpis.family import search
+from assay.mpis.family import search_line
 from assay.programs.application import WrongAnswerError
 from assay.programs.benchmarks import REPORT_CHECKS
 from assay.programs.calls import check_calls
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.witness.disturbance import share_sent_once
 from assay.witness.payload import payload_rate
+from assay.witness.rails import ONE_SOCKET
 
 RESULT = 'result.json'
 
@@ -52,10 +52,6 @@ OF_NETWORK = {
     'segments_sent_once': Quantity('1', 'higher', must_be_held=True),
     LINK_FIGURE: Quantity('1', 'higher', must_be_held=True),
 }
-
-#: Bytes per second of a link that any core can fill by one socket: 10 Gbit/s.
-FAST = 1.25e9
-
 
 #: Bytes up to which MPIs change their protocols. A curve is judged to here: of longer messages too
 #: few fit into the time of a size to tell a dip from what others did meanwhile.
@@ -94,6 +90,8 @@ class MpiBenchmark(MpiCheck):
     program: str = variable(str)
     arguments: list[str] = variable(typ.List[str], value=[])
     witness_sections = 'placement,fabric'
+    #: Of a rank in the check's own layout: one on each of its cores. 0 where that is no matter.
+    most_threads = 0
     # Only a device's driver states a speed.
     may_lack = frozenset({LINK_FIGURE, PORT_FIGURE, f'hop_{PORT_FIGURE}'})
 
@@ -110,15 +108,18 @@ class MpiBenchmark(MpiCheck):
 
         :raises SanityError: if it is missing or not whole.
         """
-        return read_report(self.ended_job.folder / RESULT, self.program, lambda: self.launch.reason)
+        return read_result(self.ended_job.folder / RESULT, self.program, lambda: self.launch.reason)
+
+    def place(self, ranks: int | None, threads: int, layout: str = '') -> Placement:
+        if ranks and self.most_threads and not layout:
+            threads = self.threads = max(1, min(self.most_threads, self.node.cores // ranks))
+        return super().place(ranks, threads, layout)
 
     def start_beside(self, folder: str, placement: Placement, arguments: Sequence[str]) -> None:
         """Have the job start the program otherwise as well, before, in a folder of its own."""
-        Path(self.stagedir, folder).mkdir(exist_ok=True)
         placed = placement, placement.ranks * self.node_count
         command = self.start_line(self.executable, *arguments, f'--json {RESULT}', placed=placed)
-        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(folder, command)]
-        self.keep_files = [*self.keep_files, folder]
+        self.start_before(folder, command)
 
     def report_beside(self, folder: str, placement: Placement, layout: str) -> dict[str, Any]:
         """The report of that start, once all about it is right.
@@ -132,21 +133,23 @@ class MpiBenchmark(MpiCheck):
             one = replace(one, layout=layout, is_forced=True)
             one.assert_ended_well()
             one.assert_as_asked()
-            report = read_report(one.folder / RESULT, self.program, lambda: one.reason)
+            report = read_result(one.folder / RESULT, self.program, lambda: one.reason)
             self.hold(report, one, placement)
             return report
         except (LaunchError, SanityError) as error:
             raise SanityError(f'{folder}: {error}') from None
 
-    def skip_without_thread_multiple(self) -> None:
-        """Skip a program that asked for MPI_THREAD_MULTIPLE in vain, unless that is promised."""
+    def verify(self) -> None:
+        # A program that asked for MPI_THREAD_MULTIPLE in vain is skipped unless that is promised.
         promised = {*self.current_partition.features, *self.current_environ.features}
-        if LACKS in self.launch.reason and PROMISED not in promised:
+        lacks = self.launch.exit_code and LACKS in self.launch.reason
+        if lacks and PROMISED not in promised:
             self.skip(
                 f'{FAMILIES[self.family].name} does not give MPI_THREAD_MULTIPLE here: built '
                 f'without it, or ruled out by settings or the fabric; where the feature {PROMISED} '
                 f'promises it, that is a failure'
             )
+        super().verify()
 
     def select(self, **wanted: Any) -> dict[str, Any]:
         """The one entry of the report's results that has all the wanted values."""
@@ -249,7 +252,7 @@ class MpiBenchmark(MpiCheck):
         if (share := share_sent_once(reports_in(self.ended_job.folder))) is not None:
             values['segments_sent_once'] = share
         if speed := min(end.get('link_speed', 0) for end in ends):
-            values[LINK_FIGURE] = self.socket.bandwidth / min(speed, FAST)
+            values[LINK_FIGURE] = self.socket.bandwidth / min(speed, ONE_SOCKET)
         return figures_of(OF_NETWORK, values)
 
     def verify_answers(self) -> None:
@@ -261,7 +264,7 @@ class MpiBenchmark(MpiCheck):
         :raises SanityError: with a sentence that says what is wrong.
         """
         self.hold_calls(report, launch)
-        with refusing(self.program):
+        with as_sanity_error(self.program):
             self.check_report(report, placement)
 
     def check_report(self, report: Mapping[str, Any], placement: Placement) -> None:
@@ -281,7 +284,7 @@ class MpiBenchmark(MpiCheck):
         """
         seen = launch.seen
         if seen and seen.complete:
-            with refusing(self.program):
+            with as_sanity_error(self.program):
                 self.remark(check_calls(report, [one.calls for one in seen.processes]))
 
 
@@ -289,12 +292,12 @@ def assert_async_progress(family: str, launch: Launch) -> None:
     """:raises SanityError: if the MPI does not say that its asynchronous progress is on."""
     mpi = FAMILIES[family]
     assert mpi.async_progress, f'{mpi.name} has no asynchronous progress'
-    if not any(search(mpi.async_progress.expect, piece) for piece in launch.output):
+    if not any(search_line(mpi.async_progress.expect, piece) for piece in launch.output):
         raise SanityError(f'{mpi.name} does not say that its asynchronous progress is on')
 
 
 @contextmanager
-def refusing(program: str) -> Iterator[None]:
+def as_sanity_error(program: str) -> Iterator[None]:
     """Turn a wrong answer, and a report that lacks what it is held by, into what ReFrame calls one.
 
     :raises SanityError: instead of either.
@@ -360,7 +363,7 @@ def _socket_in(report: dict[str, Any]) -> Limit:
     return Limit(socket['latency'], socket['bandwidth'])
 
 
-def read_report(
+def read_result(
     path: Path, program: str, why: Callable[[], str] = lambda: 'see what it wrote'
 ) -> dict[str, Any]:
     """The JSON report of a program.
@@ -448,14 +451,13 @@ def mark_who_measures_nodes() -> None:
             if name in partition.features and name in environment.features
         ]
         if able:
-            first, fabric = min(able, key=lambda one: _last_choice(one[0]))
+            ours = feature(OURS)
+            first, fabric = min(
+                able, key=lambda one: ('fault' in one[0].extras, ours not in one[0].features)
+            )
             # ReFrame matches environments without their partition, which has objects of its own
             # for them, but shares their lists.
             first._features = [*{*first.features, _mark(fabric)}]
-
-
-def _last_choice(environment: ProgEnvironment) -> tuple[bool, bool]:
-    return 'fault' in environment.extras, feature(OURS) not in environment.features
 
 
 def _mark(fabric: str) -> str:

@@ -18,7 +18,7 @@ from reframe.core.exceptions import BuildError, ReframeError
 from assay import AssayError, paths, say
 from assay.checks.cases import IN_QUEUE, KeepsTimeLimit, TakesTurns
 from assay.config.environments import MORE_FLAGS, OTHER_SOURCES, OURS
-from assay.config.scales import nodes_of, scales_in
+from assay.config.scales import nodes_of_scale, scales_in
 from assay.job.ending import ONLY_ONCE, why_cut_short
 from assay.machine.job_states import PREEMPTED
 from assay.machine.provenance import Provenance, checksum, of_cmake, read_flags
@@ -78,7 +78,7 @@ class BuildSources(
     def ask_for_nodes(self) -> None:
         """As many as a job of the partition has at least."""
         where = self.current_partition
-        sizes = (nodes_of(name, where.extras) for name in scales_in(where.features))
+        sizes = (nodes_of_scale(name, where.extras) for name in scales_in(where.features))
         self.build_job.num_tasks = min(sizes, default=1)
         self.build_job.num_tasks_per_node = 1
 

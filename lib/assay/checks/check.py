@@ -6,18 +6,23 @@ A check names its program and its figures, and nothing about launchers, MPIs and
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NoReturn
 
 import reframe as rfm
 from reframe.core.builtins import fixture, required, run_after
 from reframe.core.exceptions import JobError, PerformanceError, ReframeError
+from reframe.utility import import_module_from_file
 
+from assay import AssayError, paths
 from assay.checks.build import BuildSources
 from assay.checks.cases import IN_QUEUE, HasCases, KeepsTimeLimit, TakesTurns
 from assay.checks.judged import Attributed, IsJudged
 from assay.checks.launching import IsStarted
 from assay.checks.leftovers import TellsLeftovers
 from assay.checks.remeasure import IsMeasuredAgain
+from assay.config.lint import check_classes
+from assay.running.site_applications import site_applications
 
 
 # ReFrame runs the hooks of the last base first. Only a special class may replace a phase.
@@ -54,7 +59,7 @@ class MpiCheck(
                  (:mod:`~assay.checks.launching`)
     run          waits for its turn; tells what was built; the   sets ``executable`` and
                  witness is preloaded                            ``executable_opts``; starts others
-                                                                 in the same job by ``start_line``
+                                                                 in the same job by ``start_before``
     run ends     the job is measured again if it is no evidence
                  (:mod:`~assay.checks.remeasure`)
     sanity       the job's end; the program's answers; MPI,      ``verify_answers``, or all of
@@ -112,3 +117,26 @@ class MpiCheck(
 
     def disable_hook(self, hook_name: str) -> NoReturn:
         raise ReframeError(f'--disable-hook={hook_name}: {type(self).__name__} proves by its hooks')
+
+
+@cache
+def all_checks() -> dict[str, type[MpiCheck]]:
+    """The check classes of this checkout, by their names.
+
+    They are made before ReFrame has a system: afterwards they would have only its own fabrics and
+    scales as parameters.
+
+    :raises AssayError: if a file of checks cannot be loaded.
+    """
+    found = {}
+    for path in sorted(paths.CHECKS.rglob('*.py')):
+        try:
+            for name in check_classes(path):
+                found[name] = getattr(import_module_from_file(str(path)), name)
+            # A check only where the site has applications: no decorator says so.
+            if path == paths.CHECKS / 'apps' / 'site.py' and site_applications():
+                found['SiteApplication'] = import_module_from_file(str(path)).SiteApplication
+        except Exception as error:  # a check file is a program: it can raise anything
+            told = f'{path} cannot be loaded: {type(error).__name__}: {error}'
+            raise AssayError(told) from None
+    return found

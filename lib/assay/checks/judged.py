@@ -6,22 +6,20 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, NoReturn
 
 import reframe.utility.sanity as sn
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import ReframeError, SanityError
-from reframe.core.pipeline import RegressionTestPlugin
 
 from assay import say, witness
-from assay.checks.build import BuildSources
+from assay.checks.part import CheckPart
 from assay.config import references
 from assay.config.reference_files import ReferencesError
-from assay.job.ending import EndedJob, why_cut_short
-from assay.job.launch import Launch, LaunchError, reports_in, tell_names
+from assay.job.ending import why_cut_short
+from assay.job.launch import LaunchError, reports_in, tell_names
 from assay.layout.layouts import GIVEN, unusual_binding
 from assay.machine.job_states import PREEMPTED
 from assay.machine.provenance import Provenance, suite_commit
@@ -34,19 +32,8 @@ from assay.witness.profile import slowest_ranks
 from assay.witness.settings import facts, machine_facts
 
 
-class IsJudged(RegressionTestPlugin):
+class IsJudged(CheckPart):
     """A check that fails unless its job was what was asked for, and its figures are in bounds."""
-
-    # What the bases beside it give: for mypy only.
-    layout: str
-    skip: Callable[[str], NoReturn]
-    if TYPE_CHECKING:
-
-        @property
-        def ended_job(self) -> EndedJob: ...
-        @property
-        def launch(self) -> Launch: ...
-        def look_for_leftovers(self) -> None: ...
 
     # No variables, which a user could set: without them nothing would be proved.
     #: The figures that a job of the check may have, by names, in which ``*`` stands for any text.
@@ -212,7 +199,7 @@ class IsJudged(RegressionTestPlugin):
         held = references.merge(self, self.layers, self.measured)
         self.reference_problems = [
             *references.set_too_late(self, self.layers),
-            *references.problems(self, held, self.measured),
+            *references.reference_loopholes(self, held, self.measured),
         ]
         if self.reference_problems:
             held = {}  # the figures are recorded all the same
@@ -237,19 +224,12 @@ class IsJudged(RegressionTestPlugin):
             )
 
 
-class Attributed(RegressionTestPlugin):
+class Attributed(CheckPart):
     """A check whose every figure tells what was measured: fields of reports and of the perflog.
 
     ``built_*`` is what the program was made from, ``ran_*`` what the job ran with, and ``ran_on_*``
     what its nodes are, as the witness saw it. The job's id and nodes are ReFrame's own.
     """
-
-    # What the bases beside it give: for mypy only.
-    build: BuildSources
-    if TYPE_CHECKING:
-
-        @property
-        def launch(self) -> Launch: ...
 
     built_by: str = variable(str, value='', loggable=True)
     built_spec: str = variable(str, value='', loggable=True)

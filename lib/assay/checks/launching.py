@@ -9,17 +9,25 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import NoReturn
 
 from reframe.core.builtins import run_after, run_before, variable
 from reframe.core.exceptions import ReframeError
-from reframe.core.pipeline import RegressionTestPlugin
 
-from assay.checks.build import LIBRARY, BuildSources
+from assay.checks.build import LIBRARY
+from assay.checks.part import CheckPart
 from assay.config.fabrics import DEFAULT, load_catalogue
-from assay.config.scales import nodes_of
+from assay.config.scales import nodes_of_scale
 from assay.job.ending import FILES, ONLY_ONCE, EndedJob, seconds_until_stacks
-from assay.job.launch import ERROR, EXIT_CODE, FINALIZED, OUTPUT, WITNESS, Launch, LaunchError
+from assay.job.launch import (
+    ERROR,
+    EXIT_CODE,
+    FINALIZED,
+    OUTPUT,
+    WITNESS,
+    Launch,
+    LaunchError,
+    line_in_folder,
+)
 from assay.job.output import Output
 from assay.layout.launchers import SRUN, add_part_script, is_srun, srun_step, words_of_side
 from assay.layout.layouts import (
@@ -53,21 +61,8 @@ def is_script(path: str | Path) -> bool:
         return file.read(2) == b'#!'
 
 
-class IsStarted(RegressionTestPlugin):
+class IsStarted(CheckPart):
     """A check whose programs a launcher starts, in a layout, on a fabric, with the witness."""
-
-    # What ReFrame and the bases beside it give: for mypy only.
-    fabric: str
-    layout: str
-    scale: str
-    build: BuildSources
-    executable: str
-    executable_opts: list[str]
-    env_vars: dict[str, str]
-    prerun_cmds: list[str]
-    postrun_cmds: list[str]
-    keep_files: list[str]
-    skip: Callable[[str], NoReturn]
 
     # No variables, which a user could set: without them nothing would be proved.
     #: What the witness records beside placement and fabric; a benchmark that times single messages
@@ -129,7 +124,7 @@ class IsStarted(RegressionTestPlugin):
     def node_count(self) -> int:
         """Nodes of the job."""
         try:
-            return nodes_of(self.scale, self.current_partition.extras)
+            return nodes_of_scale(self.scale, self.current_partition.extras)
         except ValueError as error:
             where = self.current_partition.fullname
             raise ReframeError(f'{where}: scale {self.scale} {error}') from None
@@ -329,6 +324,12 @@ class IsStarted(RegressionTestPlugin):
         job.num_tasks, launcher.options = self.num_tasks, own
         return line
 
+    def start_before(self, folder: str, line: str) -> None:
+        """Have the job run a line before its program, in a folder of its own, which is kept."""
+        Path(self.stagedir, folder).mkdir(exist_ok=True)
+        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(folder, line)]
+        self.keep_files = [*self.keep_files, folder]
+
     def launch_in(
         self,
         folder: Path,
@@ -360,7 +361,7 @@ class IsStarted(RegressionTestPlugin):
         )
 
     def launch_apart(self, name: str, program: str, placement: Placement, ranks: int) -> Launch:
-        """A start of a program in a folder of its own (:func:`assay.job.launch.line_in_folder`).
+        """A start of a program in a folder of its own (:meth:`start_before`).
 
         :raises LaunchError: if there was none.
         """

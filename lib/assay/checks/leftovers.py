@@ -11,18 +11,16 @@ import subprocess
 import tempfile
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING
 
 import reframe.core.runtime as rt
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_after, variable
 from reframe.core.environments import Environment
 from reframe.core.exceptions import ReframeError
-from reframe.core.pipeline import RegressionTestPlugin
 
 from assay import say
-from assay.job.ending import EndedJob
-from assay.job.launch import Launch, reports_in
+from assay.checks.part import CheckPart
+from assay.job.launch import reports_in
 from assay.text import plain
 from assay.witness.settings import host_differences, left_in_files, set_by_files
 from assay.witness.variables import MOST, leftovers, of_ranks, steering
@@ -41,25 +39,12 @@ _HARMLESS = re.compile(r'module (?:load|use|unuse) [\w./:+@~=-]+', re.ASCII)
 PATIENCE = 60
 
 
-class TellsLeftovers(RegressionTestPlugin):
+class TellsLeftovers(CheckPart):
     """A check that tells which variables steered its job, and that neither it nor the system's file
     had set.
 
     Variables set on purpose are known by their names. ``-S env_vars=...`` of a user is not.
     """
-
-    # What the bases beside it give: for mypy only.
-    own_variables: dict[str, str]
-    asked_for: dict[str, str]
-    env_vars: dict[str, str]
-    if TYPE_CHECKING:
-
-        @property
-        def family(self) -> str: ...
-        @property
-        def ended_job(self) -> EndedJob: ...
-        @property
-        def launch(self) -> Launch: ...
 
     #: ``NAME=VALUE`` of each; whether ranks had them, or only the script of the job.
     leftovers: list[str] = variable(typ.List[str], value=[], loggable=True)

@@ -17,19 +17,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import reframe as rfm
 import reframe.utility.typecheck as typ
 from reframe.core.builtins import run_before, variable
 from reframe.core.exceptions import PerformanceError
-from reframe.core.pipeline import RegressionTestPlugin
 
 from assay import say
+from assay.checks.part import CheckPart
 from assay.config import references
 from assay.job.launch import reports_in
 from assay.machine.job_states import ENDED_BY_SCHEDULER, PREEMPTED
-from assay.programs.figure import Figure
 from assay.results.cases import NO_EVIDENCE, CaseFigure, reference_and_bounds
 from assay.results.failures import describe_miss
 from assay.results.rows import is_beyond, is_number
@@ -111,18 +109,13 @@ def _distances_before() -> dict[str, float] | None:
     return None
 
 
-class IsMeasuredAgain(RegressionTestPlugin):
+class IsMeasuredAgain(CheckPart):
     """A check whose job is measured again if a figure missed its reference while others disturbed.
 
     A good job is too, if a hypervisor moved its cores, or had them farther apart than those of
     others. Nothing else is: a job that was wrong, or missed a figure undisturbed, failed at once,
     however it would go the next time. The pipeline of ReFrame sees one job, that takes longer.
     """
-
-    # What the bases beside it give: for mypy only.
-    if TYPE_CHECKING:
-
-        def read_job(self) -> dict[str, Figure]: ...
 
     #: The longest that a case waits until others have left this machine; 0 to measure only once.
     wait_for_quiet: float = variable(typ.Duration, value='60s', allow_implicit=True)
@@ -331,7 +324,7 @@ class IsMeasuredAgain(RegressionTestPlugin):
         except Exception:  # which the check is about to tell by itself
             return None
         held = references.merge(self, self.layers, figures)
-        if any(references.problems(self, held, figures)):
+        if any(references.reference_loopholes(self, held, figures)):
             return None
         found = []
         for name, figure in figures.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from reframe.core.backends import getlauncher
@@ -14,18 +13,11 @@ from tabulate import tabulate
 from assay import witness
 from assay.checks.application import ApplicationJob
 from assay.checks.cases import scales
-from assay.job.launch import WITNESS, LaunchError, line_in_folder
+from assay.job.launch import WITNESS, LaunchError
 from assay.layout.layouts import Placement
+from assay.programs import series
 from assay.programs.application import Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity
-from assay.programs.series import (
-    Point,
-    balance_figures,
-    factorisations,
-    scaling_figures,
-    scaling_points,
-    sizes_up_to,
-)
 from assay.witness.disturbance import greatest_figures
 
 TABLE = 'sweep.txt'
@@ -54,7 +46,7 @@ def series_measures(unit: str) -> dict[str, Quantity]:
 class SweepRun(NamedTuple):
     """A run of a series: which, where its ranks go on each node, and what it computes."""
 
-    point: Point
+    point: series.Point
     placement: Placement
     problem: Problem
 
@@ -78,11 +70,11 @@ class ApplicationSweep(ApplicationJob):
         cores, nodes = self.node.cores, self.node_count
         match self.sweep:
             case 'strong' | 'weak':
-                points = scaling_points(cores, nodes, self.size, self.sweep == 'weak')
+                points = series.scaling_points(cores, nodes, self.size, self.sweep == 'weak')
             case 'ranks-x-threads':
-                points = factorisations(cores, nodes, self.size)
+                points = series.factorisations(cores, nodes, self.size)
             case 'size':
-                points = sizes_up_to(cores, nodes, self.size)
+                points = series.sizes_up_to(cores, nodes, self.size)
         self.skip_if(len(points) < 2, f'a node of {cores} core has nothing to sweep over')
         self.runs = [
             SweepRun(
@@ -96,18 +88,14 @@ class ApplicationSweep(ApplicationJob):
     @run_before('run')
     def launch_each_point(self) -> None:
         for point, placement, problem in self.runs:
-            Path(self.stagedir, point.name).mkdir()
-            self.write_files(problem, point.name)
             command = [self.program_path, *problem.arguments]
             line = self.start_line(*command, placed=(placement, point.ranks))
-            self.prerun_cmds = [
-                *self.prerun_cmds,
-                f'echo {point.name}',
-                line_in_folder(point.name, line),
-            ]
+            self.prerun_cmds = [*self.prerun_cmds, f'echo {point.name}']
+            self.start_before(point.name, line)
+            self.write_files(problem, point.name)
         self.job.launcher = getlauncher('local')()
         self.executable, self.executable_opts = 'true', []
-        self.keep_files = [*self.keep_files, TABLE, *(run.point.name for run in self.runs)]
+        self.keep_files = [*self.keep_files, TABLE]
 
     def verify(self) -> None:
         self.answers: list[dict[str, Figure]] = []
@@ -148,12 +136,14 @@ class ApplicationSweep(ApplicationJob):
         values = [rate.value for rate in rates]
         match self.sweep:
             case 'strong' | 'weak':
-                return scaling_figures([run.point.ranks for run in self.runs], values)
+                return series.scaling_figures([run.point.ranks for run in self.runs], values)
             case 'ranks-x-threads':
-                return balance_figures(values, rates[0].unit)
+                return series.balance_figures(values, rates[0].unit)
             case 'size':
                 sizes = [f'rate_{run.point.size}' for run in self.runs]
-                return dict(zip(sizes, rates, strict=True)) | balance_figures(values, rates[0].unit)
+                return dict(zip(sizes, rates, strict=True)) | series.balance_figures(
+                    values, rates[0].unit
+                )
 
     def witness_figures(self) -> dict[str, Figure]:
         """Each run's imbalance, and of the disturbances the greatest of any run."""

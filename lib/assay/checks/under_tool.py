@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 
 from reframe.core.builtins import parameter, run_after, run_before
 from reframe.core.exceptions import SanityError
 
 from assay.checks.application import PackageCheck
-from assay.checks.benchmark import refusing
-from assay.job.launch import Launch, LaunchError, line_in_folder
+from assay.checks.benchmark import as_sanity_error
+from assay.job.launch import Launch, LaunchError
 from assay.programs.application import Application
 from assay.programs.figure import Figure, Quantity
 from assay.programs.hpl import Hpl
@@ -65,17 +64,15 @@ class UnderToolCheck(PackageCheck):
 
     @run_before('run')
     def start_under_tool_before(self) -> None:
-        Path(self.stagedir, _UNDER).mkdir()
-        self.write_files(self.asked, _UNDER)
         line = self.line_under_tool(self.program_path, *self.asked.arguments)
-        self.prerun_cmds = [*self.prerun_cmds, line_in_folder(_UNDER, line)]
-        self.keep_files = [*self.keep_files, _UNDER]
+        self.start_before(_UNDER, line)
+        self.write_files(self.asked, _UNDER)
 
     def verify(self) -> None:
         super().verify()
         launch = self.launch_apart(_UNDER, self.program_name, self.placement, self.num_tasks)
         try:
-            with refusing(f'{self.program_name} under {self.package}'):
+            with as_sanity_error(f'{self.program_name} under {self.package}'):
                 self.hold_report(launch)
                 self.under_tool = self.application.read(
                     launch.text, launch.folder, self.asked, launch.ranks, self.placement.threads

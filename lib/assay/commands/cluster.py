@@ -246,7 +246,7 @@ def campaign(
     from assay.campaign import catalogue, look
     from assay.campaign.course import course, heading, outcome_row
     from assay.machine.mpi import find_mpis
-    from assay.running.prepare import prepare
+    from assay.running.prepare import prepare_machine
 
     faults = catalogue.choose_faults(catalogue.load_faults(), names or [])
     if wrong := [one for one in severity or [] if one not in catalogue.SEVERITIES]:
@@ -256,7 +256,7 @@ def campaign(
         for name, fault in faults.items():
             print(plain(f'{name:32} {", ".join(fault.degrees):18} {fault.what}'))
         return
-    prepare('vcluster', [])
+    prepare_machine('vcluster', [])
     (mpi,) = (one for one in find_mpis() if one.name == look.ENVIRONMENT)
     print(*heading(), sep='\n', flush=True)
     outcomes = []

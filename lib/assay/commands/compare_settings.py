@@ -97,13 +97,13 @@ def compare_settings(
             'openmpi mpich -n Ring`, or two settings by --before and --after.'
         )
     envs = [f'env={name}' for name in names]
-    sides = setting.read([*envs[:1], *(before or [])], [*envs[1:], *(after or [])])
+    sides = setting.read_settings([*envs[:1], *(before or [])], [*envs[1:], *(after or [])])
     given = reframe_options.read_for('a comparison', options)
     assert_margin(margin)
     suite = session.suite(system, mode, extra or [], given, one_job)
     suite.go_to_head()
     site = suite.load()
-    setting.assert_possible(sides, site, given)
+    setting.assert_settable(sides, site, given)
 
     def cases_of(more: list[str]) -> list[selection.Listed]:
         return selection.list_cases(suite.command, [*more, *options], suite.environment)
@@ -111,7 +111,7 @@ def compare_settings(
     cases = [cases_of(one.options) for one in sides]
     if not setting.cases_in_common(sides, cases):
         if not (all_cases := cases_of([])):
-            selection.explain(site, given)
+            selection.explain_selection(site, given)
         raise AssayError(setting.why_nothing_in_common(sides, cases, all_cases))
     wanted = [f'{re.escape(one.environment)}$' for one in sides if one.environment]
     handles = make_ready(suite, site, wanted or given.environments)

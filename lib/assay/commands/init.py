@@ -222,7 +222,7 @@ def doctor(
       assay doctor --system mycluster
       assay doctor --mpi /opt/acme-mpi
     """
-    from assay.discovery.check_config import hold
+    from assay.discovery.check_config import check_system_file
     from assay.results.case_history import known_defects
     from assay.running.doctor import Findings, examine
     from assay.running.prepare import name_mpis
@@ -231,5 +231,5 @@ def doctor(
     if system is None:
         raise typer.Exit(0 if examine(known_defects()) else 1)
     found = Findings()
-    hold(system, found)
+    check_system_file(system, found)
     raise typer.Exit(0 if found.can_run else 1)

@@ -109,7 +109,7 @@ def run(
 
     name_mpis(system, mpi or [])
     given = replace(
-        reframe_options.read(context.args),
+        reframe_options.read_options(context.args),
         page=report,
         everything=everything,
         extra=tuple(extra or ()),

@@ -53,7 +53,7 @@ def setup(
     wanted = packages.of_groups(group or [])
     used = tool.clone(spack_url, packages_url) if clone else tool.find_spack()
     print(f'Spack {used.version} in {used.root}')
-    packages.choose()
+    packages.choose_packages()
     name = system.partition(':')[0]
     found = find_mpis()
     print(f'{spack_setup.write_packages(used, name, found)}: written')
@@ -62,7 +62,7 @@ def setup(
         if one.name not in specs:
             print(f'  no   {one.name}: Spack cannot use it, or tell it from another; CMake builds')
     spack_setup.assert_prepared(name)
-    mpis = builds.mpis_to_build_for(settings.load(system), system)
+    mpis = builds.mpis_to_build_for(settings.load_system(system), system)
     bad = False
     for package in dict.fromkeys([OURS, *wanted]):
         for mpi in mpis:
@@ -97,10 +97,10 @@ def install(
     """
     from assay.config.environments import OURS
     from assay.spack import builds
-    from assay.spack.packages import choose
+    from assay.spack.packages import choose_packages
 
-    choose()
-    site = settings.load(system)
+    choose_packages()
+    site = settings.load_system(system)
     wanted = [
         (environment, package)
         for package in packages or [OURS]

@@ -77,7 +77,7 @@ def tune(
     asked = [f'--checkpath={CHECK}', *context.args]
     cases = selection.list_cases(suite.command, asked, suite.environment)
     if not cases:
-        selection.explain(site, given)
+        selection.explain_selection(site, given)
         raise AssayError('no case to tune was selected.')
     for kind, option in (('environment', '-p'), ('partition', '--system NAME:PARTITION')):
         names = sorted({getattr(one, kind) for one in cases})

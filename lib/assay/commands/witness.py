@@ -122,14 +122,14 @@ def run(
       assay witness run -o after.json -- srun -n 64 ./program
       assay witness before.json after.json
     """
-    from assay.running.launches import launches, prepare, problems_of_launches
+    from assay.running.launches import launches, prepare_line, problems_of_launches
     from assay.running.program import run_passing_signals
 
     with ExitStack() as stack:
         try:
             _assert_page(picture)
             with tempfile.TemporaryDirectory(prefix='assay-', ignore_cleanup_errors=True) as name:
-                words, unseen = prepare(line, output.absolute(), Path(name), stack)
+                words, unseen = prepare_line(line, output.absolute(), Path(name), stack)
                 if unseen:  # before it runs: that may take days
                     print(f'assay witness: nothing will be recorded: {unseen}', file=sys.stderr)
                 code, _ = run_passing_signals(words)

@@ -18,7 +18,7 @@ from assay import AssayError, paths
 from assay.config.yaml_file import line_of, parse_yaml
 from assay.files import explain_errors
 from assay.mpis import FAMILIES, Family, Recipe
-from assay.mpis.family import Entry, matches, problem, search
+from assay.mpis.family import Entry, matches, problem, search_line
 from assay.text import Piece
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class FabricCatalogue(Entry):
         recipe = self.recipe(fabric, mpi.kind.key)
         if recipe is None:
             return f'{name} has no way to force it'
-        if not search(recipe.requires, mpi.description):
+        if not search_line(recipe.requires, mpi.description):
             return (
                 f'this build of {name} ({mpi.version}) has not what it needs: '
                 f'nothing in its description matches {recipe.requires!r}'
@@ -168,14 +168,16 @@ def _words(mpi: Family, recipe: Recipe, output: Iterable[Piece]) -> list[str]:
     others: dict[str, None] = {}
     for number, piece in enumerate(output):
         # Each statement stands there for many pairs of ranks.
-        is_news = not against and any(search(expression, piece) for expression in recipe.forbid)
+        is_news = not against and any(
+            search_line(expression, piece) for expression in recipe.forbid
+        )
         if number >= QUOTED and not is_news:
             continue
         for match in matches(mpi.quote, piece):
             words = match[0].strip()
             if words in against or words in others:
                 continue
-            is_against = any(search(expression, words) for expression in recipe.forbid)
+            is_against = any(search_line(expression, words) for expression in recipe.forbid)
             said = against if is_against else others
             if len(said) < MOST:
                 said[words] = None

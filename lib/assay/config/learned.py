@@ -29,8 +29,8 @@ from assay.config.reference_files import (
     REFERENCE,
     ReferencesError,
     faults,
-    load,
-    parse,
+    parse_entries,
+    parse_references,
     references_for,
 )
 from assay.files import explain_errors, write_whole
@@ -122,7 +122,7 @@ def faultless(text: str, path: Path) -> dict[str, Any]:
 
     :raises ReferencesError: if there are faults in it.
     """
-    entries = parse(text, path)
+    entries = parse_references(text, path)
     for name, entry in entries.items():
         if wrong := list(faults(entry, path.stem == GENERIC)):
             raise ReferencesError(f'{path}: {"; ".join(name + fault for fault in wrong)}')
@@ -146,7 +146,7 @@ def parse_learned(text: str, path: Path) -> LearnedFile:
             elif isinstance(value, dict):
                 look(value, here)
 
-    look(load(text, path), ())
+    look(parse_entries(text, path), ())
     return LearnedFile(entries, sources)
 
 

@@ -20,7 +20,7 @@ from assay.config.reference_files import (
     LEARNED,
     ReferencesError,
     faults,
-    read,
+    read_reference_file,
     unused_parts,
 )
 from assay.files import write_whole
@@ -100,7 +100,7 @@ def _lint_references(folder: Path, classes: dict[str, Path]) -> list[str]:
             what = 'system or processor architecture'
             problems.append(f'{path}: is not read: {unknown_name(path.stem, what, known)}')
         try:
-            entries = read(path)
+            entries = read_reference_file(path)
         except ReferencesError as error:
             problems.append(str(error))
             continue

@@ -60,11 +60,6 @@ class Reference:
         """Whether a figure can be too high for it."""
         return self.upper is not None
 
-    @property
-    def can_fail(self) -> bool:
-        """Whether there is a figure, of any direction, that misses it."""
-        return self.excludes_below or self.excludes_above
-
     def fault(self, name: str, figure: Figure) -> str | None:
         """Why it would pass a figure that is wrong, as a sentence; None if it would not."""
         if self.unit != figure.unit:
@@ -109,7 +104,7 @@ class ReferencesError(AssayError):
     """Something is wrong in a file of references; the message says what and where."""
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_reference_file(path: Path) -> dict[str, Any]:
     """Read the entries of a file by check class; none if there is no such file.
 
     :raises ReferencesError: if it cannot be read, or is not a mapping.
@@ -123,12 +118,12 @@ def read(path: Path) -> dict[str, Any]:
 
 @lru_cache
 def _read(path: Path, changed: tuple[int, int, int]) -> dict[str, Any]:
-    return parse(path.read_bytes(), path)
+    return parse_references(path.read_bytes(), path)
 
 
-def parse(text: str | bytes, path: Path) -> dict[str, Any]:
-    """As :func:`read`, of the text of a file."""
-    return {name: _in_form_of_reframe(entry) for name, entry in load(text, path).items()}
+def parse_references(text: str | bytes, path: Path) -> dict[str, Any]:
+    """As :func:`read_reference_file`, of the text of a file."""
+    return {name: _in_form_of_reframe(entry) for name, entry in parse_entries(text, path).items()}
 
 
 def _in_form_of_reframe(entry: Any) -> Any:
@@ -149,7 +144,7 @@ def _references(level: Any, depth: int) -> Any:
     }
 
 
-def load(text: str | bytes, path: Path) -> dict[str, Any]:
+def parse_entries(text: str | bytes, path: Path) -> dict[str, Any]:
     """Parse the text of a file, without any check of its entries.
 
     :raises ReferencesError: if it is not a mapping.
@@ -235,7 +230,8 @@ def _faults_of_reference(given: Any, is_generic: bool) -> Iterator[str]:
     if upper is not None and upper < 0:
         yield 'has an upper bound below its value'
     reference = Reference(value, lower, upper, str(unit), excuse=None, path=Path())
-    if not reference.can_fail and (is_announced or is_generic or not reference.is_release):
+    can_fail = reference.excludes_below or reference.excludes_above
+    if not can_fail and (is_announced or is_generic or not reference.is_release):
         why = 'it has no bounds' if reference.is_release else 'no figure is below the lower bound'
         yield f'cannot fail: {why}'
     elif value and lower is not None and lower < -1:

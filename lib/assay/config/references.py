@@ -19,7 +19,7 @@ from assay.config.reference_files import (
     Reference,
     ReferencesError,
     faults,
-    read,
+    read_reference_file,
     unused_parts,
 )
 from assay.config.scales import PARTS, SCALES, scales_in
@@ -57,7 +57,7 @@ def layers(check: RegressionTest) -> list[Layer]:
     for path in files:
         if path.stem == GENERIC:
             found += _of_class(check)
-        name, entries = type(check).__name__, read(path)
+        name, entries = type(check).__name__, read_reference_file(path)
         for key in (name, ANY):
             if key not in entries:
                 continue
@@ -166,7 +166,7 @@ def _unused_by(check: RegressionTest, entry: dict[str, Any], is_own: bool) -> It
     yield from unused_parts(entry, check, values)
 
 
-def problems(
+def reference_loopholes(
     check: RegressionTest, held: Mapping[str, Reference], figures: Mapping[str, Figure]
 ) -> Iterator[str]:
     """Sentences: what would let a wrong figure of a job pass.

@@ -39,7 +39,7 @@ def is_at_most(scale: str, nodes: int) -> bool:
     return number is not None and number <= nodes
 
 
-def nodes_of(scale: str, extras: Mapping[str, Any]) -> int:
+def nodes_of_scale(scale: str, extras: Mapping[str, Any]) -> int:
     """The nodes of a scale on a partition.
 
     :param extras: of the partition.

@@ -107,7 +107,7 @@ def modes() -> dict[str, list[str]]:
     return {mode['name']: mode['options'] for mode in configuration['modes']}
 
 
-def options_of(mode: str) -> list[str]:
+def options_of_mode(mode: str) -> list[str]:
     """The command line of ReFrame that a mode stands for.
 
     :raises AssayError: if the mode is unknown.
@@ -118,7 +118,7 @@ def options_of(mode: str) -> list[str]:
     return shlex.split(' '.join(known[mode]))
 
 
-def load(system: str) -> _SiteConfig:
+def load_system(system: str) -> _SiteConfig:
     """Load the configuration as ReFrame will, and find what is wrong with it.
 
     ReFrame's own message names neither the field nor, where a file raises, the file. It takes any
@@ -202,7 +202,7 @@ def _is_rate(value: object) -> bool:
 
 def _of_no_scale(partition: dict[str, Any]) -> Iterator[str]:
     """Features of a partition that look like scales, and that no check understands."""
-    from assay.config.scales import PARTS, PREFIX, is_scale, nodes_of
+    from assay.config.scales import PARTS, PREFIX, is_scale, nodes_of_scale
 
     for feature in partition.get('features', []):
         name, where = feature.removeprefix(PREFIX), f'partition {partition["name"]}'
@@ -216,7 +216,7 @@ def _of_no_scale(partition: dict[str, Any]) -> Iterator[str]:
             )
             continue
         try:
-            nodes_of(name, partition.get('extras', {}))
+            nodes_of_scale(name, partition.get('extras', {}))
         except ValueError as error:
             yield f'{where}: the feature {feature!r} {error}'
 

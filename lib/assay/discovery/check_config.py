@@ -15,15 +15,9 @@ from reframe.utility.typecheck import Duration
 from assay import AssayError
 from assay.config import settings
 from assay.config.fabrics import load_catalogue
-from assay.config.scales import PREFIX, nodes_of, scales_in
-from assay.discovery.partitions import choose_nodes, names_of_nodes, node_type, ways_of_srun
-from assay.discovery.policies import (
-    LONGEST,
-    Named,
-    UntriedError,
-    answer_of_sbatch,
-    limits,
-)
+from assay.config.scales import PREFIX, nodes_of_scale, scales_in
+from assay.discovery import policies
+from assay.discovery.partitions import names_of_nodes, node_type, select_nodes, ways_of_srun
 from assay.machine import modules
 from assay.machine.candidates import WRAPPERS, Candidate
 from assay.machine.mpi import Mpi, examine_mpi
@@ -41,15 +35,15 @@ PMI = 'SLURM_MPI_TYPE'
 _UNTOLD = 'sbatch does not tell while its nodes are not up'
 
 
-def hold(system: str, found: Findings) -> None:
+def check_system_file(system: str, found: Findings) -> None:
     """Hold each partition of a system against what is there, and its environments.
 
     :raises AssayError: if the system's file is wrong.
     """
     name = system.partition(':')[0]
-    partitions = settings.load(system)['systems'][0]['partitions']
+    partitions = settings.load_system(system)['systems'][0]['partitions']
     for full_name in [f'{name}:{one["name"]}' for one in partitions]:
-        site = settings.load(full_name)
+        site = settings.load_system(full_name)
         (partition,) = site['systems'][0]['partitions']
         found.section(f'Partition {full_name}')
         try:
@@ -59,15 +53,10 @@ def hold(system: str, found: Findings) -> None:
         for environment in partition.get('environs', []):
             found.section(f'Environment {environment} in {full_name}')
             try:
-                _hold_environment(_named(site, environment), site, partition, found)
+                chosen = next(one for one in site['environments'] if one['name'] == environment)
+                _hold_environment(chosen, site, partition, found)
             except AssayError as error:
                 found.problem(str(error))
-
-
-def _named(site: _SiteConfig, name: str) -> dict[str, Any]:
-    """The environment of a name, as the chosen partition has it."""
-    environment: dict[str, Any] = next(one for one in site['environments'] if one['name'] == name)
-    return environment
 
 
 # Partitions -------------------------------------------------------------------------------------
@@ -88,7 +77,7 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
         return
     nodes = {one['NodeName']: one for one in records('node')}
     members = {node for name in names for node in names_of_nodes(known[name].get('Nodes', ''))}
-    chosen, unread = choose_nodes(access, [nodes[name] for name in sorted(members & nodes.keys())])
+    chosen, unread = select_nodes(access, [nodes[name] for name in sorted(members & nodes.keys())])
     minutes = _hold_time_limit(partition, [known[name] for name in names], access, found)
     # Of nodes that only Slurm can tell nothing is concluded.
     job = _Job(access, [] if unread else chosen, minutes)
@@ -100,7 +89,7 @@ def _hold_partition(partition: Mapping[str, Any], found: Findings) -> None:
             found.problem(f'{words}: there are no such nodes')
             return
         _hold_scales(partition, job, len(chosen), found)
-    except UntriedError as error:
+    except policies.UntriedError as error:
         found.note(f'sbatch does not tell what it takes: {error}')
     if unread:
         found.note(f'cores and memory are not asked: which nodes {unread} takes is for Slurm')
@@ -123,13 +112,13 @@ class _Job:
 
     def answer(self, count: int) -> tuple[str | None, bool]:
         """Why sbatch refuses it on so many nodes, if it does, and whether it said so."""
-        return answer_of_sbatch(self.access, self.nodes, count, self.minutes)
+        return policies.answer_of_sbatch(self.access, self.nodes, count, self.minutes)
 
 
 def _scales(partition: Mapping[str, Any]) -> dict[str, int]:
     """The scales of a partition, with their nodes."""
     extras = partition.get('extras', {})
-    return {name: nodes_of(name, extras) for name in scales_in(partition.get('features', []))}
+    return {name: nodes_of_scale(name, extras) for name in scales_in(partition.get('features', []))}
 
 
 def _hold_time_limit(
@@ -137,9 +126,13 @@ def _hold_time_limit(
 ) -> int:
     """Minutes that the longest job asks for."""
     limit = partition.get('time_limit')
-    minutes = min(int(Duration.__rfm_cast_str__(limit)) // 60, LONGEST) if limit else LONGEST
+    minutes = (
+        min(int(Duration.__rfm_cast_str__(limit)) // 60, policies.LONGEST)
+        if limit
+        else policies.LONGEST
+    )
     for record in slurm:
-        have = limits(record, Named(tuple(access)))
+        have = policies.limits(record, policies.Named(tuple(access)))
         if have.minutes and have.minutes < minutes:
             found.problem(
                 f'jobs may ask for {minutes} min, and {have.whose} is {have.minutes} min: give the '
@@ -255,7 +248,8 @@ def _hold_pmi(
     environment: Mapping[str, Any], partition: Mapping[str, Any], found: Findings
 ) -> None:
     pairs = [*partition.get('env_vars', []), *environment.get('env_vars', [])]
-    known = ways_of_srun()
+    words, versions = ways_of_srun()
+    known = [*words, *versions]
     chosen = dict(pairs).get(PMI)
     if chosen is None:
         found.note(f'no {PMI} among its env_vars: what starts it is left to Slurm')

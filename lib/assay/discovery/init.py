@@ -234,7 +234,7 @@ def prove(draft: Draft) -> tuple[LeftOut, dict[Way, str]]:
     :raises SystemExit: if it was told to stop.
     """
     options = ['-n', f'^{CHECK}%']
-    given = reframe_options.read(options)
+    given = reframe_options.read_options(options)
     suite = session.suite(draft.name, 'smoke', [], given)
     site = suite.load()
     handles = make_ready(suite, site, given.environments)

@@ -97,7 +97,7 @@ def _interfaces() -> dict[str, str]:
     return found
 
 
-def main() -> None:
+def report_facts() -> None:
     addresses, folder = json.loads(Path(sys.argv[1]).read_text()), Path(sys.argv[2])
     facts = look(addresses.get(os.environ.get('SLURMD_NODENAME')))
     rank = os.environ.get('SLURM_PROCID', '0')
@@ -106,4 +106,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    report_facts()

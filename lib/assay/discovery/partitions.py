@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,15 +14,16 @@ from typing import Any
 from assay import AssayError
 from assay.config.scales import SCALES
 from assay.discovery import policies
-from assay.discovery.policies import (
-    Named,
-    NodesOfType,
-    Terms,
-    UntriedError,
-    parse_access,
-    with_memory_of,
+from assay.machine.slurm import (
+    ConstraintError,
+    Record,
+    RefusedError,
+    nodes_with,
+    query,
+    query_patiently,
+    records,
 )
-from assay.machine.slurm import Record, RefusedError, query, query_patiently, records
+from assay.running.allocation import nodes_in, value_in
 from assay.text import expand_nodes, fold_nodes, many
 
 #: Nodes that differ by no more of their memory are of one type.
@@ -30,11 +32,8 @@ ALIKE = 1.05
 #: What stands in Slurm where nobody has entered a node's memory.
 NO_MEMORY = 1
 
-#: Options of sbatch that choose among the nodes of a partition.
-_CHOICE = re.compile(
-    r'(?:(?P<feature>--constraint|-C)|(?P<others>--exclude|-x)|--nodelist|-w|--gres\S*|--gpus\S*)'
-    r'[=\s]*(?P<value>.*)'
-)
+#: Options of sbatch that choose among the nodes of a partition, beside constraints and exclusions.
+_UNREAD = ('--nodelist', '-w', '--gres', '--gpus')
 
 
 @dataclass(frozen=True, order=True)
@@ -155,10 +154,12 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     :raises AssayError: if it does not answer, a wanted partition is not there, or an option is not
         for the user to name.
     """
-    asked = parse_access(access)
+    asked = policies.parse_access(access)
     nodes = {one['NodeName']: one for one in records('node')}
     cluster = _configuration()
-    known = {one['PartitionName']: with_memory_of(cluster, one) for one in records('partition')}
+    known = {
+        one['PartitionName']: policies.with_memory_of(cluster, one) for one in records('partition')
+    }
     if unknown := [name for name in wanted if name not in known]:
         raise AssayError(
             f'Slurm has no partition {", ".join(unknown)}. Its partitions: {", ".join(known)}.'
@@ -169,7 +170,7 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
     seen: set[str] = set()
     for name, record in sorted(known.items(), key=lambda one: _rank(one[1])):
         members = [node for node in names_of_nodes(record.get('Nodes', '')) if node in nodes]
-        chosen, _ = choose_nodes(asked.options, [nodes[node] for node in members])
+        chosen, _ = select_nodes(asked.options, [nodes[node] for node in members])
         if wanted and name not in wanted:
             left_out[name] = 'not asked for'
         elif record.get('State') != 'UP':
@@ -199,7 +200,8 @@ def see(wanted: Sequence[str], access: Sequence[str]) -> Seen:
         tuple(_with_names_of_their_own(found)),
         'slurm' if _has_accounting() else 'squeue',
         _addresses(nodes[name] for name in used),
-        pmis(),
+        # A plugin's versions are left to srun.
+        tuple(word for word in ways_of_srun()[0] if word not in ('none', 'openmpi')),
         left_out,
     )
 
@@ -229,7 +231,7 @@ def _rank(record: Record) -> tuple[Any, ...]:
     return record.get('Default') != 'YES', -count, record['PartitionName']
 
 
-def _closed(record: Record, asked: Named) -> str | None:
+def _closed(record: Record, asked: policies.Named) -> str | None:
     """Why nobody who asks like this can have a job in a partition, whatever the job is."""
     if record.get('ReqResv') == 'YES' and not asked.has('--reservation'):
         return 'its jobs need a reservation: --access=--reservation=NAME'
@@ -243,7 +245,7 @@ def _closed(record: Record, asked: Named) -> str | None:
 def _split(
     record: Record,
     nodes: Mapping[str, Record],
-    asked: Named,
+    asked: policies.Named,
     is_memory_given: bool,
     left_out: dict[str, str],
 ) -> list[Partition]:
@@ -276,7 +278,7 @@ def _split(
         try:
             if len(away) == len(own):
                 raise RefusedError(f'no job can have a node of it now: {away_in_words(away)}')
-            there = NodesOfType(
+            there = policies.NodesOfType(
                 records=own,
                 options=[option for option, _ in access],
                 threads=kind.threads_per_core,
@@ -310,7 +312,9 @@ def _split(
     return found
 
 
-def _agreed(name: str, nodes: NodesOfType, left_out: dict[str, str]) -> tuple[Terms, list[str]]:
+def _agreed(
+    name: str, nodes: policies.NodesOfType, left_out: dict[str, str]
+) -> tuple[policies.Terms, list[str]]:
     """How sbatch takes jobs, and the scales that it takes them at.
 
     :param name: of the partition.
@@ -319,7 +323,7 @@ def _agreed(name: str, nodes: NodesOfType, left_out: dict[str, str]) -> tuple[Te
     """
     try:
         agreed, refusals = policies.agree(nodes)
-    except UntriedError as error:
+    except policies.UntriedError as error:
         left_out[f'{name}, in advance'] = f'sbatch does not tell what it takes: {error}'
         return policies.terms_without_asking(nodes), nodes.scales
     for scale, why in refusals.items():
@@ -328,7 +332,7 @@ def _agreed(name: str, nodes: NodesOfType, left_out: dict[str, str]) -> tuple[Te
 
 
 def _choice(
-    feature: str | None, others: Sequence[str], asked: Named
+    feature: str | None, others: Sequence[str], asked: policies.Named
 ) -> tuple[str, tuple[str, ...]]:
     """The option for nodes of a type, and the user's that are left beside it: it may be one."""
     names = ('--constraint', '-C') if feature else ('--exclude', '-x')
@@ -347,7 +351,7 @@ _AWAY = re.compile(
 )
 
 
-def _away(node: Record, asked: Named) -> str | None:
+def _away(node: Record, asked: policies.Named) -> str | None:
     """Why no job can have a node now, in Slurm's words; None if one can, perhaps after others."""
     state = node.get('State', 'UNKNOWN')
     # What is switched off is switched on for a job, and does not respond meanwhile.
@@ -415,29 +419,28 @@ def _feature(names: list[str], others: list[str], nodes: Mapping[str, Record]) -
     return min(own - foreign, default=None)
 
 
-def choose_nodes(
+def select_nodes(
     options: Sequence[str], nodes: Iterable[Record]
 ) -> tuple[list[Record], str | None]:
     """The nodes that options of sbatch select, and an option that only Slurm can read.
 
     :param options: each with its value.
     """
-    left, unread = [*nodes], None
-    for option in options:
-        match = _CHOICE.fullmatch(option.strip())
-        if not match:
-            continue
-        value = match['value'].strip('\'"')
-        if match['feature']:
-            if not re.fullmatch(r'[\w.-]+', value):
-                unread = option
-                continue
-            left = [one for one in left if value in one.get('AvailableFeatures', '').split(',')]
-        elif match['others']:
-            others = {*names_of_nodes(value)}
-            left = [one for one in left if one['NodeName'] not in others]
-        else:
-            unread = option
+    nodes = [*nodes]
+    try:
+        words = shlex.split(' '.join(options))
+    except ValueError:  # which sbatch says as well
+        return nodes, None
+    out = nodes_in(words, '-x', '--exclude')
+    left = [one for one in nodes if one['NodeName'] not in out]
+    unread = next((word for word in words if word.startswith(_UNREAD)), None)
+    if constraint := value_in(words, '-C', '--constraint'):
+        features = {one['NodeName']: one.get('AvailableFeatures', '').split(',') for one in left}
+        try:
+            able = nodes_with(constraint, features)
+        except ConstraintError:
+            return left, f'--constraint={constraint}'
+        left = [one for one in left if one['NodeName'] in able]
     return left, unread
 
 
@@ -475,19 +478,8 @@ def _addresses(nodes: Iterable[Record]) -> dict[str, str]:
         return {one['NodeName']: ip for one, ip in pairs if ip and not ip.startswith('127.')}
 
 
-def pmis() -> tuple[str, ...]:
-    """The PMIs by which srun could start an MPI program; a plugin's versions are left to itself."""
-    words, _ = _ways_of_srun()
-    return tuple(word for word in words if word not in ('none', 'openmpi'))
-
-
-def ways_of_srun() -> list[str]:
-    """All ways of srun to start an MPI program, with the versions of plugins."""
-    words, versions = _ways_of_srun()
-    return [*words, *versions]
-
-
-def _ways_of_srun() -> tuple[list[str], list[str]]:
+def ways_of_srun() -> tuple[list[str], list[str]]:
+    """The ways of srun to start an MPI program, and the versions of its plugins."""
     said = query('srun', '--mpi=list')
     words = re.findall(r'^(?:srun: )?\s*([a-z]\w*)$', said, re.MULTILINE)
     versions = re.findall(r'versions available: *(.*)$', said, re.MULTILINE)

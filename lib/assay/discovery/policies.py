@@ -517,7 +517,8 @@ def answer_of_sbatch(
         if any(_NO_TEST.search(one) for one in lines):
             raise UntriedError('; '.join(lines)) from None
         reasons = [one for one in lines if _NO_REASON not in one and not _UNAVAILABLE.search(one)]
-        if not reasons and sum(map(is_up, nodes)) >= count:
+        up = [node for node in nodes if _UP.fullmatch(node.get('State', ''))]
+        if not reasons and len(up) >= count:
             # A plugin may refuse a job without a word.
             reasons = [one for one in lines if _UNAVAILABLE.search(one)] or lines
         return '; '.join(reasons) or None, bool(reasons)
@@ -529,8 +530,3 @@ def own_words(said: str) -> list[str]:
     lines = said.split('; ')
     own = [one for one in lines if _OWN.match(one)] or lines
     return list(dict.fromkeys(words for one in own if (words := _HEAD.sub('', one).strip())))
-
-
-def is_up(node: Record) -> bool:
-    """Whether jobs can have a node, now or when others have ended."""
-    return _UP.fullmatch(node.get('State', '')) is not None

@@ -22,7 +22,7 @@ from assay.config.scales import SCALES
 from assay.discovery.node import NodeFacts, read_facts
 from assay.discovery.partitions import Partition, Seen
 from assay.discovery.policies import own_words, refuses, remedy
-from assay.job.output import Output, reason
+from assay.job.output import Output, reason_in_output
 from assay.machine import job_states
 from assay.machine.modules import modules_tool
 from assay.machine.mpi import Mpi
@@ -120,9 +120,8 @@ def _build(mpi: Mpi, folder: Path) -> str | None:
         return f'{mpi.cc} does not build a program: {error}'
     if built.returncode or not program.exists():
         said = f'{built.stdout}\n{built.stderr}\n'
-        return (
-            f'{mpi.cc} does not build a program: {reason(Path(mpi.compiler).name, [Piece(said)])}'
-        )
+        why = reason_in_output(Path(mpi.compiler).name, [Piece(said)])
+        return f'{mpi.cc} does not build a program: {why}'
     return None
 
 
@@ -279,7 +278,11 @@ class _Job:
         for out in sorted(self.folder.glob(f'{mpi.name}.*.out')):
             way = out.name.removeprefix(f'{mpi.name}.').removesuffix('.out')
             alone = any(line.startswith('assay: rank 0 of 1,') for line in _lines(out))
-            words = 'each process is a rank 0 of 1' if alone else reason('srun', Output((out,)))
+            words = (
+                'each process is a rank 0 of 1'
+                if alone
+                else reason_in_output('srun', Output((out,)))
+            )
             by = way if way == MPIRUN else f'srun --mpi={way}'
             yield f'{by}: {words}'
 

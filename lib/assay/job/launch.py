@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
 from assay import witness
 from assay.config.fabrics import load_catalogue
 from assay.files import write_whole
-from assay.job.output import Output, TooMuchError, first_match, reason
+from assay.job.output import Output, TooMuchError, first_match, reason_in_output
 from assay.layout.launchers import is_srun
 from assay.layout.layouts import Placement, layout_of
 from assay.machine.slurm import names_of_hosts
@@ -42,17 +42,9 @@ class single_cached_property(Generic[Value]):  # noqa: N801
         self._held: tuple[object, Value] | None = None
         self.__doc__ = function.__doc__
 
-    @overload
-    def __get__(self, instance: None, owner: type) -> single_cached_property[Value]: ...
-
-    @overload
-    def __get__(self, instance: object, owner: type | None = None) -> Value: ...
-
-    def __get__(
-        self, instance: object, owner: type | None = None
-    ) -> single_cached_property[Value] | Value:
+    def __get__(self, instance: object, owner: type | None = None) -> Value:
         if instance is None:
-            return self
+            return self  # type: ignore[return-value]  # which asks for it on the class
         if self._held is None or self._held[0] is not instance:
             self._held = None  # the old one goes before the new one is made
             self._held = instance, self._function(instance)
@@ -177,7 +169,7 @@ class Launch:
     @property
     def reason(self) -> str:
         """The words of the output that say best why it failed."""
-        return reason(self.program, self.output)
+        return reason_in_output(self.program, self.output)
 
     def assert_ended_well(self) -> None:
         """:raises LaunchError: if launcher and MPI are strangers, or the exit code is not 0."""

@@ -142,7 +142,7 @@ _TELLING = tuple(
 _GENERAL = re.compile(r'An error occurred|non-zero|has exited due to|EXIT STRING|[Ee]xit code')
 
 
-def reason(program: str, output: Iterable[Piece]) -> str:
+def reason_in_output(program: str, output: Iterable[Piece]) -> str:
     """The words that say best why a program failed.
 
     :param program: as it begins its error messages, which come before all others.

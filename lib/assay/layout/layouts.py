@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -446,29 +446,24 @@ class BesidePorts(Layout):
     def verify_ports(
         self, report: Report, placement: Placement, rails: Sequence[Rails]
     ) -> tuple[str | None, str | None]:
-        assert self.side
+        side = self.side
+        assert side
         hosts = hosts_of(report, placement.cores)
-        for host, ports in zip(hosts, rails, strict=True):
-            if lacks := Sides.of(host, ports).lacks(self.side):
+        sides = {host.name: Sides.of(host, its) for host, its in zip(hosts, rails, strict=True)}
+        for one in sides.values():
+            if lacks := one.lacks(side):
                 return lacks, None
-        by_host = {one.host.name: one for one in rails}
+
+        def wrong_side(host: PlacedHost) -> str | None:
+            fault = sides[host.name].misplaced_rank(side)
+            return fault and f'layout {self.name}: {fault}{_TO_NAME_PORTS}'
+
         finds: list[Find] = [
-            partial(self._too_few, placement, by_host),
+            lambda host: sides[host.name].too_few(side, sum(placement.cores)),
             *super()._faults(placement),
-            partial(self._wrong_side, by_host),
+            wrong_side,
         ]
         return None, next(filter(None, (_of_hosts(find, hosts) for find in finds)), None)
-
-    def _too_few(
-        self, placement: Placement, rails: Mapping[str, Rails], host: PlacedHost
-    ) -> str | None:
-        assert self.side
-        return Sides.of(host, rails[host.name]).too_few(self.side, sum(placement.cores))
-
-    def _wrong_side(self, rails: Mapping[str, Rails], host: PlacedHost) -> str | None:
-        assert self.side
-        fault = Sides.of(host, rails[host.name]).misplaced_rank(self.side)
-        return fault and f'layout {self.name}: {fault}{_TO_NAME_PORTS}'
 
 
 #: What helps where ranks went by other ports than messages.

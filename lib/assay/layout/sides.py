@@ -81,11 +81,12 @@ class Sides:
             is_near = any(rank.cores <= cores for cores in near.values())
             if is_near if side == 'near' else not beside:
                 continue
+            other: Side = 'far' if side == 'near' else 'near'
             ports = near.keys() if side == 'near' else beside
             carried = decimal_size(sum(_bytes(self.rails.by_name[port]) for port in ports))
             return (
                 f'{ranks_in_words([rank])} on {self.host.name} has {cores_in_words(rank.cores)}, '
-                f'{SIDES[_other(side)]} {names_in_words(ports)}, which carried {carried}'
+                f'{SIDES[other]} {names_in_words(ports)}, which carried {carried}'
             )
         return None
 
@@ -99,10 +100,6 @@ class Sides:
 def _near_to(port: Device, host: PlacedHost) -> frozenset[int]:
     here = host.domains.get(-1 if port.numa is None else port.numa)
     return here or host.packages.get(-1 if port.package is None else port.package, frozenset())
-
-
-def _other(side: Side) -> Side:
-    return 'near' if side == 'far' else 'far'
 
 
 def _bytes(port: Device) -> int:

@@ -223,7 +223,8 @@ def _brought_by(
         if first and first not in modules:
             return _brought_by([*others, first, name], names, tool)
         # Behind what nobody named it is not expected to work in this shell.
-        if _is_for_others(fault) or (others and names):
+        is_excluded = re.search('because these module|due to a conflict', fault)
+        if is_excluded or (others and names):
             return None
         fault = f'it cannot be loaded: {fault}'
     elif compiler is None or (compiler == before and _folders(loaded) - _folders(os.environ)):
@@ -371,11 +372,6 @@ def _said_by_tool(error: str) -> str:
     said = re.split(r'\n\s*(?:While processing|while executing|\(file )', said)[0]
     said = re.sub(r'^\s*(Loading \S+|Lmod has detected the following error:)', '', said)
     return ' '.join(said.split())
-
-
-def _is_for_others(fault: str) -> bool:
-    """Whether a module is not for this shell: it excludes one that is loaded."""
-    return bool(re.search('because these module|due to a conflict', fault))
 
 
 def _needed_first(fault: str, names: Collection[str]) -> str | None:

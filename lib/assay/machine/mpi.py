@@ -18,7 +18,7 @@ from assay.machine import candidates, modules
 from assay.machine.candidates import WRAPPERS, Candidate, MpiNoAnswerError, Source, telling_line
 from assay.machine.wheels import wheel_names
 from assay.mpis import FAMILIES, Family, strangers
-from assay.mpis.family import Expression, search
+from assay.mpis.family import Expression, search_line
 from assay.mpis.strangers import Stranger
 from assay.programs.imb import PROGRAM
 
@@ -239,7 +239,7 @@ def _said(expressions: Mapping[str, Expression], words: str) -> Sayings:
     found = [
         (family, match[1] if match.re.groups else None)
         for family, says in expressions.items()
-        if (match := search(says, words))
+        if (match := search_line(says, words))
     ]
     return sorted(found, key=lambda one: one[1] is None)
 
@@ -342,7 +342,7 @@ def _guess(candidate: Candidate) -> str | None:
 
 
 def _hinted(text: str) -> str | None:
-    found = (key for key, family in FAMILIES.items() if search(family.hints, text))
+    found = (key for key, family in FAMILIES.items() if search_line(family.hints, text))
     return next(found, None)
 
 
@@ -366,18 +366,13 @@ def find_imb(mpi: Mpi) -> Imb | None:
 
     Looked for in the wheels (Intel MPI's has one) and on PATH, in this order.
     """
-    if (library := _library(mpi)) is None:
-        return None
-    for program in _programs():
-        if library.name in _needed(program):
-            return Imb(program, library.parent)
-    return None
-
-
-def _library(mpi: Mpi) -> Path | None:
     name = mpi.kind.soname
-    files = (mpi.prefix / folder / name for folder in ('lib', 'lib64'))
-    return next(filter(Path.exists, files), None)
+    folders = [mpi.prefix / folder for folder in ('lib', 'lib64')]
+    if libraries := next((folder for folder in folders if (folder / name).exists()), None):
+        for program in _programs():
+            if name in _needed(program):
+                return Imb(program, libraries)
+    return None
 
 
 @lru_cache

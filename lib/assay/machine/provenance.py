@@ -10,7 +10,7 @@ import shlex
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
@@ -42,12 +42,6 @@ class Provenance:
     """The commit of the repository that it was built from."""
 
 
-def _fingerprinted(facts: Provenance, sources: str) -> Provenance:
-    """The facts of a build that has no hash of its own, with one."""
-    text = json.dumps([asdict(facts), sources])
-    return Provenance(**asdict(facts) | {'hash': hashlib.sha256(text.encode()).hexdigest()[:32]})
-
-
 def of_binary(program: Path) -> Provenance:
     """The provenance of a program that somebody else built."""
     digest = hashlib.sha256(program.read_bytes()).hexdigest()[:32]
@@ -64,17 +58,16 @@ def of_cmake(folder: Path, mpi: str, sources: str) -> Provenance:
     name = said['CMAKE_CXX_COMPILER_ID'].lower().replace('gnu', 'gcc')
     flags = flags_by_language(folder / 'compile_commands.json')
     target = re.search(r'-march=(\S+)', flags['C++'])
-    return _fingerprinted(
-        Provenance(
-            by='cmake',
-            compiler=f'{name}@{said["CMAKE_CXX_COMPILER_VERSION"]}',
-            flags='; '.join(f'{language}: {shared}' for language, shared in flags.items()),
-            mpi=mpi,
-            blas=entries.get('ASSAY_BLAS', ''),
-            target='' if target is None else target[1].replace('native', host().name),
-        ),
-        sources,
+    facts = Provenance(
+        by='cmake',
+        compiler=f'{name}@{said["CMAKE_CXX_COMPILER_VERSION"]}',
+        flags='; '.join(f'{language}: {shared}' for language, shared in flags.items()),
+        mpi=mpi,
+        blas=entries.get('ASSAY_BLAS', ''),
+        target='' if target is None else target[1].replace('native', host().name),
     )
+    text = json.dumps([asdict(facts), sources])
+    return replace(facts, hash=hashlib.sha256(text.encode()).hexdigest()[:32])
 
 
 def flags_by_language(commands: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ import traceback
 from pydantic import ValidationError
 
 from assay import AssayError
-from assay.mpis.family import AsyncProgress, Family, Recipe, Words, problems
+from assay.mpis.family import AsyncProgress, Family, Recipe, Words, problems_in_words
 
 __all__ = ['FAMILIES', 'AsyncProgress', 'Family', 'Recipe', 'Words']
 
@@ -32,7 +32,7 @@ def _families() -> dict[str, Family]:
             # The last frame is pydantic's.
             where = traceback.extract_tb(error.__traceback__)[-2]
             raise AssayError(
-                f'{where.filename}, line {where.lineno}: {error.title}: {problems(error)}'
+                f'{where.filename}, line {where.lineno}: {error.title}: {problems_in_words(error)}'
             ) from None
         if family := getattr(module, 'FAMILY', None):
             found[family.key] = family

@@ -25,8 +25,8 @@ def _expression(text: str) -> str:
     return text
 
 
-#: One of Python's, searched with re.MULTILINE (:func:`search`). Outputs of large jobs are searched
-#: in pieces of whole lines: it has to match within one line.
+#: One of Python's, searched with re.MULTILINE (:func:`search_line`). Outputs of large jobs are
+#: searched in pieces of whole lines: it has to match within one line.
 Expression = Annotated[str, AfterValidator(_expression)]
 Variables = dict[Annotated[str, Field(pattern=r'^[A-Za-z_][A-Za-z0-9_]*$')], str]
 
@@ -36,7 +36,7 @@ def matches(expression: Expression, text: str) -> Iterator[re.Match[str]]:
     return re.finditer(expression, text, re.MULTILINE)
 
 
-def search(expression: Expression, text: str) -> re.Match[str] | None:
+def search_line(expression: Expression, text: str) -> re.Match[str] | None:
     """The first of them, or None."""
     return next(matches(expression, text), None)
 
@@ -47,7 +47,7 @@ class Entry(BaseModel):
     model_config = ConfigDict(extra='forbid', frozen=True, strict=True)
 
 
-def problems(error: ValidationError) -> str:
+def problems_in_words(error: ValidationError) -> str:
     """The problems of a declaration, each with its field."""
     return '; '.join(map(problem, error.errors()))
 
@@ -81,9 +81,9 @@ class Recipe(Entry):
         """
         missing = list(self.expect)
         for piece in output:
-            if any(search(e, piece) for e in self.forbid):
+            if any(search_line(e, piece) for e in self.forbid):
                 return False
-            missing = [e for e in missing if not search(e, piece)]
+            missing = [e for e in missing if not search_line(e, piece)]
         return not missing
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from assay.mpis.family import Expression, search
+from assay.mpis.family import Expression, search_line
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ _OF_LAUNCHERS = (r'^mpi\w+ \((\S.*?)\) v?(\d\S*)',)
 def of_words(words: str) -> Stranger | None:
     """The MPI in these words, if it has no file here and is known by its name."""
     for name, one in KNOWN.items():
-        if found := search(one.says, words):
+        if found := search_line(one.says, words):
             return Stranger(name, next(filter(None, found.groups()), ''))
     return None
 
@@ -116,6 +116,6 @@ _MARKS = (
 
 def _named(expressions: tuple[Expression, ...], words: str) -> Stranger | None:
     for says in expressions:
-        if found := search(says, words):
+        if found := search_line(says, words):
             return Stranger(found[1], found[2])
     return None

@@ -159,7 +159,7 @@ class NightMeasurement:
                 parameters=[],
                 is_whole=False,
             )
-            again = self._run(runs.begin(), alone, names - suspects)
+            again = self._run(runs.begin_run(), alone, names - suspects)
             if again.run and failures(again.run):
                 return outcome_of_run(again.verdict, again.run)
             if again.run:

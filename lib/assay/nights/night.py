@@ -231,7 +231,7 @@ class Night:
             measuring: NightMeasurement | None = None
             try:
                 self.given.remove_files_of_an_earlier_run()
-                if why := in_maintenance(settings.load(self.system), self.given.jobs):
+                if why := in_maintenance(settings.load_system(self.system), self.given.jobs):
                     put_off = min(memory.put_off or _now(), _now())
                     if _now() - put_off <= LONGEST:
                         folder.write(memory.after(memory.told, None, put_off))

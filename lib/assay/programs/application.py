@@ -244,13 +244,10 @@ class _Bouts:
 
     def __init__(self, line: re.Match[str]) -> None:
         broken = WrongAnswerError(f'the line of bouts is not whole: {line[0]!r}')
-        try:
-            bouts = [(float(rate), int(count)) for rate, count in _BOUT.findall(line['bouts'])]
-            self.slices, self.least = (
-                [float(word) for word in line[name].split()] for name in ('slices', 'least')
-            )
-        except ValueError:
-            raise broken from None
+        bouts = [(as_number(rate), int(count)) for rate, count in _BOUT.findall(line['bouts'])]
+        self.slices, self.least = (
+            [*map(as_number, line[name].split())] for name in ('slices', 'least')
+        )
         is_whole = 1 < len(bouts) + 1 == len(self.slices) == len(self.least)
         if not is_whole or not all(one > 0 for one in self.slices):
             raise broken
@@ -376,7 +373,7 @@ def steady_windows(steps: int, numbers: Iterable[int]) -> int:
     return sum(number % bout != 0 for number in numbers) or len(numbers)
 
 
-def time_of(output: str, what: str) -> float:
+def printed_time(output: str, what: str) -> float:
     """The seconds that a program of ours printed beside a second clock's.
 
     :raises WrongAnswerError: if it printed none.
@@ -431,11 +428,31 @@ def _name(kernel: str) -> str:
     return kernel.lower().replace(' ', '_')
 
 
-def _above_zero(found: re.Match[str], group: str) -> float:
+def as_number(word: str | None) -> float:
+    """A number that a program printed; NaN, which is within no bounds, if it is none."""
     try:
-        value = float(found[group])
+        return float(word or '')
     except ValueError:
-        value = math.nan
+        return math.nan
+
+
+def check_once(program: str, count: int, what: str) -> None:
+    """Check that one program ran, and came to where it prints something once.
+
+    :param what: that it prints there so many times.
+    :raises WrongAnswerError: if not.
+    """
+    if count > 1:
+        raise WrongAnswerError(
+            f'{count} {program} ran beside each other: were they started by the launcher of '
+            'another MPI?'
+        )
+    if count == 0:
+        raise WrongAnswerError(f'{program} printed no {what}: its output is not whole')
+
+
+def _above_zero(found: re.Match[str], group: str) -> float:
+    value = as_number(found[group])
     if not 0 < value < math.inf:
         raise WrongAnswerError(f'a figure that is no number above zero: {found[0]!r}')
     return value

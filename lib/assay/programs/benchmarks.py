@@ -46,7 +46,7 @@ def check_halo(report: Mapping[str, Any], mesh: tuple[int, int, int], steps: int
         if method != 'compute_only':
             expected = alone['time']['median'] / time['median']
             _equal(f'efficiency of {method}', result['efficiency'], expected)
-        _of_both_clocks(method, result)
+        _of_both_clocks(method, result['clocks'])
     angles = [math.pi * waves / (edge + 1) for waves, edge in zip(_WAVES, mesh, strict=True)]
     decay = (1 - 0.5 * sum(math.sin(angle / 2) ** 2 for angle in angles)) ** steps
     _equal('decay of the mode', report['checks']['decay'], decay)
@@ -124,34 +124,33 @@ def check_overlap(report: Mapping[str, Any]) -> None:
     :raises WrongAnswerError: if one of them is wrong.
     """
     for result in report['results']:
-        _check_sampled_clocks(f'{result["size"]} bytes alone', result['clocks'], 1)
+        size = f'{result["size"]} bytes'
+        _check_sampled_clocks(f'{size} alone', result['clocks'], 1)
+        times = []
         for point in result['points']:
-            what = f'{result["size"]} bytes with computation of {point["ratio"]}'
+            what = f'{size} with computation of {point["ratio"]}'
             message, alone, both = (_times(point[series])['median'] for series in _SERIES)
             _equal(f'slowdown of {what}', point['slowdown'], both / max(message, alone))
             _equal(f'excess of {what}', point['excess'], both / (message + alone))
-            # A difference, which has the digits of its terms.
-            share, shorter = message + alone - both, min(message, alone)
-            if not abs(point['overlap'] * shorter - share) <= _DIGITS * (message + alone + both):
-                raise WrongAnswerError(
-                    f'the overlap of {what} is {point["overlap"]}, but {share / shorter} follows'
-                )
+            times.append((message, alone, both))
+            _check_overlap_of(what, point['overlap'], times[-1:])
             _check_sampled_clocks(what, point['communication']['clocks'], 1)
-        _check_hidden(result)
+        _check_overlap_of(size, result['overlap'], times)
 
 
-def _check_hidden(result: Mapping[str, Any]) -> None:
-    """Check the overlap of a size: the time hidden over the time that could be, of all ratios."""
-    hidden = possible = whole = 0.0
-    for point in result['points']:
-        message, alone, both = (_times(point[series])['median'] for series in _SERIES)
-        hidden += message + alone - both
-        possible += min(message, alone)
-        whole += message + alone + both
-    if not abs(result['overlap'] * possible - hidden) <= _DIGITS * whole:
+def _check_overlap_of(
+    what: str, overlap: float, times: Sequence[tuple[float, float, float]]
+) -> None:
+    """Check an overlap: the time that was hidden over the time that could be.
+
+    :param times: of the message, of the computation, and of both at once.
+    """
+    hidden = sum(message + alone - both for message, alone, both in times)
+    possible = sum(min(message, alone) for message, alone, _ in times)
+    # A difference, which has the digits of its terms.
+    if not abs(overlap * possible - hidden) <= _DIGITS * sum(map(sum, times)):
         raise WrongAnswerError(
-            f'the overlap of {result["size"]} bytes is {result["overlap"]}, but '
-            f'{hidden / possible} follows'
+            f'the overlap of {what} is {overlap}, but {hidden / possible} follows'
         )
 
 
@@ -413,7 +412,12 @@ def check_pairs(report: Mapping[str, Any]) -> None:
             if how in pair:
                 _check_rate_of_pairs(pair[how], 'bandwidth', _bytes_both_ways(results['bandwidth']))
     if len(report['pairs']) == report['rounds']['pairs']:
-        _check_middle(results, [pair['together'] for pair in report['pairs']])
+        for name, by_time in (('latency', 1), ('bandwidth', -1)):
+            values = [pair['together'][name] for pair in report['pairs']]
+            values.sort(reverse=by_time < 0)
+            # By their times, the lower of two pairs in the middle.
+            _equal(f'median {name}', results[name]['median'], values[(len(values) - 1) // 2])
+            _equal(f'worst {name}', results[name]['worst'], values[-1])
 
 
 def _bytes_both_ways(result: Mapping[str, Any]) -> float:
@@ -423,16 +427,6 @@ def _bytes_both_ways(result: Mapping[str, Any]) -> float:
 def _check_rate_of_pairs(result: Mapping[str, Any], name: str, work: float) -> None:
     for prefix, time in (('best_', 'best'), ('', 'median')):
         _equal(f'{prefix}{name}', result[prefix + name], work / result['time'][time])
-
-
-def _check_middle(
-    results: Mapping[str, Mapping[str, Any]], pairs: Sequence[Mapping[str, float]]
-) -> None:
-    """The median is that of the lower of two pairs in the middle, by their times."""
-    for name, by_time in (('latency', 1), ('bandwidth', -1)):
-        values = sorted((pair[name] for pair in pairs), reverse=by_time < 0)
-        _equal(f'median {name}', results[name]['median'], values[(len(values) - 1) // 2])
-        _equal(f'worst {name}', results[name]['worst'], values[-1])
 
 
 # Of a call, in sources/node/chain.h.
@@ -477,7 +471,13 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
     if not (rates[0] > 0 and rates == sorted(rates)):
         raise WrongAnswerError(f'slowest, best and fastest slice of the {what} are {rates}')
     for place in ('frequency_place', 'flops_place'):
-        _check_best_of_slices(f'{place.partition("_")[0]}, {what}', rank['slices'], *rank[place])
+        # The first decile from above.
+        slices, (faster, fast) = rank['slices'], rank[place]
+        if not faster < (slices + 9) // 10 <= fast:
+            raise WrongAnswerError(
+                f'of {slices} slices {faster} are faster than the best {place.partition("_")[0]}, '
+                f'{what}, and {fast} as fast'
+            )
     shortest, longest = rank['quantum']['shortest'], rank['quantum']['longest']
     fastest = _CHAIN_ADDITIONS / rates[2]
     if not shortest <= fastest * (1 + _DIGITS) <= longest * (1 + 2 * _DIGITS):
@@ -489,15 +489,7 @@ def _check_clock_of_rank(load: str, rank: Mapping[str, Any]) -> None:
     _equal(f'mean of the slices, {what}', mean, chain['made'] / chain['seconds'])
     seconds = chain['seconds'] + fma['seconds'] + rank['rest']
     _equal(f'time of the slices, {what}', rank['clocks']['seconds'], seconds)
-    _of_both_clocks(what, rank)
-
-
-def _check_best_of_slices(what: str, slices: int, faster: int, fast: int) -> None:
-    """The best is the first decile from above."""
-    if not faster < (slices + 9) // 10 <= fast:
-        raise WrongAnswerError(
-            f'of {slices} slices {faster} are faster than the best {what}, and {fast} as fast'
-        )
+    _of_both_clocks(what, rank['clocks'])
 
 
 def check_nodes(report: Mapping[str, Any]) -> None:
@@ -507,7 +499,7 @@ def check_nodes(report: Mapping[str, Any]) -> None:
     """
     for node in report['results']:
         name, account = node['node'], node['account']
-        _of_both_clocks(f'work of {name}', account)
+        _of_both_clocks(f'work of {name}', account['clocks'])
         for measure in ('triad', 'dgemm', 'frequency'):
             of = account[measure]
             _equal(f'work of {measure} on {name}', of['by_rates'], of['work'])
@@ -529,12 +521,7 @@ def _check_sampled(what: str, result: Mapping[str, Any], parts: int) -> None:
 
 
 def _check_sampled_clocks(what: str, clocks: Mapping[str, float], parts: int) -> None:
-    seconds = clocks['own'] * parts
-    if not is_of_both_clocks(seconds, clocks['least'], clocks['most'], _BETWEEN):
-        raise WrongAnswerError(
-            f'{what} took {seconds} s, but by a second clock {clocks["least"]} to '
-            f'{clocks["most"]} s'
-        )
+    _of_both_clocks(what, {**clocks, 'seconds': clocks['own'] * parts})
     if not clocks['slowest'] >= clocks['own'] * (1 - _DIGITS):
         raise WrongAnswerError(
             f'{what} took a rank {clocks["own"]} s, but the slowest {clocks["slowest"]} s'
@@ -563,7 +550,7 @@ def check_stream(report: Mapping[str, Any]) -> None:
         for name in ('best', 'median'):
             found = together[operation]['bandwidth'][name]
             _equal(f'{name} of {operation}', found, size * elements / time[name])
-        _of_both_clocks(operation, together[operation])
+        _of_both_clocks(operation, together[operation]['clocks'])
     for one in report['results']:
         what = f'rank in {one["operation"]}, {one["ranks"]}'
         for name, value in (('slowest', min(one['per_rank'])), ('fastest', max(one['per_rank']))):
@@ -643,7 +630,7 @@ def check_dgemm(report: Mapping[str, Any], order: int) -> None:
     time = _times(result)
     for name, seconds in (('rate_best', 'best'), ('rate', 'median')):
         _equal(name, result[name], operations / time[seconds])
-    _of_both_clocks('dgemm', result)
+    _of_both_clocks('dgemm', result['clocks'])
     ranks, of = result['per_rank'], result['rank_rates']
     _equal('rate of the slowest rank', of['min'], min(ranks))
     _equal('rate of the slowest rank', result['slowest']['rate'], min(ranks))
@@ -673,19 +660,21 @@ def _last_of_product(order: int) -> int:
     )
 
 
-def _of_both_clocks(what: str, result: Mapping[str, Any]) -> None:
+def _of_both_clocks(what: str, clocks: Mapping[str, float]) -> None:
     """One clock is read just before and just after the other: it holds on the busiest machine."""
-    clocks = result['clocks']
     if not is_of_both_clocks(clocks['seconds'], clocks['least'], clocks['most'], _BETWEEN):
         raise WrongAnswerError(
-            f'{what} is said to have taken {clocks["seconds"]} s, but by a second clock '
-            f'{clocks["least"]} to {clocks["most"]} s'
+            f'{what} took {clocks["seconds"]} s, but by a second clock {clocks["least"]} to '
+            f'{clocks["most"]} s'
         )
 
 
 def _times(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """The times of a result: of as many operations as took the seconds of its samples."""
-    time: Mapping[str, Any] = _ordered(result['time'])
+    time: Mapping[str, Any] = result['time']
+    values = [time[name] for name in ('min', 'best', 'median', 'p95')]
+    if not (values[0] > 0 and values == sorted(values)):
+        raise WrongAnswerError(f'least, best, median and 95th time are {values}')
     operations = result['samples'] * result['iterations_per_sample']
     _equal('mean of the samples', time['mean'], result['kept'] / operations)
     _check_places(time, result['samples'])
@@ -714,14 +703,6 @@ def _check_places(time: Mapping[str, Any], samples: int) -> None:
         raise WrongAnswerError(
             f'of {samples} samples {shorter} are shorter than the median, and {within} within it'
         )
-
-
-def _ordered(time: Mapping[str, float]) -> Mapping[str, float]:
-    """Times, which come in this order whatever was measured."""
-    values = [time[name] for name in ('min', 'best', 'median', 'p95')]
-    if not (values[0] > 0 and values == sorted(values)):
-        raise WrongAnswerError(f'least, best, median and 95th time are {values}')
-    return time
 
 
 def _equal(what: str, found: float, expected: float) -> None:

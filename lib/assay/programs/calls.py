@@ -216,33 +216,24 @@ def _of_collectives(claims: _Claims, report: Mapping[str, Any]) -> None:
     _add_guidelines(claims, report.get('guidelines', ()))
 
 
-#: By what leaves a rank: of the root a block for each other rank, one of each other rank, of all
-#: ranks one for each other rank or for all of them, and one of all but the last.
-_SCATTERS = {'scatter', 'scatterv'}
-_TO_ROOT = {'gather', 'gatherv', 'reduce'}
-_ONE_FOR_EACH = {'alltoall', 'alltoallv', 'reduce_scatter'}
-_ONE_FOR_ALL = {'allreduce', 'allgather', 'allgatherv'}
-_SCANS = {'scan', 'exscan'}
-
-
 def _add_collective(claims: _Claims, op: str, count: float, size: float, prefix: str = '') -> None:
     """:param size: bytes of a block."""
     name = _CALLED.get(op, op.capitalize())
     name = prefix + (name.lower() if prefix else name)
     others = claims.ranks - 1
+    # From which ranks so many blocks leave.
+    leaving: Mapping[str, tuple[_Ranks, int]] = {
+        'bcast': (claims.root, 1),
+        **dict.fromkeys(('scatter', 'scatterv'), (claims.root, others)),
+        **dict.fromkeys(('gather', 'gatherv', 'reduce'), (claims.others, 1)),
+        **dict.fromkeys(('alltoall', 'alltoallv', 'reduce_scatter'), (claims.all, others)),
+        **dict.fromkeys(('allreduce', 'allgather', 'allgatherv'), (claims.all, 1)),
+        **dict.fromkeys(('scan', 'exscan'), (range(others), 1)),
+    }
     claims.add(claims.all, count, name)
-    if op == 'bcast':
-        claims.bytes[claims.root][name] += round(count * size)
-    elif op in _SCATTERS:
-        claims.bytes[claims.root][name] += round(count * size * others)
-    elif op in _TO_ROOT:
-        claims.bytes[claims.others][name] += round(count * size)
-    elif op in _ONE_FOR_EACH:
-        claims.bytes[claims.all][name] += round(count * size * others)
-    elif op in _ONE_FOR_ALL:
-        claims.bytes[claims.all][name] += round(count * size)
-    elif op in _SCANS:
-        claims.bytes[range(others)][name] += round(count * size)
+    if op in leaving:
+        ranks, blocks = leaving[op]
+        claims.bytes[ranks][name] += round(count * size * blocks)
 
 
 #: Bytes of an element of sources/mpi/guidelines.c.
@@ -274,39 +265,29 @@ def _add_way(claims: _Claims, op: str, words: str, count: int, size: int) -> Non
     :param size: bytes of a block of the operation.
     """
     part = math.ceil(size / _ELEMENT / claims.ranks) * _ELEMENT
+    half = size // 2 // _ELEMENT * _ELEMENT
     whole = claims.ranks * size
-    match words:
-        case '':
-            # Of the operation that three barriers are held against: an element.
-            _add_collective(claims, op, count, size or _ELEMENT)
-        case 'itself with twice the bytes':
-            _add_collective(claims, op, count, 2 * size)
-        case 'itself twice with half the bytes':
-            _add_collective(claims, op, 2 * count, size // 2 // _ELEMENT * _ELEMENT)
-        case 'messages that do the same':
-            _add_messages(claims, op, count, size)
-        case 'scatter and allgather' | 'reduce_scatter and gather' | 'reduce_scatter and allgather':
-            for one in words.split(' and '):
-                _add_collective(claims, one, count, part)
-        case 'gather and bcast':
-            _add_collective(claims, 'gather', count, size)
-            _add_collective(claims, 'bcast', count, whole)
-        case 'reduce and scatter':
-            _add_collective(claims, 'reduce', count, whole)
-            _add_collective(claims, 'scatter', count, size)
-        case 'reduce and bcast':
-            _add_collective(claims, 'reduce', count, size)
-            _add_collective(claims, 'bcast', count, size)
-        case 'three barriers':
-            claims.add(claims.all, 3 * count, 'Barrier')
-        case 'allreduce' if op == 'barrier':
-            _add_collective(claims, words, count, _ELEMENT)
-        case 'allreduce' if op == 'reduce_scatter':
-            _add_collective(claims, words, count, whole)
-        case 'bcast':
-            _add_collective(claims, words, count, whole)
-        case _:
-            _add_collective(claims, words, count, size)
+    # Operations with the bytes of a block of each, where they are not those of the operation.
+    parts: Mapping[str, Sequence[tuple[str, int]]] = {
+        # Of the operation that three barriers are held against: an element.
+        '': [(op, size or _ELEMENT)],
+        'itself with twice the bytes': [(op, 2 * size)],
+        'itself twice with half the bytes': [(op, half), (op, half)],
+        'scatter and allgather': [('scatter', part), ('allgather', part)],
+        'reduce_scatter and gather': [('reduce_scatter', part), ('gather', part)],
+        'reduce_scatter and allgather': [('reduce_scatter', part), ('allgather', part)],
+        'gather and bcast': [('gather', size), ('bcast', whole)],
+        'reduce and scatter': [('reduce', whole), ('scatter', size)],
+        'reduce and bcast': [('reduce', size), ('bcast', size)],
+        'three barriers': 3 * [('barrier', 0)],
+        'allreduce': [(words, {'barrier': _ELEMENT, 'reduce_scatter': whole}.get(op, size))],
+        'bcast': [(words, whole)],
+    }
+    if words == 'messages that do the same':
+        _add_messages(claims, op, count, size)
+        return
+    for one, its_size in parts.get(words, [(words, size)]):
+        _add_collective(claims, one, count, its_size)
 
 
 def _add_messages(claims: _Claims, op: str, count: int, size: int) -> None:

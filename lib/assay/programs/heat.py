@@ -56,7 +56,7 @@ class HeatSolution:
 
 
 @cache
-def solution(n: int) -> HeatSolution:
+def solve_heat(n: int) -> HeatSolution:
     """Solve the equations of n^3 elements in the eigenvectors of T, which are sines.
 
     The time goes with n^3.

@@ -12,7 +12,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from assay.programs.application import CLOCK_RATE, Application, Problem, WrongAnswerError
+from assay.programs import application
+from assay.programs.application import Application, Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.programs.sizes import process_grid
 
@@ -118,7 +119,7 @@ class Hpcg(Application):
                 f'HPCG reported {steps:g} iterations, but added up over the ranks {made} times'
             )
         said = report.number(_TOTAL) + report.number(_SETUP)
-        if said > wall * (1 + CLOCK_RATE):
+        if said > wall * (1 + application.CLOCK_RATE):
             raise WrongAnswerError(f'HPCG reported {said:g} s, but took {wall:g} s')
 
 
@@ -158,10 +159,7 @@ class _Report:
 
         :raises WrongAnswerError: if one is no finite number from zero on.
         """
-        try:
-            values = [float(value) for value in self.entries.get(name, [])]
-        except ValueError:
-            values = [math.nan]
+        values = [*map(application.as_number, self.entries.get(name, []))]
         if not all(0 <= value < math.inf for value in values):
             raise WrongAnswerError(f'{name!r} in the report of HPCG is not a number from 0 on')
         return values

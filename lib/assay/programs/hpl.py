@@ -8,22 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.programs.application import (
-    CLOCK_RATE,
-    WHOLE_OF_BEST,
-    Application,
-    Problem,
-    WrongAnswerError,
-    check_limit,
-    check_times,
-    is_of_both_clocks,
-    is_ours,
-    limit_figures,
-    tells_bouts,
-    window_figures,
-)
+from assay.programs import application
+from assay.programs.application import Application, Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
-from assay.programs.linear_system import norms, solution
+from assay.programs.linear_system import norms, solve_system
 
 _BYTES = 8  # of an element
 
@@ -173,7 +161,7 @@ class Hpl(Application):
         **{f'{phase}_time': Quantity('s', 'lower') for phase in _PHASES.values()},
         'factorisation_rate': Quantity('Gflop/s', 'higher'),
         'update_rate': Quantity('Gflop/s', 'higher'),
-        'factorisation_whole_of_best': WHOLE_OF_BEST,
+        'factorisation_whole_of_best': application.WHOLE_OF_BEST,
         'hpl_of_limit': Quantity('1', 'higher'),
     }
 
@@ -202,13 +190,13 @@ class Hpl(Application):
         _check_problem(output, runs, problem, ranks, threads)
         _check_residuals(output, runs)
 
-        ours = is_ours(output)
+        ours = application.is_ours(output)
         if ours:
             _check_fingerprints(output, problem)
             _check_clocks(output, runs)
             _check_work(output, problem)
             _check_ways(output, problem)
-            check_limit(output, 'HPL', 1e-9, 'factorisation')
+            application.check_limit(output, 'HPL', 1e-9, 'factorisation')
 
         rates = [_positive(run['gflops'], 'rate') for run in runs]
         fastest = rates.index(max(rates))
@@ -223,17 +211,16 @@ class Hpl(Application):
                 values[f'{name}_time'] = _number(phase['seconds'], f'{name} time')
         figures = figures_of(self.measures, values)
         if ours:
-            figures |= window_figures(output, 'factorisation') | limit_figures(output)
+            figures |= application.window_figures(
+                output, 'factorisation'
+            ) | application.limit_figures(output)
             if 'hpl_of_limit' not in figures:
                 raise WrongAnswerError("HPL's output ends before the limit that it measures")
         return figures
 
 
 def _number(text: str, what: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = application.as_number(text)
     if not math.isfinite(value):
         raise WrongAnswerError(f'HPL printed "{text}" as its {what}, which is no number')
     return value
@@ -270,7 +257,7 @@ def _check_problem(
             raise WrongAnswerError(f'HPL ran on {run["p"]} x {run["q"]} ranks instead of {ranks}')
     asked = {'RANKS': ranks, 'THREADS': threads}
     told = {found['key']: int(found['value']) for found in _OURS.finditer(output)}
-    if is_ours(output) and told != asked:
+    if application.is_ours(output) and told != asked:
         raise WrongAnswerError(
             f'HPL ran on {told.get("RANKS")} ranks with {told.get("THREADS")} threads each instead '
             f'of {ranks} with {threads}'
@@ -286,7 +273,8 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
     if len(found) != problem.facts['runs']:
         raise WrongAnswerError('HPL did not print the fingerprint of each test')
     for one, residual in zip(found, _RESIDUAL.finditer(output), strict=True):
-        said = {key: _number(value, key) for key, value in _entries(one['entries'])}
+        entries = (entry.rpartition(' ') for entry in one['entries'].split('; '))
+        said = {key: _number(value, key) for key, _, value in entries}
         if said.keys() != _MARKS:
             raise WrongAnswerError('the fingerprint of HPL is not whole')
         scaled = said['Ax-b_oo'] / (2**-53 * (said['A_oo'] * said['x_oo'] + said['b_oo']) * n)
@@ -299,20 +287,16 @@ def _check_fingerprints(output: str, problem: Problem) -> None:
             )
         _compare(said, {'again': said['Ax-b_oo']}, 0)
         _compare({'scaled residual': float(residual['value'])}, {'scaled residual': scaled}, 1e-7)
-        expected = norms(n)
-        _compare(said, expected.exact, 0)
+        exact, sums = norms(n)
+        _compare(said, exact, 0)
         # A sum of n numbers is right to n roundings, in any order.
-        _compare(said, expected.sums, n * 2**-52)
+        _compare(said, sums, n * 2**-52)
         if n <= _LARGEST_SOLVED:
-            x = solution(n)
+            x = solve_system(n)
             # |x - x'| <= |A^-1| |A (x - x')|, and what x' here differs by is far smaller.
             near = x.of_inverse * (said['Ax-b_oo'] + n * 2**-52 * x.greatest)
             _compare(said, {'x_oo': x.greatest}, near / x.greatest)
             _compare(said, {'x_1': x.sum}, n * near / x.sum)
-
-
-def _entries(text: str) -> list[tuple[str, str]]:
-    return [(key, value) for key, _, value in (one.rpartition(' ') for one in text.split('; '))]
 
 
 def _compare(said: Mapping[str, float], expected: Mapping[str, float], relative: float) -> None:
@@ -338,7 +322,11 @@ def _check_clocks(output: str, runs: list[re.Match[str]]) -> None:
             if not abs(printed - phases.get(key, math.nan)) <= 1e-6:
                 raise WrongAnswerError(f'HPL prints {printed:g} s for {key}, and another time too')
         in_phases = _number(parts['seconds'], 'time of its phases')
-        if not max(phases.values()) - 1e-9 <= in_phases <= whole * (1 + CLOCK_RATE) + _TICKS:
+        if (
+            not max(phases.values()) - 1e-9
+            <= in_phases
+            <= whole * (1 + application.CLOCK_RATE) + _TICKS
+        ):
             raise WrongAnswerError(f'the phases of HPL took {in_phases:g} of {whole:g} s')
         rate = operations(int(run['n'])) * 1e-9 / whole
         # Five digits are printed.
@@ -382,20 +370,20 @@ def _check_work(output: str, problem: Problem) -> None:
         'update': sum(2 * nb * rest**2 + nb**2 * rest for rest in rests),
     }
     told = {found['kernel']: found for found in _WORK_OF.finditer(output)}
-    if tells_bouts(output) and told.keys() != expected.keys():
+    if application.tells_bouts(output) and told.keys() != expected.keys():
         raise WrongAnswerError(
             f'HPL printed the work of {" and ".join(told) or "no windows"} alone'
         )
     for kernel, found in told.items():
         operations = _number(found['operations'], 'operations')
         _compare({kernel: operations}, {kernel: runs * expected[kernel]}, 1e-9)
-        check_times(output, {f'windows of {kernel}': _number(found['seconds'], 'time')})
+        application.check_times(output, {f'windows of {kernel}': _number(found['seconds'], 'time')})
 
 
 def _confirmed(what: str, clock: re.Match[str]) -> float:
     """Seconds that both clocks tell."""
     seconds, least, most = (_number(clock[key], 'time') for key in ('seconds', 'least', 'most'))
-    if not is_of_both_clocks(seconds, least, most, _TICKS):
+    if not application.is_of_both_clocks(seconds, least, most, _TICKS):
         raise WrongAnswerError(
             f"{what} of HPL took {seconds:g} s, but {least:g} to {most:g} s by the system's clock"
         )

@@ -24,7 +24,7 @@ class ImbRow:
     bandwidth: float | None
 
 
-def parse(output: str) -> dict[str, tuple[int, list[ImbRow]]]:
+def read_imb_tables(output: str) -> dict[str, tuple[int, list[ImbRow]]]:
     """Read the tables of an ``IMB-MPI1`` run.
 
     :returns: for each benchmark the number of processes and its rows; of the tables with several

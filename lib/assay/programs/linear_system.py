@@ -21,18 +21,6 @@ LARGEST_WHOLE = 6000
 
 
 @dataclass(frozen=True)
-class Norms:
-    """The known norms of a system.
-
-    :param exact: what every program has to the last bit.
-    :param sums: what differs by rounding.
-    """
-
-    exact: dict[str, float]
-    sums: dict[str, float]
-
-
-@dataclass(frozen=True)
 class Solution:
     """Norms of the solution, and of the inverse.
 
@@ -47,11 +35,14 @@ class Solution:
 
 
 @cache
-def norms(n: int) -> Norms:
-    """Norms and corners of the system of order ``n``."""
+def norms(n: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Norms and corners of the system of order ``n``, by their names.
+
+    :returns: those that every program has to the last bit, and sums, which differ by rounding.
+    """
     corners = {'first': _element(_jump(1)), 'last': _element(_jump(n * (n + 1)))}
     if n > LARGEST_WHOLE:
-        return Norms(corners, {})
+        return corners, {}
     row_sums, column_sums, b = np.zeros(n), np.zeros(n), np.zeros(n)
     for row, line in enumerate(_rows(n)):
         size = np.abs(line[:n])
@@ -61,11 +52,11 @@ def norms(n: int) -> Norms:
     sums = {'A_oo': row_sums.max(), 'A_1': column_sums.max()}
     sums |= {'A by rows': row_sums.sum(), 'A by columns': row_sums.sum()}
     exact = corners | {'b_oo': float(np.abs(b).max())}
-    return Norms(exact, {key: float(value) for key, value in sums.items()})
+    return exact, {key: float(value) for key, value in sums.items()}
 
 
 @cache
-def solution(n: int) -> Solution:
+def solve_system(n: int) -> Solution:
     """Solve the system of order ``n``, which takes 2 n^3 operations and 16 n^2 bytes."""
     system = np.array(list(_rows(n)))
     a, b = system[:, :n], system[:, n]

@@ -10,26 +10,8 @@ from typing import Any
 
 import yaml
 
-from assay.programs import heat
-from assay.programs.application import (
-    OF_CONTROL,
-    SIX_DIGITS,
-    WHOLE_OF_BEST,
-    Application,
-    Problem,
-    WorkInCaches,
-    WrongAnswerError,
-    check_in_caches,
-    check_limit,
-    check_times,
-    check_windows,
-    is_ours,
-    limit_figures,
-    steady_windows,
-    tells_bouts,
-    time_of,
-    window_figures,
-)
+from assay.programs import application, heat
+from assay.programs.application import Application, Problem, WorkInCaches, WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
 
 # Of a node: 27 entries of 8 + 4 bytes, where its row starts, five vectors and its number.
@@ -103,10 +85,10 @@ class MiniFE(Application):
         **{f'{name.lower()}_in_caches_rate': Quantity('Gflop/s', 'higher') for name in _KERNELS},
         'assembly_in_caches_rate': Quantity('Melement/s', 'higher'),
         **{
-            f'{name.lower()}_in_caches{OF_CONTROL}': Quantity('1', 'higher')
+            f'{name.lower()}_in_caches{application.OF_CONTROL}': Quantity('1', 'higher')
             for name in (*_KERNELS, 'assembly')
         },
-        'matvec_whole_of_best': WHOLE_OF_BEST,
+        'matvec_whole_of_best': application.WHOLE_OF_BEST,
         'matvec_of_limit': Quantity('1', 'higher'),
     }
     leaves = (_REPORTS,)
@@ -130,7 +112,7 @@ class MiniFE(Application):
         _check_course(output)
         report = _report(folder, problem, ranks)
         # Both say so: ours is held to all that it prints if either is lost.
-        ours = is_ours(output) or report.get('Implementation') == 'assay'
+        ours = application.is_ours(output) or report.get('Implementation') == 'assay'
         _check_run(report, problem, ranks, threads)
         _check_residuals(output, report)
         if ours and report.get('Verdict') != 'PASSED':
@@ -141,14 +123,17 @@ class MiniFE(Application):
             _check_fingerprint(output, report, problem)
             _check_parts(report, ranks)
             _check_windows(output, report, ranks)
-            check_in_caches(output, _work_in_caches(ranks, threads))
-            check_times(output, {what: _number(report, *keys) for what, keys in _TIMES.items()})
+            application.check_in_caches(output, _work_in_caches(ranks, threads))
+            application.check_times(
+                output, {what: _number(report, *keys) for what, keys in _TIMES.items()}
+            )
         if _VERIFY in problem.arguments and not _CENTRE_RIGHT.search(output):
             raise WrongAnswerError('miniFE did not hold its solution against the analytic one')
 
         figures = _figures(report)
         if ours:
-            figures |= window_figures(output, 'matvec') | limit_figures(output)
+            figures |= application.window_figures(output, 'matvec')
+            figures |= application.limit_figures(output)
             if 'matvec_of_limit' not in figures:
                 raise WrongAnswerError('miniFE printed no limit: its output is not whole')
         wrong = [name for name, figure in figures.items() if not 0 < figure.value < math.inf]
@@ -171,14 +156,7 @@ def _check_course(output: str) -> None:
         raise WrongAnswerError("miniFE's solution is not the analytic one")
     if complaint := _COMPLAINT.search(output):
         raise WrongAnswerError(f'miniFE says: {complaint[complaint.lastgroup or 0]}')
-    starts = len(_INITIAL.findall(output))
-    if starts > 1:
-        raise WrongAnswerError(
-            f'{starts} miniFE ran beside each other: were they started by the launcher of another '
-            'MPI?'
-        )
-    if starts == 0:
-        raise WrongAnswerError('miniFE printed no residual: its output is not whole')
+    application.check_once('miniFE', len(_INITIAL.findall(output)), 'residual')
 
 
 def _report(folder: Path, problem: Problem, ranks: int) -> dict[str, Any]:
@@ -242,17 +220,14 @@ def _check_residuals(output: str, report: Mapping[str, Any]) -> None:
     needed = {str(k) for k in range(_PRINTED_EVERY, iterations + 1, _PRINTED_EVERY)}
     if missing := sorted(needed - printed.keys(), key=int):
         raise WrongAnswerError(f'miniFE printed no residual of iteration {missing[0]}')
-    try:
-        initial = float(_INITIAL.findall(output)[0])
-        residuals = [initial, *map(float, printed.values()), final]
-    except ValueError:
-        raise WrongAnswerError('a residual of miniFE is no number') from None
+    initial = application.as_number(_INITIAL.findall(output)[0])
+    residuals = [initial, *map(application.as_number, printed.values()), final]
     if 0 < iterations < _MOST_ITERATIONS and final > _SOLVED:
         raise WrongAnswerError(
             f'miniFE stopped after {iterations} iterations at the residual {final:g}'
         )
     if not all(map(math.isfinite, residuals)):
-        raise WrongAnswerError('a residual of miniFE is not finite')
+        raise WrongAnswerError('a residual of miniFE is no finite number')
     if not (0 < iterations <= _MOST_ITERATIONS and final < initial):
         raise WrongAnswerError(
             f'miniFE went from residual {initial:g} to {final:g} in {iterations} iterations'
@@ -274,10 +249,10 @@ def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem)
     n = problem.facts['elements'][0]
     _hold('number of iterations', _number(report, 'CG solve', 'Iterations'), steps_made, 0)
     final = _number(report, 'CG solve', 'Final Resid Norm')
-    if final and tells_bouts(output):
+    if final and application.tells_bouts(output):
         if not (last := _LAST.search(output)):
             raise WrongAnswerError('miniFE printed no last residual')
-        _hold('Final Resid Norm', final, float(last[1]), SIX_DIGITS)
+        _hold('Final Resid Norm', final, float(last[1]), application.SIX_DIGITS)
     _hold('b.b', b_b, heat.residuals(n, 0)[0] ** 2, _OF_SUMS)
     # By how much the error's energy fell, 2 b x - x A x: each step adds its part, and that needs no
     # orthogonality to the steps long before, which rounding takes.
@@ -301,7 +276,7 @@ def _check_fingerprint(output: str, report: Mapping[str, Any], problem: Problem)
     # b (x - x') = x' r, and x - x' is the inverse of A, whose least eigenvalue is known, times r.
     residual = _number(report, 'Residual check', 'True Resid Norm')
     if n <= _LARGEST_SOLVED:
-        exact = heat.solution(n)
+        exact = heat.solve_heat(n)
         near = residual / exact.least_eigenvalue
         size = math.sqrt(exact.x_x)
         _hold('b.x', b_x, exact.b_x, _OF_SUMS + size * residual / exact.b_x)
@@ -314,7 +289,7 @@ def _check_parts(report: Mapping[str, Any], ranks: int) -> None:
     whole = _number(report, *_TIMES['CG'])
     # Each is the time of the rank that it took longest.
     parts = sum(kernels) if ranks == 1 else max(kernels)
-    if not parts <= whole * (1 + SIX_DIGITS):
+    if not parts <= whole * (1 + application.SIX_DIGITS):
         raise WrongAnswerError(f"the parts of miniFE's CG took {parts:g} s, all of it {whole:g} s")
     phases = [
         _number(report, *_TIMES['structure']),
@@ -324,26 +299,26 @@ def _check_parts(report: Mapping[str, Any], ranks: int) -> None:
     total = _number(report, *_TIMES['total'])
     parts = sum(phases) if ranks == 1 else max(phases)
     # Each has six digits.
-    if not parts <= total * (1 + SIX_DIGITS):
+    if not parts <= total * (1 + application.SIX_DIGITS):
         raise WrongAnswerError(f'the phases of miniFE took {parts:g} s, all of it {total:g} s')
 
 
 def _check_windows(output: str, report: Mapping[str, Any], ranks: int) -> None:
     """Check that all iterations were timed, kernel by kernel: in windows, or before them."""
     iterations = int(_number(report, 'CG solve', 'Iterations'))
-    count = steady_windows(_MOST_ITERATIONS, range(iterations))
+    count = application.steady_windows(_MOST_ITERATIONS, range(iterations))
     # Where nothing at all was left to solve a scalar product found that out after the last one.
     solved = _number(report, 'CG solve', 'Final Resid Norm') == 0
     for name, work in _operations_of_iteration(report).items():
         seconds = _number(report, *_TIMES[name])
-        least = 0 if solved else seconds - time_of(output, f'first {name}')
-        check_windows(output, name, count, 1e-9 * work, least, ranks * seconds)
-    check_limit(output, 'MATVEC', 1e-9 * _traffic(report, ranks))
-    if tells_bouts(output):
-        whole = time_of(output, 'iterations')
+        least = 0 if solved else seconds - application.printed_time(output, f'first {name}')
+        application.check_windows(output, name, count, 1e-9 * work, least, ranks * seconds)
+    application.check_limit(output, 'MATVEC', 1e-9 * _traffic(report, ranks))
+    if application.tells_bouts(output):
+        whole = application.printed_time(output, 'iterations')
         work = sum(_operations_of_iteration(report).values())
-        check_windows(output, 'CG', count, 1e-9 * work, whole, ranks * whole)
-        check_times(output, {'iterations': whole})
+        application.check_windows(output, 'CG', count, 1e-9 * work, whole, ranks * whole)
+        application.check_times(output, {'iterations': whole})
 
 
 def _traffic(report: Mapping[str, Any], ranks: int) -> float:
@@ -399,7 +374,7 @@ def _operations(report: Mapping[str, Any]) -> dict[str, float]:
     for name, flops in counted.items():
         *place, key = _TIMES[name]
         said = _number(report, *place, key.replace('Time', 'Flops'))
-        _hold(f'{name} Flops', said, flops, SIX_DIGITS)
+        _hold(f'{name} Flops', said, flops, application.SIX_DIGITS)
     return counted
 
 

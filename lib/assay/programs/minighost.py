@@ -7,23 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-from assay.programs.application import (
-    OF_CONTROL,
-    SIX_DIGITS,
-    WHOLE_OF_BEST,
-    Application,
-    Problem,
-    WorkInCaches,
-    WrongAnswerError,
-    check_in_caches,
-    check_limit,
-    check_times,
-    check_windows,
-    is_ours,
-    limit_figures,
-    steady_windows,
-    window_figures,
-)
+from assay.programs import application
+from assay.programs.application import Application, Problem, WorkInCaches, WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
 from assay.programs.sizes import process_grid
 
@@ -127,8 +112,8 @@ class MiniGhost(Application):
         'rate': Quantity('Gflop/s', 'higher'),
         'stencil_rate': Quantity('GB/s', 'higher'),
         'stencil_in_caches_rate': Quantity('GB/s', 'higher'),
-        f'stencil_in_caches{OF_CONTROL}': Quantity('1', 'higher'),
-        'stencil_whole_of_best': WHOLE_OF_BEST,
+        f'stencil_in_caches{application.OF_CONTROL}': Quantity('1', 'higher'),
+        'stencil_whole_of_best': application.WHOLE_OF_BEST,
         'stencil_of_limit': Quantity('1', 'higher'),
     }
 
@@ -194,31 +179,40 @@ class MiniGhost(Application):
         (total,) = _numbers(_TOTAL, output, 'total time')
         mean_stencil, *_, stencil = _numbers(_STENCIL_TIME, output, 'time of the stencil')
         (rate,) = _numbers(_GFLOPS, output, 'rate')
-        if is_ours(output):
+        if application.is_ours(output):
             _check_fingerprints(output, problem)
-            check_times(output, {'total': total, 'stencil': stencil, **_parts(output, ranks)})
+            application.check_times(
+                output, {'total': total, 'stencil': stencil, **_parts(output, ranks)}
+            )
             # As the rank with the most, no rank took less in all than the mean in parts.
-            parts = mean_stencil + _mean_communication(output, ranks)
-            if not parts <= total * (1 + SIX_DIGITS):
+            parts = mean_stencil
+            if ranks > 1:
+                parts += _numbers(_MEAN_COMM, output, 'mean time of the communication')[0]
+            if not parts <= total * (1 + application.SIX_DIGITS):
                 raise WrongAnswerError(f'parts of miniGhost took {parts} s, all of it {total} s')
         sums = _numbers(_SUM, output, 'time of the sums')
         steps: int = problem.facts['the number of time steps']
         of_step = math.prod(problem.facts['the mesh']) * problem.facts['the number of variables']
         updates = of_step * steps * problem.facts['the number of spikes']
-        if is_ours(output):
-            windows, bytes_of_step = steady_windows(steps, range(steps)), _UPDATE_BYTES * of_step
+        if application.is_ours(output):
+            windows, bytes_of_step = (
+                application.steady_windows(steps, range(steps)),
+                _UPDATE_BYTES * of_step,
+            )
             _check_number_of_sums(output, problem)
-            check_windows(
+            application.check_windows(
                 output, 'stencil', windows, 1e-9 * bytes_of_step, stencil, ranks * stencil
             )
             points = 1e-9 * threads * _POINTS_IN_CACHES
             call = WorkInCaches(ranks * points * _UPDATE_BYTES, 27 * points)
-            check_in_caches(output, {'stencil in caches': call})
-            check_limit(output, 'stencil', 1e-9 * bytes_of_step)
+            application.check_in_caches(output, {'stencil in caches': call})
+            application.check_limit(output, 'stencil', 1e-9 * bytes_of_step)
         if not (total > 0 and stencil > 0):
             raise WrongAnswerError('miniGhost printed a time that is not above zero')
         operations = 27 * updates / total * 1e-9
-        if is_ours(output) and not abs(rate / operations - 1) < 1e-3:  # it has four digits
+        if (
+            application.is_ours(output) and not abs(rate / operations - 1) < 1e-3
+        ):  # it has four digits
             raise WrongAnswerError(f'miniGhost says {rate} Gflop/s, but did {operations:.4g}')
         values = {
             'total_time': total,
@@ -234,8 +228,10 @@ class MiniGhost(Application):
             # What an exchange does without takes no time: derived datatypes need no packing.
             values |= {f'{way}_time': seconds for way, seconds in times.items() if seconds > 0}
         figures = figures_of(self.measures, values)
-        if is_ours(output):
-            figures |= window_figures(output, 'stencil') | limit_figures(output)
+        if application.is_ours(output):
+            figures |= application.window_figures(output, 'stencil') | application.limit_figures(
+                output
+            )
         return figures
 
 
@@ -245,17 +241,13 @@ def _communication(output: str) -> dict[str, float]:
     return dict(zip(_WAYS, times, strict=True))
 
 
-def _mean_communication(output: str, ranks: int) -> float:
-    return _numbers(_MEAN_COMM, output, 'mean time of the communication')[0] if ranks > 1 else 0.0
-
-
 def _parts(output: str, ranks: int) -> dict[str, float]:
     """Times that ours reads from two clocks, beside total and stencil."""
     total, points, over_ranks = _numbers(_SUM, output, 'time of the sums')
     if (
         not max(points, over_ranks)
-        <= total * (1 + SIX_DIGITS)
-        <= (points + over_ranks) * (1 + 2 * SIX_DIGITS)
+        <= total * (1 + application.SIX_DIGITS)
+        <= (points + over_ranks) * (1 + 2 * application.SIX_DIGITS)
     ):
         raise WrongAnswerError(
             f'the sums of miniGhost took {total} s, and their parts {points} and {over_ranks} s'
@@ -280,30 +272,24 @@ def _check_verdict(output: str) -> None:
     if failed := _FAILED.search(output):
         raise WrongAnswerError(f"miniGhost's own check failed: {failed[1]}")
     for error in _ERROR.finditer(output):
-        if not _plain_number(error[1]) <= _plain_number(error[2]):
+        if not application.as_number(error[1]) <= application.as_number(error[2]):
             raise WrongAnswerError(f"miniGhost's own check failed: {error.group()}")
-    if output.count(_RIGHT) > 1:
-        raise WrongAnswerError(
-            f'{output.count(_RIGHT)} miniGhost ran beside each other: were they started by the '
-            'launcher of another MPI?'
-        )
-    if _RIGHT not in output:
-        raise WrongAnswerError('miniGhost printed no verdict: its output is not whole')
+    application.check_once('miniGhost', output.count(_RIGHT), 'verdict')
 
 
 def _check_whole(output: str, ranks: int) -> None:
     # Upstream's report has no end if there is one rank only.
-    needs_end = is_ours(output) or ranks > 1
+    needs_end = application.is_ours(output) or ranks > 1
     if not _LAST_OF_SUMS.search(output) or (needs_end and _END not in output):
         raise WrongAnswerError("miniGhost's report is not whole; was it run with --report_perf 1?")
-    if is_ours(output) and not limit_figures(output):
+    if application.is_ours(output) and not application.limit_figures(output):
         raise WrongAnswerError("miniGhost's output ends before the machine's limit")
 
 
 def _check_problem(output: str, problem: Problem, ranks: int, threads: int) -> None:
     asked = {**problem.facts, 'the number of processes': ranks}
     patterns = dict(_SAID)
-    if is_ours(output):
+    if application.is_ours(output):
         asked['the number of threads'] = threads
         patterns['the number of threads'] = re.compile(r'executing, (\d+) threads? each')
     for name, value in asked.items():
@@ -316,9 +302,9 @@ def _check_problem(output: str, problem: Problem, ranks: int, threads: int) -> N
 def _check_checks(output: str, variables: int) -> None:
     """Check that each variable was held against the requested tolerance."""
     tolerance = 10.0**-_DIGITS
-    if not is_ours(output):
+    if not application.is_ours(output):
         said = _TOLERANCE.search(output)
-        if not said or not _plain_number(said[1]) <= tolerance:
+        if not said or not application.as_number(said[1]) <= tolerance:
             words = said[1] if said else 'nothing'
             raise WrongAnswerError(f'miniGhost says of its tolerance: {words}, not {tolerance:g}')
         return
@@ -326,7 +312,7 @@ def _check_checks(output: str, variables: int) -> None:
     if missing := sorted(set(range(1, variables + 1)) - checked.keys()):
         raise WrongAnswerError(f'miniGhost did not check variable {missing[0]} at the end')
     for found in checked.values():
-        if not all(_plain_number(error) <= tolerance for error in found.groups()[1:]):
+        if not all(application.as_number(error) <= tolerance for error in found.groups()[1:]):
             raise WrongAnswerError(f"miniGhost's own check failed: {found.group().strip()}")
 
 
@@ -411,14 +397,6 @@ def _rotated(value: int, bits: int) -> int:
     return (value << bits | value >> (64 - bits)) & _WORD
 
 
-def _plain_number(word: str) -> float:
-    """NaN if it is none, which is within no tolerance."""
-    try:
-        return float(word)
-    except ValueError:
-        return math.nan
-
-
 def _plain(groups: tuple[str, ...]) -> tuple[int | str, ...] | int | str:
     values = tuple(int(word) if word.isdigit() else word for word in groups)
     return values[0] if len(values) == 1 else values
@@ -429,10 +407,7 @@ def _numbers(pattern: re.Pattern[str], output: str, name: str) -> list[float]:
     found = pattern.search(output)
     if not found:
         raise WrongAnswerError(f'miniGhost printed no {name}')
-    try:
-        values = [float(word) for word in found.groups()]
-    except ValueError:
-        values = [math.nan]
+    values = [*map(application.as_number, found.groups())]
     if not all(map(math.isfinite, values)):
         raise WrongAnswerError(f'not a {name}: {found.group().strip()!r}')
     return values

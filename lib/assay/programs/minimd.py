@@ -9,22 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.programs.application import (
-    SIX_DIGITS,
-    WHOLE_OF_BEST,
-    Application,
-    Problem,
-    WrongAnswerError,
-    check_limit,
-    check_times,
-    check_windows,
-    is_ours,
-    limit_figures,
-    steady_windows,
-    tells_bouts,
-    time_of,
-    window_figures,
-)
+from assay.programs import application
+from assay.programs.application import Application, Problem, WrongAnswerError
 from assay.programs.figure import Figure, Quantity, figures_of
 
 if TYPE_CHECKING:
@@ -114,7 +100,7 @@ class MiniMD(Application):
         'performance': Quantity('atom-steps/s', 'higher'),
         'force_rate': Quantity('atom-steps/s', 'higher'),
         'neighbour_rate': Quantity('atom-lists/s', 'higher'),
-        'force_whole_of_best': WHOLE_OF_BEST,
+        'force_whole_of_best': application.WHOLE_OF_BEST,
         'force_of_limit': Quantity('1', 'higher'),
         'force_imbalance': Quantity('1', 'lower'),
     }
@@ -149,9 +135,9 @@ class MiniMD(Application):
         _check_states(output, problem)
         _check_summary(summary, problem, ranks, threads)
 
-        if is_ours(output):
+        if application.is_ours(output):
             _check_fingerprints(output, problem)
-            check_times(output, {name: summary[name] for name in ('total', *_PHASES)})
+            application.check_times(output, {name: summary[name] for name in ('total', *_PHASES)})
             _check_times_of_rows(output, summary['total'])
             _check_windows(output, problem, ranks)
             _check_operations(output)
@@ -159,7 +145,7 @@ class MiniMD(Application):
         values['performance'] = summary['performance']
         values['force_rate'] = summary['atoms'] * summary['steps'] / summary['force']
         figures = figures_of(self.measures, values)
-        return figures | _figures_of_ours(output) if is_ours(output) else figures
+        return figures | _figures_of_ours(output) if application.is_ours(output) else figures
 
 
 def _box(cells: float) -> tuple[int, int, int]:
@@ -179,24 +165,15 @@ def _check_verdict(output: str) -> None:
     failed = [m['oracle'] for m in _VERDICT.finditer(output) if m['word'] == 'FAILED']
     if failed:
         raise WrongAnswerError(f"miniMD's own check failed: {failed[0]}")
-    if is_ours(output) and '\t# All: PASSED' not in output:
+    if application.is_ours(output) and '\t# All: PASSED' not in output:
         raise WrongAnswerError('miniMD printed no verdict: its output is not whole')
 
 
 def _summary(output: str) -> dict[str, float]:
     """The performance summary, by the names of its columns."""
     found = list(_SUMMARY.finditer(output))
-    if not found:
-        raise WrongAnswerError('miniMD printed no performance summary: its output is not whole')
-    if len(found) > 1:
-        raise WrongAnswerError(
-            f'{len(found)} miniMD ran beside each other: were they started by the launcher of '
-            'another MPI?'
-        )
-    try:
-        values = [float(word) for word in found[0]['values'].split()]
-    except ValueError:
-        values = []
+    application.check_once('miniMD', len(found), 'performance summary')
+    values = [*map(application.as_number, found[0]['values'].split())]
     if len(values) != len(_COLUMNS) or not all(map(math.isfinite, values)):
         raise WrongAnswerError(f'not a performance summary: {found[0].group()!r}')
     return dict(zip(_COLUMNS, values, strict=True))
@@ -206,13 +183,10 @@ def _check_settings(output: str, problem: Problem, ranks: int, threads: int) -> 
     settings = {m['name']: m['value'] for m in _SETTING.finditer(output)}
     cells = _CELLS.search(settings.get('System size', ''))
     said = {
-        'MPI processes': settings.get('MPI processes'),
+        **settings,
         # Ours adds the least where ranks have different numbers.
         'OpenMP threads': settings.get('OpenMP threads', '').split(' ')[0],
-        'ForceStyle': settings.get('ForceStyle'),
-        'Atoms': settings.get('Atoms'),
         'unit cells': cells and tuple(map(int, cells.groups())),
-        'Half neighborlists': settings.get('Half neighborlists'),
     }
     asked = {
         'MPI processes': str(ranks),
@@ -223,22 +197,19 @@ def _check_settings(output: str, problem: Problem, ranks: int, threads: int) -> 
         'Half neighborlists': '1',
     }
     for name, value in asked.items():
-        if said[name] != value:
-            raise WrongAnswerError(f'miniMD ran with {name}: {said[name]}, not {value}')
+        if said.get(name) != value:
+            raise WrongAnswerError(f'miniMD ran with {name}: {said.get(name)}, not {value}')
 
 
 def _check_states(output: str, problem: Problem) -> None:
     """The table of steps, temperatures, energies and pressures."""
-    try:
-        states = [(int(s), float(t), float(u), float(p)) for s, t, u, p, _ in _rows(output)]
-    except ValueError:
-        raise WrongAnswerError('a state in the table of miniMD is no number') from None
+    states = [(int(step), *map(application.as_number, row)) for step, *row, _ in _rows(output)]
     if not states or states[0][0] != 0:
         raise WrongAnswerError('the table of miniMD lacks its first state')
     if states[-1][0] != problem.facts['steps']:
         raise WrongAnswerError(f'miniMD ended at step {states[-1][0]} of {problem.facts["steps"]}')
     if not all(math.isfinite(value) for state in states for value in state):
-        raise WrongAnswerError('a state in the table of miniMD is not finite')
+        raise WrongAnswerError('a state in the table of miniMD is no finite number')
     energy, virial = _crystal()
     start = _state(
         problem.facts['atoms'], _TEMPERATURE * (3 - 3 / problem.facts['atoms']), energy, virial
@@ -259,8 +230,8 @@ def _check_times_of_rows(output: str, total: float) -> None:
     rows = {f'table to step {row[0]}': float(row[4]) for row in _rows(output)[1:]}
     if 'Time of the table' not in output:  # of older programs
         return
-    times = {name: time_of(output, name) for name in rows}
-    check_times(output, times)
+    times = {name: application.printed_time(output, name) for name in rows}
+    application.check_times(output, times)
     for name, seconds in times.items():
         if not (abs(rows[name] - seconds) <= 6e-4 and seconds <= total + 1e-5):
             raise WrongAnswerError(
@@ -351,10 +322,7 @@ def _fingerprints(output: str) -> dict[str, list[str]]:
 
 
 def _sums(prints: Mapping[str, list[str]], what: str, count: int) -> list[float]:
-    try:
-        values = [float(word) for word in prints.get(what, [])]
-    except ValueError:
-        values = []
+    values = [*map(application.as_number, prints.get(what, []))]
     if len(values) != count or not all(map(math.isfinite, values)):
         raise WrongAnswerError(f'miniMD printed no fingerprint of the {what}')
     return values
@@ -429,18 +397,20 @@ def _check_windows(output: str, problem: Problem, ranks: int) -> None:
         raise WrongAnswerError('miniMD did not say how long the force was interrupted')
     # What its windows are without.
     without = {'force': float(interrupted[1]), 'neighbour': 0}
-    with_sums = {'force': time_of(output, 'force with sums'), 'neighbour': 0}
+    with_sums = {'force': application.printed_time(output, 'force with sums'), 'neighbour': 0}
     for kernel, of_steps in timed.items():
-        count = steady_windows(steps, of_steps)
+        count = application.steady_windows(steps, of_steps)
         # Times are the mean of the ranks.
-        mean = time_of(output, kernel) - with_sums[kernel]
-        check_windows(
+        mean = application.printed_time(output, kernel) - with_sums[kernel]
+        application.check_windows(
             output, kernel, count, problem.facts['atoms'], mean - without[kernel], ranks * mean
         )
-    if tells_bouts(output):
-        count = steady_windows(steps, timed['force'])
-        mean = time_of(output, 'force') - with_sums['force']
-        check_windows(output, 'whole force', count, problem.facts['atoms'], mean, ranks * mean)
+    if application.tells_bouts(output):
+        count = application.steady_windows(steps, timed['force'])
+        mean = application.printed_time(output, 'force') - with_sums['force']
+        application.check_windows(
+            output, 'whole force', count, problem.facts['atoms'], mean, ranks * mean
+        )
 
 
 def _check_operations(output: str) -> None:
@@ -453,14 +423,14 @@ def _check_operations(output: str) -> None:
         not found
         or not abs(listed - anew[0]) <= _CHANGE_OF_PAIRS * anew[0]
         or not abs(inside - anew[1]) <= _CHANGE_OF_PAIRS * anew[1]
-        or not abs(float(found['operations']) - counted) <= SIX_DIGITS * counted
+        or not abs(float(found['operations']) - counted) <= application.SIX_DIGITS * counted
     ):
         said = found[0] if found else 'nothing'
         raise WrongAnswerError(
             f'miniMD says of its pairs: {said!r}, but found {anew[0]:.0f} in reach and '
             f'{anew[1]:.0f} within the cut-off'
         )
-    check_limit(output, 'force', 1e-9 * counted)
+    application.check_limit(output, 'force', 1e-9 * counted)
 
 
 def _rows(output: str) -> list[tuple[str, ...]]:
@@ -497,16 +467,16 @@ def _check_summary(
 
 def _figures_of_ours(output: str) -> dict[str, Figure]:
     """Figures that upstream does not print: the fraction of the limit, and the balance of ranks."""
-    figures = window_figures(output, 'force') | limit_figures(output)
+    figures = application.window_figures(output, 'force') | application.limit_figures(output)
     spread = _SPREAD.search(output)
     if 'force_of_limit' not in figures or spread is None:
         raise WrongAnswerError('miniMD printed no limit: its output is not whole')
     mean, most = map(float, spread.groups())
-    if tells_bouts(output):
+    if application.tells_bouts(output):
         figures.pop('whole_force_rate', None)
-        check_times(output, {'force': mean, 'force of the slowest': most})
+        application.check_times(output, {'force': mean, 'force of the slowest': most})
         # Of all windows, over the best without what interrupted it.
-        whole = window_figures(output, 'whole_force')
+        whole = application.window_figures(output, 'whole_force')
         rate = whole['whole_force_rate'].value * whole['whole_force_whole_of_best'].value
         share = rate / figures['force_rate'].value
         figures |= figures_of(MiniMD.measures, {'force_whole_of_best': share})

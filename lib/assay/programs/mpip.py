@@ -113,11 +113,10 @@ def check_counts(
             raise WrongAnswerError(f'mpiP and the witness saw no message of rank {rank}')
         for name in names:
             call = calls.get(name)
-            mine = [counts[name]]
-            other = [call.count if call else 0]
-            if _SENDS.fullmatch(name):
-                mine.append(sent[name])
-                other.append(call.bytes if call else 0)
+            mine = [counts[name], sent[name]]
+            other = [call.count, call.bytes] if call else [0, 0]
+            if not _SENDS.fullmatch(name):
+                mine, other = mine[:1], other[:1]
             if mine != other:
                 raise WrongAnswerError(
                     f'{name} on rank {rank}: mpiP counted {_in_words(*mine)}, the witness '

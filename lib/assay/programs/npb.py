@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.programs.application import Application, Problem, WrongAnswerError
+from assay.programs.application import Application, Problem, WrongAnswerError, as_number
 from assay.programs.figure import Figure, Quantity, figures_of
 
 #: In two decimals, as is the rate.
@@ -238,10 +238,7 @@ def _summary(output: str, kernel: str) -> dict[str, str]:
 
 def _number(lines: Mapping[str, str], name: str) -> float:
     """:raises WrongAnswerError: if there is no finite number of that name, from zero on."""
-    try:
-        value = float(lines.get(name, ''))
-    except ValueError:
-        value = math.nan
+    value = as_number(lines.get(name))
     if not 0 <= value < math.inf:
         raise WrongAnswerError(f'NPB printed {name} = {lines.get(name, "nothing")}, not a number')
     return value

@@ -6,6 +6,8 @@ import math
 import re
 from pathlib import Path
 
+from assay.programs.application import as_number
+
 #: Spack's name of them.
 PACKAGE = 'osu-micro-benchmarks'
 
@@ -26,7 +28,7 @@ def path(prefix: Path, program: str) -> Path:
     return prefix / 'libexec' / PACKAGE / 'mpi' / PROGRAMS[program][0] / program
 
 
-def read(output: str, program: str, size: int) -> float:
+def read_osu_value(output: str, program: str, size: int) -> float:
     """The value that a program measured with messages of a size.
 
     The table tells neither how many ranks there were nor that the run got to its end: the witness
@@ -45,10 +47,7 @@ def read(output: str, program: str, size: int) -> float:
     rows = re.findall(rf'^{size} +(\S+)\n', output, re.MULTILINE)
     if len(rows) != 1:
         raise ValueError(f'the table of {program} has {len(rows)} rows of {size} bytes, not 1')
-    try:
-        value = float(rows[0])
-    except ValueError:
-        value = math.nan
+    value = as_number(rows[0])
     if not 0 < value < math.inf:
         raise ValueError(f'{program} measured {rows[0]} {unit[1]} with {size} bytes')
     return value * _SCALES[unit[1]]

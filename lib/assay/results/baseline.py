@@ -19,7 +19,7 @@ from assay.config.reference_files import (
     Reference,
     ReferencesError,
     faults,
-    read,
+    read_reference_file,
     references_for,
 )
 from assay.config.settings import system_file
@@ -259,7 +259,7 @@ def _below(one: Measured) -> Reference | None:
     (*_, source) = _sources(one)
     for stem in (*([source['cpu']] if 'cpu' in source else []), GENERIC):
         path = paths.REFERENCES / f'{stem}.yaml'
-        entries = read(path)
+        entries = read_reference_file(path)
         if check not in entries:
             continue
         for fault in faults(entries[check], stem == GENERIC):

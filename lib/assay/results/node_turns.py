@@ -12,7 +12,7 @@ from assay import AssayError, say
 from assay.machine.slurm import SCHEDULERS, is_free, switches
 from assay.results.history import History, load_history
 from assay.running import node_choice
-from assay.running.allocation import IN_USE, options_of, states_for
+from assay.running.allocation import IN_USE, options_for_sbatch, states_for
 from assay.running.node_choice import NodeChoice, Way
 from assay.running.runs import RunFolder
 from assay.running.session import Suite
@@ -107,7 +107,7 @@ def turns(suite: Suite, site: _SiteConfig, since: float, jobs: Iterable[str] = (
     _assert_has_slurm(site)
     able: dict[str, str] = {}
     for one in site.get('systems/0/partitions'):
-        states = states_for(options_of(one.get('access', []), jobs)).items()
+        states = states_for(options_for_sbatch(one.get('access', []), jobs)).items()
         able |= {node: state for node, state in states if state.startswith(IN_USE)}
     if not able:
         raise AssayError('Slurm has no node that jobs of this system can have.')

@@ -37,7 +37,7 @@ def make_ready(suite: Suite, site: _SiteConfig, environments: Iterable[str]) -> 
     :raises AssayError: if something cannot be had.
     """
     # Before a wait that may be long.
-    builds.assert_possible(site, suite.system, environments)
+    builds.assert_installable(site, suite.system, environments)
     handles = suite.take_turn(site)
     if aside := store.set_aside_if_damaged():
         say(f'the results database was damaged: it is {aside} now, and a new one begins')
@@ -122,7 +122,7 @@ class Runner:
 
     def begin(self) -> RunFolder:
         """The folder of the next session."""
-        own, self._first = self._first or runs.begin(), None
+        own, self._first = self._first or runs.begin_run(), None
         return own
 
     def run(

@@ -135,7 +135,7 @@ def ask_standing(job: str) -> Standing:
     shared = goes_on and sharing != 'NO'
     seconds = clock_seconds(left)
     return Standing(
-        *(goes_on, tuple(node_names(nodes)), shared, partition, is_booting, state),
+        *(goes_on, tuple(named_nodes(nodes)), shared, partition, is_booting, state),
         left=math.inf if seconds is None else seconds,
     )
 
@@ -154,7 +154,7 @@ def await_boot(job: str) -> Standing:
     return now
 
 
-def steps(job: str) -> dict[str, set[str]]:
+def running_steps(job: str) -> dict[str, set[str]]:
     """The steps that go on in an allocation and were started by srun, with their nodes.
 
     :raises AssayError: if Slurm does not answer.
@@ -163,7 +163,7 @@ def steps(job: str) -> dict[str, set[str]]:
     for line in _squeue('--steps', f'--jobs={job}', '--format=%i|%N').splitlines():
         step, _, nodes = line.strip().partition('|')
         if re.fullmatch(r'\d+(_\d+)?\.\d+', step):  # 12_3.0 in an array
-            found[step] = {*node_names(nodes)}
+            found[step] = {*named_nodes(nodes)}
     return found
 
 
@@ -177,7 +177,7 @@ def _squeue(*options: str) -> str:
         return ''
 
 
-def node_names(nodes: str) -> list[str]:
+def named_nodes(nodes: str) -> list[str]:
     """The names in ``n[1-3]``; none in what Slurm says of a job that has no nodes."""
     try:
         return expand_nodes(nodes)
@@ -215,7 +215,7 @@ def request(
             f'--one-job: no job can have the nodes of {" and ".join(sorted(used))}, whose access '
             'differs: choose a partition, as --system NAME:PARTITION.'
         )
-    words = options_of(access.pop() if access else (), jobs)
+    words = options_for_sbatch(access.pop() if access else (), jobs)
     most = max((one['max_jobs'] for one in partitions), default=1)
     asked = value_in(words, '-N', '--nodes')
     try:
@@ -306,7 +306,7 @@ def nodes_in(words: Sequence[str], *names: str) -> set[str]:
     :param words: all options.
     :param names: of that one.
     """
-    return {*node_names(value_in(words, *names))}
+    return {*named_nodes(value_in(words, *names))}
 
 
 def value_in(words: Sequence[str], *names: str) -> str:
@@ -333,7 +333,7 @@ def words_of(jobs: Iterable[str]) -> list[str]:
     return [word for one in jobs for word in shlex.split(_option(one))]
 
 
-def options_of(access: Iterable[str], jobs: Iterable[str]) -> list[str]:
+def options_for_sbatch(access: Iterable[str], jobs: Iterable[str]) -> list[str]:
     """Options of sbatch for a partition's jobs; of two constraints both hold, as ReFrame has it.
 
     :param access: of the partition.
@@ -343,11 +343,6 @@ def options_of(access: Iterable[str], jobs: Iterable[str]) -> list[str]:
     asked, more = take_option(words_of(jobs), '-C', '--constraint')
     word = f'({own})&({asked})' if own and asked else own or asked
     return [*others, *more, *([f'--constraint={word}'] if word else [])]
-
-
-def is_of_a_size(jobs: Iterable[str]) -> bool:
-    """Whether options of ``-J`` say how many nodes a job has."""
-    return bool(value_in(words_of(jobs), '-N', '--nodes'))
 
 
 def _option(given: str) -> str:
@@ -403,7 +398,8 @@ def obtain(options: Sequence[str], folder: Path, given_up: Collection[str] = ())
                 looked = time.monotonic()
                 before, reason = reason, _reason(_number(log)) or reason
                 since = since if reason == before else looked
-                alone = alone + 1 if _is_of_own_jobs(reason) and not _has_nodes() else 0
+                is_own_limit = re.match(r'QOSMax\w+PerUser', reason)
+                alone = alone + 1 if is_own_limit and not _has_nodes() else 0
                 words = job_states.in_vain(reason, looked - since, given_up)
                 if alone >= ALONE:
                     words = 'it asks for more than the QOS allows all of your jobs together'
@@ -446,11 +442,6 @@ def _reason(job: str | None) -> str:
         if job:
             return query('squeue', '--noheader', f'--jobs={job}', '--format=%r').strip()
     return ''
-
-
-def _is_of_own_jobs(reason: str) -> bool:
-    """Whether a job waits for a limit on all jobs of its user."""
-    return bool(re.match(r'QOSMax\w+PerUser', reason))
 
 
 def _has_nodes() -> bool:

@@ -45,7 +45,8 @@ def examine(defects: Sequence[str] = ()) -> bool:
     :param defects: what runs have found of known defects, sentences that begin with an MPI.
     """
     found = Findings()
-    _python(found)
+    found.section('Python')
+    found.confirm(f'{platform.python_version()} in {sys.prefix}')
     _compilers(found)
     if _checkout(found):  # the rest of what is looked at writes there
         _configuration(found)
@@ -56,11 +57,6 @@ def examine(defects: Sequence[str] = ()) -> bool:
     print()
     print('assay run can work here.' if found.can_run else 'assay run cannot work here: see above.')
     return found.can_run
-
-
-def _python(found: Findings) -> None:
-    found.section('Python')
-    found.confirm(f'{platform.python_version()} in {sys.prefix}')
 
 
 def _checkout(found: Findings) -> bool:
@@ -98,7 +94,7 @@ def _configuration(found: Findings) -> None:
     for system in settings.known_systems():
         try:
             settings.exports(system)
-            settings.load(system)
+            settings.load_system(system)
         except AssayError as error:
             found.problem(str(error))
         else:

@@ -24,8 +24,8 @@ from assay.running.program import (
     CONTAINERS,
     LAUNCHERS,
     Program,
+    find_program,
     for_report,
-    look_at,
     output_of,
     read_line,
     to_preload,
@@ -63,7 +63,7 @@ def reserve_report(report: Path) -> Iterator[Path]:
                     lines_of(own).unlink(missing_ok=True)
 
 
-def prepare(
+def prepare_line(
     words: Sequence[str], asked: Path, folder: Path, stack: ExitStack
 ) -> tuple[list[str], str | None]:
     """Change a command line so that the witness sees its ranks.
@@ -79,7 +79,7 @@ def prepare(
     if any(re.match(r'--container(-image|-name)?(=|$)', word) for word in words):
         return [*words], 'it is started in a container, where the witness is not'
     line = read_line(words)
-    program = look_at(line)
+    program = find_program(line)
     if program.unseen:
         return line.words, program.unseen
     report = stack.enter_context(reserve_report(asked))
@@ -154,7 +154,7 @@ def launch(words: list[str], report: Path, folder: Path) -> list[str]:
         return words
     try:
         line = read_line(words)
-        program = look_at(line)
+        program = find_program(line)
         if program.unseen:
             raise AssayError(program.unseen)
         libraries = to_preload(line, program)

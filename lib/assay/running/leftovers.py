@@ -12,7 +12,7 @@ from assay import AssayError, say
 from assay.machine.job_states import ENDING
 from assay.machine.slurm import query
 from assay.running import runs
-from assay.running.processes import pids
+from assay.running.processes import pids, run_of
 from assay.running.runs import RunFolder
 from assay.tools import ask
 
@@ -86,25 +86,15 @@ def _processes(run: RunFolder) -> list[int]:
 
 def _marked() -> dict[int, str]:
     """The folder of the run that each process of ours, but for this one, was started for."""
-    marks = {pid: _mark(pid) for pid in pids() if pid != os.getpid()}
-    return {pid: mark for pid, mark in marks.items() if mark}
-
-
-def _mark(pid: int) -> str | None:
-    try:
-        variables = Path(f'/proc/{pid}/environ').read_bytes()
-    except OSError:  # it has ended, or is somebody else's
-        return None
-    name = f'{runs.VARIABLE}='.encode()
-    values = [one.removeprefix(name) for one in variables.split(b'\0') if one.startswith(name)]
-    return os.fsdecode(values[0]) if values else None
+    folders = {pid: run_of(pid) for pid in pids() if pid != os.getpid()}
+    return {pid: folder for pid, folder in folders.items() if folder}
 
 
 def _signal(pid: int, run: RunFolder, number: signal.Signals) -> None:
     with suppress(OSError):
         handle = os.pidfd_open(pid)
         try:
-            if _mark(pid) == str(run.folder):  # still: the number may be another's by now
+            if run_of(pid) == str(run.folder):  # still: the number may be another's by now
                 signal.pidfd_send_signal(handle, number)
         finally:
             os.close(handle)

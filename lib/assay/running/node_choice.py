@@ -15,7 +15,7 @@ from random import SystemRandom
 from typing import Any, Literal, get_args
 
 from assay import AssayError
-from assay.files import json_text
+from assay.files import explain_errors, json_text
 from assay.text import unknown_name
 
 #: The environment variable with the file.
@@ -52,7 +52,7 @@ class NodeChoice:
         groups = self._behind_switches(free)
         fitting = [self._longest_unused(group)[:count] for group in groups if len(group) >= count]
         if fitting:
-            return min(fitting, key=self._ages)
+            return min(fitting, key=lambda nodes: [self._used.get(node, 0.0) for node in nodes])
         # As few switches as possible.
         groups.sort(key=len, reverse=True)
         return [node for group in groups for node in self._longest_unused(group)][:count]
@@ -66,9 +66,6 @@ class NodeChoice:
     def _longest_unused(self, nodes: Iterable[str]) -> list[str]:
         return sorted(nodes, key=lambda node: (self._used.get(node, 0.0), node))
 
-    def _ages(self, nodes: Iterable[str]) -> list[float]:
-        return [self._used.get(node, 0.0) for node in nodes]
-
     def _behind_switches(self, nodes: Collection[str]) -> list[list[str]]:
         """The nodes of each switch; those of none are as if they had one of their own."""
         groups = [[node for node in those if node in nodes] for those in self.switches.values()]
@@ -76,15 +73,13 @@ class NodeChoice:
         return [group for group in (*groups, sorted(others)) if group]
 
     def write(self, path: Path) -> None:
-        """Keep it for :func:`of_run`.
+        """Keep it for :func:`choice_of_run`.
 
         :raises AssayError: if it cannot be written.
         """
         own = {'way': self.way, 'used': self._used, 'switches': self.switches}
-        try:
+        with explain_errors(path, 'written'):
             path.write_text(json_text(own))
-        except OSError as error:
-            raise AssayError(f'{path}: cannot be written: {error.strerror}') from None
 
 
 def way_of(text: str) -> Way:
@@ -96,7 +91,7 @@ def way_of(text: str) -> Way:
     raise AssayError(f'--choose-nodes {text}: {unknown_name(text, "way", get_args(Way))}')
 
 
-def of_run(environment: Mapping[str, str] = os.environ) -> NodeChoice | None:
+def choice_of_run(environment: Mapping[str, str] = os.environ) -> NodeChoice | None:
     """The choice of nodes that a command wrote for its runs; None to leave it to the scheduler."""
     path = environment.get(VARIABLE)
     return _read(path) if path else None

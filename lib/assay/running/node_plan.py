@@ -105,7 +105,8 @@ class NodePlan(Generic[Case]):
         """Take out the cases for which there are too few nodes, even if all were free."""
         found: list[Case] = []
         for want, cases in self._waiting.items():
-            if cases and self._possible(want) < want.count:
+            among = self._places.keys() if want.among is None else self._places.keys() & want.among
+            if cases and len(among) < want.count:
                 found += cases
                 cases.clear()
         return found
@@ -116,10 +117,6 @@ class NodePlan(Generic[Case]):
         self._waiting.clear()
         self._largest_first.clear()
         return found
-
-    def _possible(self, want: Want) -> int:
-        """How many nodes there are that a case may have, busy or not."""
-        return len(self._places if want.among is None else self._places.keys() & want.among)
 
     def _take(self, want: Want) -> list[str]:
         """Free nodes for a case, those chosen or the first; none if they do not suffice."""

@@ -54,18 +54,15 @@ class Pbs(AsksInMeasure, pbs.PbsJobScheduler):
             self._update_nodelist(job, record.nodes)
             record.nodes = ','.join(dict.fromkeys(job.nodelist))
         if record.reason and record.state not in job_states.ENDED:
-            self._tell(job, record.reason)
+            past = self._past.get(job.jobid)
+            if past is None or past.reason != record.reason:
+                say(f'job {job.jobid} waits: {plain(record.reason, 200)}')
         if record.state in job_states.ENDED and not (job.cancelled or self._has_output(job)):
             record.state = 'EXITING'
 
     def _has_output(self, job: Any) -> bool:
         folder = Path(job.workdir)
         return all((folder / name).exists() for name in (job.stdout, job.stderr))
-
-    def _tell(self, job: Any, reason: str) -> None:
-        past = self._past.get(job.jobid)
-        if past is None or past.reason != reason:
-            say(f'job {job.jobid} waits: {plain(reason, 200)}')
 
     def no_longer_known(self, job: Any, seconds: float) -> Record | None:
         if job.cancelled:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 
-def prepare(system: str, extra: Iterable[str]) -> list[mpi.Mpi]:
+def prepare_machine(system: str, extra: Iterable[str]) -> list[mpi.Mpi]:
     """Have installed what the system lacks, and chosen what Spack builds.
 
     :param extra: what ``--with`` names: MPIs, ``spack``, ``spack:PACKAGE`` or ``spack:GROUP``.
@@ -29,7 +29,7 @@ def prepare(system: str, extra: Iterable[str]) -> list[mpi.Mpi]:
     extra = list(extra)
     by_spack = [what for what in extra if what.partition(':')[0] == 'spack']
     if by_spack:
-        packages.choose(filter(None, (what.partition(':')[2] for what in by_spack)))
+        packages.choose_packages(filter(None, (what.partition(':')[2] for what in by_spack)))
     return install_mpis(system, [what for what in extra if what not in by_spack])
 
 
@@ -49,7 +49,7 @@ def name_mpis(system: str, places: list[str]) -> None:
 def install_mpis(system: str, extra: list[str]) -> list[mpi.Mpi]:
     """Give the systems on this machine what they lack; others bring their MPIs themselves.
 
-    :returns: as :func:`prepare`.
+    :returns: as :func:`prepare_machine`.
     :raises AssayError: if something cannot be installed, or there is no C compiler.
     """
     name = system.partition(':')[0]

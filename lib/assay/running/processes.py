@@ -41,7 +41,7 @@ def pids() -> Iterator[int]:
         yield int(folder.name)
 
 
-def look_at(pid: int) -> ProcessStat:
+def read_process(pid: int) -> ProcessStat:
     """:raises OSError: if it has gone, or is hidden."""
     stat = Path(f'/proc/{pid}/stat').read_text(errors='replace')
     name, _, rest = stat.rpartition(')')
@@ -56,6 +56,17 @@ def look_at(pid: int) -> ProcessStat:
         ran=user + system,
         reaped=of_children + in_children,
     )
+
+
+def run_of(pid: int) -> str | None:
+    """The folder of the run that a process was started for, by its environment; None of others."""
+    try:
+        variables = Path(f'/proc/{pid}/environ').read_bytes()
+    except OSError:  # it has ended, or is somebody else's
+        return None
+    name = f'{runs.VARIABLE}='.encode()
+    values = [one.removeprefix(name) for one in variables.split(b'\0') if one.startswith(name)]
+    return os.fsdecode(values[0]) if values else None
 
 
 #: Processes that a sentence names: the busiest, and those that used this share of all others' time.
@@ -141,23 +152,22 @@ class Others:
 
 def _processes() -> dict[tuple[int, int], ProcessStat]:
     """Number and start of each process that is not of this run, and what it is."""
-    own = os.fsencode(f'{runs.VARIABLE}={os.environ.get(runs.VARIABLE, "")}')
+    own = os.environ.get(runs.VARIABLE, '')
     above = {1, *_ancestors()}
     found, parents, ours = {}, {}, {os.getpid()}
-    if own in Path('/proc/self/environ').read_bytes().split(b'\0'):
+    if run_of(os.getpid()) == own:
         ours.add(os.getppid())
     for pid in pids():
         try:
-            one = look_at(pid)
+            one = read_process(pid)
         except OSError:  # it has gone
             continue
         parents[pid] = one.parent
         # One that has ended, and that nobody has asked for yet, does not say whose it was.
         if _KTHREADD in (pid, one.parent) or one.has_ended:
             continue
-        with suppress(OSError):  # somebody else's
-            if own in Path(f'/proc/{pid}/environ').read_bytes().split(b'\0'):
-                ours.add(pid)
+        if run_of(pid) == own:
+            ours.add(pid)
         # Those above are given what our jobs leave when they end.
         found[pid, one.started] = replace(one, reaped=0.0) if pid in above else one
     return {key: one for key, one in found.items() if not _descends(key[0], ours, parents)}
@@ -190,6 +200,6 @@ def _ancestors() -> Iterator[int]:
     while pid:
         yield pid
         try:
-            pid = look_at(pid).parent
+            pid = read_process(pid).parent
         except OSError:  # it is hidden
             return

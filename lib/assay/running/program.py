@@ -183,17 +183,13 @@ def _program(launcher: str, words: Sequence[str], start: int) -> tuple[int, Path
         if word == '--':
             place += 1
             break
-        if not word.startswith('-'):
-            if _executable(word, folder):
-                return place, folder
-            place += 1  # the value of an option that is not known here
-        elif joined:
-            place += 1
-        elif option in _TWO and '=' not in ''.join(words[place + 1 : place + 2]):
+        if not word.startswith('-') and _executable(word, folder):
+            return place, folder
+        if option in _TWO and not joined and '=' not in ''.join(words[place + 1 : place + 2]):
             place += 3
-        elif option in one:
+        elif option in one and not joined:
             place += 2
-        else:
+        else:  # a flag, or the value of an option that is not known here
             place += 1
     if place < len(words) and _executable(words[place], folder):
         return place, folder
@@ -249,7 +245,7 @@ _MPI_LIBRARY = re.compile(
 _SANITIZER = re.compile(r'lib(asan|tsan|lsan|ubsan|clang_rt\.[at]san)[-\w]*\.so[.\d]*')
 
 
-def look_at(line: Line) -> Program:
+def find_program(line: Line) -> Program:
     """The program that a line starts; of several the first that is linked with an MPI."""
     parts = [_look_at_part(line, place) for place in line.programs]
     # A rank without the witness would let the others wait for it.
@@ -394,9 +390,11 @@ def choose_mpi(program: Program, launcher: str) -> Mpi:
             f'the program runs on {library}, which is of {kind}: its handles are its own, and '
             'there is no witness for them'
         )
-    for mpis in (_near(library, launcher), find_mpis):
+    found = shutil.which(launcher)
+    started = Path(found).resolve() if found else None
+    for mpis in (_near(library, started), find_mpis):
         usable = [mpi for mpi in mpis() if not mpi.fault and Path(mpi.cc).exists()]
-        beside = [mpi for mpi in usable if _starts(mpi, launcher)]
+        beside = [mpi for mpi in usable if started in mpi.launchers]
         if library is None:
             if beside:
                 return beside[0]
@@ -433,11 +431,9 @@ def _of_standard_abi(mpi: Mpi) -> Mpi | None:
     return replace(mpi, cc=str(cc), cxx=str(cxx)) if cc.exists() and cxx.exists() else None
 
 
-def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
+def _near(*known_files: Path | None) -> Callable[[], Iterator[Mpi]]:
     """Asks the MPIs in whose folders a library or a launcher is; environment modules are not."""
-    started = shutil.which(launcher) if launcher else None
-    files = [library] if library else []
-    files += [Path(started).resolve()] if started else []
+    files = [one for one in known_files if one]
     prefixes = [
         folder for file in files for folder in [*file.parents][:4] if folder.name not in ('', 'usr')
     ]
@@ -450,11 +446,6 @@ def _near(library: Path | None, launcher: str) -> Callable[[], Iterator[Mpi]]:
         yield from filter(None, map(examine_mpi, near))
 
     return ask
-
-
-def _starts(mpi: Mpi, launcher: str) -> bool:
-    found = shutil.which(launcher)
-    return found is not None and Path(found).resolve() in mpi.launchers
 
 
 def build_witness(mpi: Mpi) -> Path:
@@ -557,7 +548,8 @@ def run_passing_signals(
     def begin() -> None:
         if is_alone:
             os.setpgid(0, 0)
-        _end_with_parent()
+        # The kernel sends SIGTERM when the parent has been killed: PR_SET_PDEATHSIG.
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     try:
@@ -600,11 +592,6 @@ def _wait_for(pid: int, is_alone: bool, passed: set[signal.Signals]) -> tuple[in
             if told.si_code <= 0 or os.getpgid(pid) != os.getpgrp():
                 got.add(told.si_signo)
                 (os.killpg if is_alone else os.kill)(pid, told.si_signo)
-
-
-def _end_with_parent() -> None:
-    """Have the kernel send SIGTERM when the parent has been killed (prctl, PR_SET_PDEATHSIG)."""
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM, 0, 0, 0)
 
 
 def to_preload(line: Line, program: Program) -> list[Path]:

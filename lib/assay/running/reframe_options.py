@@ -183,9 +183,15 @@ class Given:
     extra: tuple[str, ...] = ()
     is_whole: bool = True
 
+    @property
+    def files(self) -> dict[str, Path]:
+        """The files that it is to write, by their options."""
+        asked = {'--report-file': self.report, '--report-junit': self.junit, '--report': self.page}
+        return {name: file for name, file in asked.items() if file}
+
     def remove_files_of_an_earlier_run(self) -> None:
         """Whatever ends this run, they are not taken for its own."""
-        for stale in filter(None, (self.report, self.junit, self.page)):
+        for stale in self.files.values():
             if stale.is_file():  # and no device, such as /dev/null
                 stale.unlink()
 
@@ -197,48 +203,44 @@ _HOW: dict[Takes, dict[str, Any]] = {
 }
 
 
-_ONE_EACH = 'each session measures every case once, so that sessions alternate'
-
-#: What `assay compare-settings` takes of the above no more, and why.
-NOT_IN_A_COMPARISON = {
-    '--repeat': _ONE_EACH,
-    '--reruns': _ONE_EACH,
-    '--duration': _ONE_EACH,
+_REPEATS = ('--repeat', '--reruns', '--duration', '--max-retries')
+_SESSIONS = {
     '--maxfail': 'a session that ends early would count cases as failed that were never run',
     '--exec-order': 'all sessions run their cases in the same order',
-    '--max-retries': 'what passes at a later attempt only would be one of several values',
-    '--report-file': 'it has many sessions; `assay history` lists them',
-    '--report-junit': 'it has many sessions; `assay compare-settings --json` tells all of it',
 }
 
-
-_ONE_CASE = 'a screening is one case, which --system, --environment and --fabric choose'
-
-#: What `assay screen` takes no more, and why.
-NOT_IN_A_SCREENING = {
-    **dict.fromkeys(
-        ('--name', '--prgenv', '--tag', '--exclude', '--exclude-tag', '--filter-expr'), _ONE_CASE
+#: What else than a run is asked of ReFrame, and what of the above it does not take.
+_REFUSED = {
+    'a comparison': {
+        **_SESSIONS,
+        **dict.fromkeys(
+            ('--repeat', '--reruns', '--duration'),
+            'each session measures every case once, so that sessions alternate',
+        ),
+        '--max-retries': 'what passes at a later attempt only would be one of several values',
+        '--report-file': 'it has many sessions; `assay history` lists them',
+        '--report-junit': 'it has many sessions; `assay compare-settings --json` tells all of it',
+    },
+    'a screening': {
+        **dict.fromkeys(
+            (
+                *('--name', '--prgenv', '--tag', '--exclude', '--exclude-tag', '--filter-expr'),
+                *('--checkpath', '--parameterize', '--distribute'),
+            ),
+            'a screening is one case, which --system, --environment and --fabric choose',
+        ),
+        **dict.fromkeys(_REPEATS, 'it is one job'),
+    },
+    'a tuning': {
+        **_SESSIONS,
+        **dict.fromkeys(_REPEATS, 'a tuning starts its jobs as often as it takes'),
+        **dict.fromkeys(('--report-file', '--report-junit'), 'it has many sessions'),
+        '--checkpath': 'it has a check of its own',
+    },
+    'a night': dict.fromkeys(
+        _REPEATS, 'a night is one run, and what looks worse is measured again anyway'
     ),
-    **dict.fromkeys(('--checkpath', '--parameterize', '--distribute'), _ONE_CASE),
-    **dict.fromkeys(('--repeat', '--reruns', '--duration', '--max-retries'), 'it is one job'),
 }
-
-
-_ITS_JOBS = 'a tuning starts its jobs as often as it takes'
-
-#: What `assay tune` takes no more, and why.
-NOT_IN_A_TUNING = {
-    **NOT_IN_A_COMPARISON,
-    **dict.fromkeys(('--repeat', '--reruns', '--duration', '--max-retries'), _ITS_JOBS),
-    **dict.fromkeys(('--report-file', '--report-junit'), 'it has many sessions'),
-    '--checkpath': 'it has a check of its own',
-}
-
-
-_ONE_NIGHT = 'a night is one run, and what looks worse is measured again anyway'
-
-#: What `assay nightly` takes no more, and why.
-NOT_IN_A_NIGHT = dict.fromkeys(('--repeat', '--reruns', '--duration', '--max-retries'), _ONE_NIGHT)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -246,23 +248,14 @@ class _Parser(argparse.ArgumentParser):
         raise AssayError(f'{message[:1].lower()}{message[1:]}. See `assay run --help`.')
 
 
-#: What is asked of ReFrame beside a run, and what it does not take.
-_REFUSED = {
-    'a comparison': NOT_IN_A_COMPARISON,
-    'a screening': NOT_IN_A_SCREENING,
-    'a night': NOT_IN_A_NIGHT,
-    'a tuning': NOT_IN_A_TUNING,
-}
-
-
 def read_for(
     purpose: Literal['a comparison', 'a screening', 'a night', 'a tuning'], arguments: list[str]
 ) -> Given:
-    """As :func:`read`, for sessions that are compared or tune, a screening's one job, or a night.
+    """As :func:`read_options`, for sessions that are compared or tune, a screening, or a night.
 
     :raises AssayError: also if an option is not for that, or nothing would be measured.
     """
-    given = read(arguments)
+    given = read_options(arguments)
     if given.action:
         raise AssayError(f'{given.action} is not for {purpose}: `assay run {given.action}`.')
     for name in given.names_of_options:
@@ -271,7 +264,7 @@ def read_for(
     return given
 
 
-def read(arguments: list[str]) -> Given:
+def read_options(arguments: list[str]) -> Given:
     """Look at the options that are meant for ReFrame.
 
     :raises AssayError: if there is one that ReFrame has not, or that is refused; a short form of a
@@ -279,17 +272,12 @@ def read(arguments: list[str]) -> Given:
     """
     # Abbreviated, an option would get past the table.
     parser = _Parser(prog='assay run', add_help=False, allow_abbrev=False)
-    for number, option in enumerate(OPTIONS):
-        parser.add_argument(*option.names, dest=str(number), **_HOW[option.takes])
+    for option in OPTIONS:
+        parser.add_argument(*option.names, dest=option.names[-1], **_HOW[option.takes])
     found, others = parser.parse_known_args(arguments)
     if others:
         raise AssayError(_unknown(others[0]))
-    given = {
-        name: values
-        for number, option in enumerate(OPTIONS)
-        if (values := getattr(found, str(number))) is not None
-        for name in [option.names[-1]]
-    }
+    given = {name: values for name, values in vars(found).items() if values is not None}
     chosen = [option for option in OPTIONS if option.names[-1] in given]
     action = next((one.names[-1] for one in chosen if one.decision == 'action'), None)
     for option in chosen:
@@ -358,13 +346,11 @@ def assert_can_be_held_against(given: Given, repeat: int) -> None:
     for name in ('--reruns', '--duration', '--max-retries'):
         if name in given.names_of_options:
             raise AssayError(f'--against and {name}: `--repeat N` makes N runs of it.')
-    files = {'--report-file': given.report, '--report-junit': given.junit, '--report': given.page}
-    for name, file in files.items():
-        if file and repeat > 1:
-            raise AssayError(
-                f'--against, --repeat {repeat} and {name}: that file is of one run; `assay report` '
-                'and `assay compare-runs --json` tell of several.'
-            )
+    if given.files and repeat > 1:
+        raise AssayError(
+            f'--against, --repeat {repeat} and {min(given.files)}: that file is of one run; `assay '
+            'report` and `assay compare-runs --json` tell of several.'
+        )
 
 
 def assert_is_for_several_runs(
@@ -373,8 +359,7 @@ def assert_is_for_several_runs(
     """:raises AssayError: if what a command line asks for is not for a run for every node."""
     if given.action:
         raise AssayError(f'--every-node and {given.action}: nothing would be run.')
-    files = {'--report-file': given.report, '--report-junit': given.junit, '--report': given.page}
-    others = {'--repeat': repeat > 1, '--against': against, '--one-job': one_job, **files}
+    others = {'--repeat': repeat > 1, '--against': against, '--one-job': one_job, **given.files}
     for name in (name for name, is_there in others.items() if is_there):
         raise AssayError(f'--every-node and {name}: that is of one run, and these are several.')
     if any(re.match(r'-*(nodelist|w)\b', one) for one in given.jobs):

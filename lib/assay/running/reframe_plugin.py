@@ -45,20 +45,9 @@ from reframe.frontend.executors.policies import AsynchronousExecutionPolicy, _Po
 from reframe.frontend.reporting import RunReport
 from reframe.utility import jsonext
 
-from assay.config.scales import is_scale, nodes_of
-from assay.running.events import (
-    BUILDS,
-    ENDED,
-    LISTED,
-    NEEDS,
-    NODES,
-    NUMBER,
-    ROUND,
-    RUNS,
-    VARIABLE,
-    WHY_SKIPPED,
-)
-from assay.running.processes import look_at, pids
+from assay.config.scales import is_scale, nodes_of_scale
+from assay.running import events
+from assay.running.processes import pids, read_process
 
 #: Seconds after which ReFrame looks at a job that goes on: at its time limit.
 SECONDS = 1.0
@@ -126,7 +115,7 @@ def _goes_on(session: int) -> bool:
     """Whether a process of a session has not ended."""
     for pid in pids():
         with suppress(OSError):  # it has gone
-            one = look_at(pid)
+            one = read_process(pid)
             if one.session == session and not one.has_ended:
                 return True
     return False
@@ -200,51 +189,47 @@ class _Teller(TaskEventListener):
         def own() -> list[dict[str, Any]]:
             return [_named(case) for case in cases if not case.check.is_fixture()]
 
-        self.tell(ROUND, own, **{NUMBER: rt.runtime().current_run})
+        self.tell(events.ROUND, own, **{events.NUMBER: rt.runtime().current_run})
 
     def tell_listed(self, cases: Iterable[TestCase]) -> None:
         def own() -> list[dict[str, Any]]:
             return [
                 {
                     **_named(case),
-                    NEEDS: sorted({one.check.display_name for one in _needed(case)}),
-                    NODES: _nodes_of(case),
+                    events.NEEDS: sorted({one.check.display_name for one in _needed(case)}),
+                    events.NODES: _nodes_of(case),
                 }
                 for case in cases
                 if case.in_degree == 0
             ]
 
-        self.tell(LISTED, own)
-
-    def on_task_setup(self, task: RegressionTask) -> None:
-        pass
+        self.tell(events.LISTED, own)
 
     def on_task_compile(self, task: RegressionTask) -> None:
         if task.check.build_job:
-            self.tell(BUILDS, lambda: _named(task.testcase))
-
-    def on_task_compile_exit(self, task: RegressionTask) -> None:
-        pass
+            self.tell(events.BUILDS, lambda: _named(task.testcase))
 
     def on_task_run(self, task: RegressionTask) -> None:
         if task.check.job:
-            self.tell(RUNS, lambda: _named(task.testcase))
+            self.tell(events.RUNS, lambda: _named(task.testcase))
 
-    def on_task_exit(self, task: RegressionTask) -> None:
+    def _tell_nothing(self, task: RegressionTask) -> None:
         pass
+
+    on_task_setup = on_task_compile_exit = on_task_exit = _tell_nothing
 
     def on_task_skip(self, task: RegressionTask) -> None:
         def told() -> dict[str, Any]:
             why = str(task.exc_info[1])
-            found = _reported(task) | {WHY_SKIPPED: why}
+            found = _reported(task) | {events.WHY_SKIPPED: why}
             if why == 'dependencies failed':  # ReFrame notes that a moment later
                 found['result'] = 'fail_deps'
             return found
 
-        self.tell(ENDED, told)
+        self.tell(events.ENDED, told)
 
     def _has_ended(self, task: RegressionTask) -> None:
-        self.tell(ENDED, lambda: _reported(task))
+        self.tell(events.ENDED, lambda: _reported(task))
 
     on_task_abort = on_task_failure = on_task_success = _has_ended
     on_task_xfailure = on_task_xsuccess = _has_ended
@@ -265,7 +250,7 @@ def _nodes_of(case: TestCase) -> int:
     """The nodes of its job; 0 for all that are idle, 1 where a check has no scale."""
     scale = getattr(case.check, 'scale', None)
     if isinstance(scale, str) and is_scale(scale):
-        return nodes_of(scale, case.partition.extras)
+        return nodes_of_scale(scale, case.partition.extras)
     return int(getattr(case.check, 'asked_nodes', 1))
 
 
@@ -305,9 +290,9 @@ def _warn(message: str, from_version: str = '') -> None:
     warnings.warn(message, ReframeDeprecationWarning, stacklevel=level)
 
 
-def begin() -> None:
+def send_events() -> None:
     """From here on, by the pipe that the environment names; called by the configuration."""
-    pipe = int(os.environ.pop(VARIABLE))
+    pipe = int(os.environ.pop(events.VARIABLE))
     os.set_inheritable(pipe, False)  # no job is to hold it open
     teller = _TellingRunner.teller = _Teller(pipe)
     show_list = cli.list_checks

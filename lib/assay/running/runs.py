@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from assay import AssayError, locks, paths
+from assay.files import explain_errors
 
 #: Runs whose files stay; older ones go when a new one begins.
 KEPT = 20
@@ -107,7 +108,7 @@ class RunFolder:
             return True
 
 
-def begin() -> RunFolder:
+def begin_run() -> RunFolder:
     """Make the folder of a new run, and remove those of runs that were long ago.
 
     :raises AssayError: if it cannot be made.
@@ -131,7 +132,7 @@ def this_run() -> RunFolder:
     """The run that this process is part of; a new one, if it is of none."""
     if folder := os.environ.get(VARIABLE):
         return RunFolder(Path(folder))
-    run = begin()
+    run = begin_run()
     os.environ.update(run.exports)
     return run
 
@@ -153,12 +154,10 @@ def starts_jobs(run: RunFolder) -> None:
     :raises AssayError: if it cannot be written.
     """
     draft = paths.RUNS / f'.last-{run.folder.name}'
-    try:
+    with explain_errors(draft, 'made'):
         draft.unlink(missing_ok=True)
         draft.symlink_to(run.folder.name)
         draft.replace(paths.RUNS / 'last')
-    except OSError as error:
-        raise AssayError(f'{draft}: cannot be made: {error.strerror}') from None
 
 
 def newest_report() -> Path:

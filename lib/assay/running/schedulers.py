@@ -22,13 +22,13 @@ _OURS: dict[str, type[JobScheduler]] = {
 }
 
 
-def begin() -> None:
+def use_own_schedulers() -> None:
     """From here on; called by the configuration, before ReFrame looks for its schedulers."""
     ours_by_name = _OURS
     if os.environ.get(allocation.VARIABLE):
         from assay.running import steps
 
-        steps.begin()
+        steps.run_as_steps()
         ours_by_name = {**_OURS, **steps.SCHEDULERS}
     for name, ours in ours_by_name.items():
         if backends.getscheduler(name) is not ours:

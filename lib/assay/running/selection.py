@@ -91,7 +91,7 @@ def list_cases(
 MOST_EXPRESSIONS = 256
 
 
-def explain(site: _SiteConfig, given: Given) -> None:
+def explain_selection(site: _SiteConfig, given: Given) -> None:
     """Print what there is on a system, and what in the options is none of it.
 
     :param site: its configuration, loaded.

@@ -81,7 +81,7 @@ class Suite:
 
         :raises AssayError: if it is wrong, or a check, a reference or an application is.
         """
-        site = settings.load(self.system)
+        site = settings.load_system(self.system)
         if turn.is_needed(site):
             settings.assert_tmpdir()
         if self.not_heeded and any(
@@ -135,13 +135,14 @@ class Suite:
         if not self.is_one_job or not cases:
             yield None
             return
-        choice = node_choice.of_run(self.environment)
+        choice = node_choice.choice_of_run(self.environment)
         asked = allocation.request(site, cases, given.jobs, budget, choice)
         try:
             given_up = allocation.cancel_reasons(site, cases)
             with allocation.one_job(self.around, asked, self.own.folder, given_up) as number:
                 self.environment[allocation.VARIABLE] = number
-                is_sized = not self.around and not allocation.is_of_a_size(given.jobs)
+                words = allocation.words_of(given.jobs)
+                is_sized = not (self.around or allocation.value_in(words, '-N', '--nodes'))
                 self.environment[allocation.SIZED] = number if is_sized else ''
                 yield number
         except allocation.SignalledError as stopped:
@@ -198,9 +199,9 @@ def suite(
     if job and allocation.VARIABLE not in os.environ:
         say(f'within the job {job}, whose nodes and options the jobs of this run do not take over')
     own = runs.this_run()
-    options = settings.options_of(mode)
+    options = settings.options_of_mode(mode)
     exports = settings.exports(system)
-    if found := prepare.prepare(system, extra):
+    if found := prepare.prepare_machine(system, extra):
         prepare.keep_mpis(own, found)
     # Not ReFrame's --mode, with which 4.10.4 ignores -p: the options that the mode stands for.
     files = (f'--checkpath={file}' for file in files_of(given, paths.CHECKS))

@@ -124,7 +124,7 @@ class Settings(NamedTuple):
         return self.after.name_here(title)
 
 
-def read(before: Iterable[str], after: Iterable[str]) -> Settings:
+def read_settings(before: Iterable[str], after: Iterable[str]) -> Settings:
     """The settings of a command line.
 
     :param before: ``NAME=VALUE`` of each.
@@ -173,7 +173,7 @@ def _sources(checkout: str) -> str:
     return str(folder)
 
 
-def assert_possible(settings: Settings, site: _SiteConfig, given: Given) -> None:
+def assert_settable(settings: Settings, site: _SiteConfig, given: Given) -> None:
     """See that the system and the other options leave both settings something to set.
 
     :param site: the configuration of the system, loaded.

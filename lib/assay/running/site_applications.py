@@ -21,7 +21,7 @@ from assay import paths
 from assay.config.fabrics import read_entry
 from assay.layout.layouts import LAYOUTS
 from assay.mpis import FAMILIES
-from assay.mpis.family import Entry, Expression, Variables, matches, search
+from assay.mpis.family import Entry, Expression, Variables, matches, search_line
 from assay.programs.figure import Quantity
 
 FILE = 'applications.yaml'
@@ -72,14 +72,6 @@ def _assert_rule(value: Any) -> Any:
 def _is_outside(name: str) -> bool:
     """Whether a path does not stay in the folder that it is relative to."""
     return PurePath(name).is_absolute() or '..' in PurePath(name).parts or name in ('', '.')
-
-
-def _assert_of_checkout(program: str) -> None:
-    if _is_outside(program):
-        raise ValueError(
-            f'command: {program!r} is no file of a checkout of the repository; '
-            'a program of another place needs none'
-        )
 
 
 def _assert_within_folder(name: str) -> str:
@@ -180,11 +172,11 @@ class SiteAnswer(SitePattern):
     def fault(self, text: str) -> str | None:
         """The fault of what the program wrote, as a sentence; None if it is right."""
         if self.forbid is not None:
-            found = search(self.forbid, text)
+            found = search_line(self.forbid, text)
             return found and f'{self.place} has {found[0]!r}'
         assert self.find is not None
         if self.value is None:
-            return None if search(self.find, text) else f'{self.place} has no {self.find!r}'
+            return None if search_line(self.find, text) else f'{self.place} has no {self.find!r}'
         try:
             number = self.number(self.find, text)
         except ValueError as error:
@@ -269,8 +261,11 @@ class SiteApplication(Entry):
     def _can_fail(self) -> SiteApplication:
         if self.build and self.repository is None:
             raise ValueError('build: needs a repository, of whose commits it makes the program')
-        if self.repository is not None:
-            _assert_of_checkout(self.command[0])
+        if self.repository is not None and _is_outside(self.command[0]):
+            raise ValueError(
+                f'command: {self.command[0]!r} is no file of a checkout of the repository; '
+                'a program of another place needs none'
+            )
         if not any(one.find for one in self.answer):
             raise ValueError('answer: needs a find: nothing at all would be right else')
         for name in self.files:

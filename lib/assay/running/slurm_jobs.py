@@ -21,7 +21,7 @@ from assay import AssayError, say
 from assay.machine import job_states
 from assay.machine.slurm import PASSES, node_list, nodes_with
 from assay.running import node_choice
-from assay.running.allocation import node_names, options_of, take_option
+from assay.running.allocation import named_nodes, options_for_sbatch, take_option
 from assay.running.asking import (
     OUTAGE,
     PATIENCE,
@@ -72,7 +72,7 @@ class _Job(slurm._SlurmJob):
         """Its nodes, once it has ended; Slurm, which may not answer, is not asked for them."""
         if job_states.has_ended(self.state) and not self._nodelist:
             # Of a job that had none Slurm says `None assigned`.
-            self._nodelist = node_names(self._nodespec or '')
+            self._nodelist = named_nodes(self._nodespec or '')
         return self._nodelist
 
 
@@ -101,7 +101,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
 
     def emit_preamble(self, job: Any) -> Any:
         """With the nodes that were chosen for a job, if that many are free."""
-        choice = node_choice.of_run()
+        choice = node_choice.choice_of_run()
         if choice and not job.name.startswith(_BUILD):
             per_node = int(job.num_tasks_per_node or job.num_tasks or 1)
             count = -(-(job.num_tasks or 1) // per_node)
@@ -118,7 +118,7 @@ class WithoutDatabase(MakesJobs, AsksInMeasure, slurm.SqueueJobScheduler):
                 WithoutDatabase._nodes = time.monotonic(), frozenset(self.allnodes())
             nodes = {*self._nodes[1]}
             # Of several constraints ReFrame's filter takes the last, and it reads no comma.
-            words = options_of(job.sched_access, [*job.options, *job.cli_options])
+            words = options_for_sbatch(job.sched_access, [*job.options, *job.cli_options])
             constraint, others = take_option(words, '-C', '--constraint')
             if constraint:
                 able = nodes_with(constraint, {node.name: node.active_features for node in nodes})
@@ -270,7 +270,8 @@ class WithDatabase(WithoutDatabase):
                         f"{plain(error, 100)}, so squeue is asked: write 'scheduler': 'squeue' in "
                         "the partition's configuration"
                     )
-        unsure = [job for job in jobs if _state_of(known, job) in _MAY_COME_BACK]
+        states = {number: record.state for number, record in known.items()}
+        unsure = [job for job in jobs if states.get(job.jobid, '') in _MAY_COME_BACK]
         if not unsure:
             return known
         try:
@@ -333,8 +334,3 @@ def _exit_code(code: str) -> int | None:
         return None
     own, signal = map(int, parts.groups())
     return own or (128 + signal if signal else 0)
-
-
-def _state_of(known: dict[str, Record], job: Any) -> str:
-    record = known.get(job.jobid)
-    return record.state if record else ''

@@ -35,6 +35,7 @@ from reframe.core.schedulers import slurm
 from reframe.frontend.executors import RegressionTask, policies
 
 from assay import AssayError, locks, paths, say
+from assay.files import explain_errors
 from assay.machine import job_states
 from assay.machine.slurm import BROKEN, PASSES, node_list, node_states, query, without_defaults
 from assay.running import allocation, node_choice
@@ -150,7 +151,7 @@ class _Allocation:
         self.number = number
         now = allocation.await_boot(number)
         # What somebody runs there by hand. Slurm tells steps of an array's other jobs as well.
-        going_on = allocation.steps(number).items()
+        going_on = allocation.running_steps(number).items()
         self._foreign = {step for step, its in going_on if not its.isdisjoint(now.nodes)}
         # Of all nodes, by the options that they are asked for with.
         self._states: dict[tuple[str, ...], dict[str, str]] = {}
@@ -175,7 +176,7 @@ class _Allocation:
         shared = any(
             one.extras.get('on_this_machine') for one in rt.runtime().system.partitions
         )  # a virtual cluster, whose nodes have the same CPUs
-        choice = node_choice.of_run()
+        choice = node_choice.choice_of_run()
         at_once, choose = 1 if shared else math.inf, choice.take if choice else None
         self._plan: NodePlan[Any] = NodePlan(now.nodes, at_once, choose)
         self._running: list[_Running] = []
@@ -488,7 +489,7 @@ class _Allocation:
         self._asked = now
         for one in ending:
             one.stopped = one.stopped or now
-        going_on = self._ask(allocation.steps)
+        going_on = self._ask(allocation.running_steps)
         if going_on is None:
             for one in ending:
                 one.stopped = now
@@ -519,7 +520,7 @@ class _Allocation:
         if self._over or not self._aside or now - self._looked < LOOK:
             return
         self._looked = now
-        going_on = self._ask(allocation.steps)
+        going_on = self._ask(allocation.running_steps)
         if going_on is None or self._left() is None:
             return
         _scancel(self._own(going_on, self._aside))
@@ -625,11 +626,9 @@ def _lock_of(job: str) -> int | None:
     :raises AssayError: if it cannot be had at all.
     """
     path = paths.RUNS / f'job-{rt.runtime().system.name}-{job}.lock'
-    try:
+    with explain_errors(path, 'made'):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise AssayError(f'{path}: {error.strerror}') from None
     if locks.try_lock(handle, path):
         return handle
     os.close(handle)
@@ -694,12 +693,12 @@ class Steps(MakesJobs, slurm.SqueueJobScheduler):
 
     def submit(self, job: Any) -> None:
         options = _options(Path(job.script_filename).read_text())
-        job.named = {*allocation.node_names(options.nodelist or '')}
+        job.named = {*allocation.named_nodes(options.nodelist or '')}
         among = None
         if options.nodelist or options.exclude:
             own = _allocation().nodes
             among = frozenset(job.named) if options.nodelist else own
-            among -= {*allocation.node_names(options.exclude or '')}
+            among -= {*allocation.named_nodes(options.exclude or '')}
         job.for_srun = [
             f'--{name}={value}'
             for name in ('export', 'propagate')
@@ -792,7 +791,7 @@ class _Task(RegressionTask):
 SCHEDULERS = {'slurm': Steps, 'squeue': _StepsOfSqueue}
 
 
-def begin() -> None:
+def run_as_steps() -> None:
     """From here on srun keeps to a case's nodes, and cases wait for them without its being seen."""
     backends.getlauncher('srun')  # or ReFrame would register its own later
     del backends._launchers['srun']

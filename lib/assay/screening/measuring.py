@@ -50,7 +50,7 @@ def measure_nodes(
     begun = datetime.now().astimezone()
     asked = [*where.options, *job, *options]
     runner = Runner(suite, given, handles, 'screen')
-    given = replace(given, jobs=[*reframe_options.read([*job]).jobs, *given.jobs])
+    given = replace(given, jobs=[*reframe_options.read_options([*job]).jobs, *given.jobs])
     with suite.in_one_job(site, given, asked):
         found = runner.run(suite.own, None, asked, audience=audience)
     if found.stopped:

@@ -19,15 +19,9 @@ from assay import AssayError, paths, say
 from assay.config import settings
 from assay.config.environments import OURS
 from assay.files import write_whole
-from assay.machine.provenance import Provenance, checksum
+from assay.machine.provenance import checksum
+from assay.spack import packages
 from assay.spack.lock_file import Build, checksums, compile_flags, from_lock, keep_spec
-from assay.spack.packages import (
-    assert_listed,
-    by_package,
-    chosen_specs,
-    environment_file,
-    groups,
-)
 from assay.spack.setup import assert_prepared
 from assay.spack.tool import Spack, SpackError, SpackRefusedError, find_spack, turn
 
@@ -39,7 +33,7 @@ class NoBuildError(AssayError):
     """Spack finds no way to build a package, or it does not build."""
 
 
-def install(spack: Spack, system: str, package: str, mpi: str, chosen: str = '') -> Build:
+def install_package(spack: Spack, system: str, package: str, mpi: str, chosen: str = '') -> Build:
     """Have Spack install a package on an MPI of a system, unless that is done.
 
     :param chosen: as :class:`Environment` has it.
@@ -58,7 +52,7 @@ def install(spack: Spack, system: str, package: str, mpi: str, chosen: str = '')
 
 def _mark(chosen: str) -> str:
     """What tells names of one choice of packages from those of others; empty for none."""
-    told = '; '.join(by_package(chosen).values())
+    told = '; '.join(packages.by_package(chosen).values())
     return f'-{hashlib.sha256(told.encode()).hexdigest()[:12]}' if told else ''
 
 
@@ -85,8 +79,8 @@ class Environment:
     def __init__(self, spack: Spack, system: str, package: str, mpi: str, chosen: str = '') -> None:
         self.spack = spack
         self.package = package
-        self.spec = package if package in groups()['without_mpi'] else f'{package} ^{mpi}'
-        self.content = environment_file(system, self.spec, chosen)
+        self.spec = package if package in packages.groups()['without_mpi'] else f'{package} ^{mpi}'
+        self.content = packages.environment_file(system, self.spec, chosen)
         self.sources = checksum() if package == OURS else ''
         name = re.sub(r'[^\w.-]+', '-', self.spec)
         self.folder = spack.state / 'environments' / system / f'{name}{_mark(chosen)}'
@@ -179,19 +173,16 @@ class Environment:
             for part in ('bin', 'lib', 'libexec')
             for path in sorted((prefix / part).rglob('*'))
         ]
+        facts = from_lock(json.loads((self.folder / 'spack.lock').read_text()))
         build = Build(
             prefix=prefix,
             sources=self.sources,
             files=checksums(prefix, (path for path in found if path.is_file())),
-            provenance=self._provenance(prefix),
+            provenance=replace(facts, flags=compile_flags(prefix, facts.flags)),
         )
         record = {'fingerprint': self.fingerprint, **build.to_json()}
         write_whole(self.folder / 'installed.json', json.dumps(record, indent=1))
         return build
-
-    def _provenance(self, prefix: Path) -> Provenance:
-        facts = from_lock(json.loads((self.folder / 'spack.lock').read_text()))
-        return replace(facts, flags=compile_flags(prefix, facts.flags))
 
     def _ask(self, failing: str, *arguments: str) -> str:
         try:
@@ -235,7 +226,7 @@ def mpis_to_build_for(site: _SiteConfig, system: str) -> list[str]:
     )
 
 
-def assert_possible(site: _SiteConfig, system: str, matching: Iterable[str] = ('.*',)) -> None:
+def assert_installable(site: _SiteConfig, system: str, matching: Iterable[str] = ('.*',)) -> None:
     """See, in a second, that Spack can be asked for what :func:`install_for_checks` installs.
 
     :raises AssayError: if not.
@@ -299,7 +290,7 @@ def _spack_for(system: str, wanted: Iterable[tuple[str, str]]) -> Spack:
 
     :raises AssayError: if there is none, or a package is unknown.
     """
-    assert_listed(package for _, package in wanted)
+    packages.assert_listed(package for _, package in wanted)
     spack = find_spack()
     assert_prepared(system.partition(':')[0])
     return spack
@@ -333,9 +324,9 @@ def install_on(
     name = system.partition(':')[0]
     spack = _spack_for(system, wanted)
     on = mpis(site, system)
-    chosen = chosen_specs() if chosen is None else chosen
+    chosen = packages.chosen_specs() if chosen is None else chosen
     builds = {
-        (environ, package): install(spack, name, package, on[environ], chosen)
+        (environ, package): install_package(spack, name, package, on[environ], chosen)
         for environ, package in wanted
     }
     records = {_key(*pair, chosen): build.to_json() for pair, build in builds.items()}
@@ -357,7 +348,9 @@ def build_of(system: str, environment: str, package: str = OURS) -> Build:
     """
     remedy = f'run `assay spack install {package} --system {system}`'
     try:
-        build = Build.from_json(_read(_table(system))[_key(environment, package, chosen_specs())])
+        build = Build.from_json(
+            _read(_table(system))[_key(environment, package, packages.chosen_specs())]
+        )
     except (KeyError, TypeError, ValueError):
         raise AssayError(f'Spack has built no {package} for {environment}: {remedy}') from None
     if changed := build.changed_file():

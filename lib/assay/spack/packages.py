@@ -54,7 +54,7 @@ def assert_listed(packages: Iterable[str]) -> None:
         )
 
 
-def choose(names: Iterable[str] = ()) -> None:
+def choose_packages(names: Iterable[str] = ()) -> None:
     """Have Spack build our package for the environments of this machine, and what is named.
 
     :param names: packages or groups of ``spack.yaml``.

@@ -29,15 +29,7 @@ def _others() -> list[int]:
     return found
 
 
-def _kill_others() -> None:
-    """Kill them, and what they started in the meantime."""
-    while others := _others():
-        for pid in others:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-
-
-def main() -> None:
+def watch() -> None:
     """Run the command of the command line."""
     asking = int(sys.argv[1])
     os.set_inheritable(asking, False)
@@ -50,7 +42,10 @@ def main() -> None:
 
         threading.Thread(target=wait).start()
         select.select([asking, ended], [], [])
-        _kill_others()
+        while others := _others():  # and what they start in the meantime
+            for pid in others:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
     code = command.returncode
     if code < 0:
         os.kill(os.getpid(), -code)
@@ -58,4 +53,4 @@ def main() -> None:
 
 
 if __name__ == '__main__':
-    main()
+    watch()

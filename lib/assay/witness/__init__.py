@@ -1,6 +1,5 @@
 """The witness's report: reading it, and what it shows of placement, traffic and time."""
 
-from assay.text import as_list, parse_cpus
 from assay.witness.library import verify_mpi, verify_version
 from assay.witness.reading import HOSTS, WitnessError, names_in, read_witness, with_host_names
 from assay.witness.report import Report
@@ -9,9 +8,7 @@ __all__ = [
     'HOSTS',
     'Report',
     'WitnessError',
-    'as_list',
     'names_in',
-    'parse_cpus',
     'read_witness',
     'verify_mpi',
     'verify_version',

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.witness.placement import rank_numbers_in_words
-from assay.witness.report import Device, Host, Pcie, Process, Report, Socket
+from assay.witness.report import Device, Host, Pcie, Process, Report
 from assay.witness.traffic import PORTS, between_hosts, decimal_size
 
 #: Messages from so many bytes on are sent in parts, where an MPI takes several ports for one.
@@ -339,7 +339,8 @@ def _slow_sockets(
     paces: defaultdict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for sender, receiver, socket in between_hosts(report):
         if socket.device and socket.sent >= STREAM:
-            pace, own = _pace(socket), paces[sender, socket.device]
+            pace = socket.pace if socket.looks >= LEAST_LOOKS else None
+            own = paces[sender, socket.device]
             found[sender, socket.device].append(pace or socket.rate)
             own[receiver] = max(own.get(receiver, 0.0), pace or 0.0)
     for one in rails:
@@ -355,10 +356,6 @@ def _slow_sockets(
             if name not in behind and rate < LEAST_OF_SOCKETS * min(ought * 1e9 / 8, ONE_SOCKET):
                 words = f'sent {decimal_size(rate)} in a second, of {ought:g} Gbit/s'
                 yield one.host.name, f'connections over {name} {words}'
-
-
-def _pace(socket: Socket) -> float | None:
-    return socket.pace if socket.looks >= LEAST_LOOKS else None
 
 
 def _behind_sisters(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from assay import AssayError
+from assay.files import explain_errors
 from assay.witness.report import SCHEMA, EndedRank, Finalized, KeptPlan, Lines, Report
 
 Beside = TypeVar('Beside', EndedRank, Finalized)
@@ -32,14 +34,12 @@ def read_witness(path: Path) -> Report:
 
     :raises WitnessError: if there is none, or it is not one.
     """
-    try:
+    with explain_errors(path, 'read', WitnessError):
+        if not path.exists():
+            raise WitnessError(
+                f'no witness report {path}: was the library preloaded into the program?'
+            )
         text = path.read_bytes()
-    except FileNotFoundError:
-        raise WitnessError(
-            f'no witness report {path}: was the library preloaded into the program?'
-        ) from None
-    except OSError as error:
-        raise WitnessError(f'{path}: cannot be read: {error.strerror}') from None
     try:
         report = Report.model_validate_json(text)
     except ValidationError as error:
@@ -89,12 +89,9 @@ def with_host_names(report: Report, names: Mapping[str, str]) -> Report:
 
 def _read_lines(path: Path, kind: type[Beside]) -> list[Beside]:
     """Read the lines that ranks appended to a file beside the report."""
-    try:
+    lines: list[str] = []
+    with explain_errors(path, 'read', WitnessError), suppress(FileNotFoundError):
         lines = path.read_text(errors='replace').splitlines(keepends=True)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise WitnessError(f'{path}: cannot be read: {error.strerror}') from None
     # A line without an end is one that a rank was killed at.
     whole = [line for line in lines if line.endswith('\n') and line.strip()]
     found = []

@@ -291,8 +291,7 @@ class Site(_Record):
     """The MPI calls of a rank from one place, in one phase of the program (0: none).
 
     ``offset`` is the address in the object file, of the call's instruction or just behind it.
-    ``computed`` is what the program took before the calls, since it last returned from MPI; None in
-    reports of earlier versions.
+    ``computed`` is what the program took before the calls, since it last returned from MPI.
     """
 
     offset: str
@@ -300,7 +299,7 @@ class Site(_Record):
     phase: int = 0
     count: int
     time: float
-    computed: float | None = None
+    computed: float = 0.0
     bytes: int
     waits: SiteWait | None = None
 

@@ -180,7 +180,7 @@ def facts(report: Report) -> dict[str, str]:
     """The settings of a job in words, by their names in words; hosts that differ are named."""
     hosts = by_host(report)
     keys = sorted({key for settings in hosts.values() for key in settings})
-    return {label(key): _of_all(key, hosts) for key in keys}
+    return {label(key): _named(_alike(key, hosts), len(hosts)) for key in keys}
 
 
 def known_to_both(
@@ -201,9 +201,9 @@ def known_to_both(
     return kept[0], kept[1]
 
 
-def _of_all(key: str, hosts: Mapping[str, Mapping[str, str]]) -> str:
-    alike = _alike(key, hosts)
-    if len(alike) == 1:
+def _named(alike: Mapping[str, list[str]], count: int) -> str:
+    """Values, each with the hosts that have it; a value alone if all of so many hosts have it."""
+    if [count] == [len(names) for names in alike.values()]:
         return next(iter(alike))
     return ', '.join(f'{value} ({fold_nodes(names)})' for value, names in sorted(alike.items()))
 
@@ -378,6 +378,4 @@ def _machine_of_all(report: Report, name: str) -> str:
     for host in report.hosts:
         if host.machine and (value := ' '.join(getattr(host.machine, name).split())):
             hosts.setdefault(value, []).append(host.name)
-    if [len(report.hosts)] == [len(names) for names in hosts.values()]:
-        return next(iter(hosts))
-    return ', '.join(f'{value} ({fold_nodes(hosts[value])})' for value in sorted(hosts))
+    return _named(hosts, len(report.hosts))

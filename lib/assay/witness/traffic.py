@@ -51,7 +51,10 @@ def account(report: Report, within: bool | None = None) -> list[Traffic]:
     """
     alone = len(report.hosts) == 1
     within = alone if within is None else within
-    on_sockets = _socket_bytes(report, within)
+    on_sockets: Counter[str] = Counter()
+    for process, socket, other in sockets_between_ranks(report):
+        if (other.host == process.host) == within:
+            on_sockets[process.host] += socket.sent
     by_host = report.by_host()
     found = []
     for host in report.hosts:
@@ -75,15 +78,6 @@ def account(report: Report, within: bool | None = None) -> list[Traffic]:
             devices[device.kind] += device.sent
         sockets = on_sockets[host.name]
         found.append(Traffic(host.name, len(ranks), had_to_travel, sockets, dict(devices)))
-    return found
-
-
-def _socket_bytes(report: Report, within: bool) -> Counter[str]:
-    """Bytes sent by each host's ranks over sockets to each other, or to ranks of other hosts."""
-    found: Counter[str] = Counter()
-    for process, socket, other in sockets_between_ranks(report):
-        if (other.host == process.host) == within:
-            found[process.host] += socket.sent
     return found
 
 
@@ -287,7 +281,8 @@ def _used(report: Report, carrier: str) -> Iterator[tuple[str, str]]:
     those are used that ranks have connections over. Others than the fabric's are not used.
     """
     if carrier == 'sockets':
-        yield from _used_interfaces(report)
+        connections = between_hosts(report)
+        yield from ((host, socket.device) for host, _, socket in connections if socket.device)
     elif carrier == 'infiniband':
         for host in report.hosts:
             ports = [device for device in host.devices if device.kind == 'infiniband']
@@ -295,10 +290,3 @@ def _used(report: Report, carrier: str) -> Iterator[tuple[str, str]]:
             for port, count in zip(ports, carried, strict=True):
                 if count and count >= USED * sum(carried):
                     yield host.name, port.name
-
-
-def _used_interfaces(report: Report) -> Iterator[tuple[str, str]]:
-    """Hosts and the interfaces over which their ranks had connections to ranks of other hosts."""
-    for process, socket, other in sockets_between_ranks(report):
-        if process.host != other.host and socket.device:
-            yield process.host, socket.device

@@ -14,8 +14,8 @@ from assay import AssayError
 from assay.job.launch import WITNESS
 from assay.report.html.chart import Axis, Chart, ChartSeries, Grid, Mark, Panel
 from assay.results.cases import Case, folder_left
-from assay.text import many, plain
-from assay.witness import Report, WitnessError, as_list, read_witness
+from assay.text import as_list, many, plain
+from assay.witness import Report, WitnessError, read_witness
 from assay.witness.placement import (
     DISTANCES,
     PlacedHost,
