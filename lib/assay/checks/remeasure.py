@@ -51,7 +51,7 @@ JOBS, MORE_JOBS, WAITING = 3, 20, 600
 
 #: Of a case whose cores are elsewhere: its jobs at most, seconds before the second, twice as many
 #: before each next one, and seconds that all cases of a run may take for it. Half of the spells
-#: last 9 s, one in seven 25 s (docs/measurements.md).
+#: that were seen lasted 9 s, one in seven 25 s.
 JOBS_ELSEWHERE, PAUSE, ELSEWHERE = 5, 2.0, 60.0
 
 #: Cores are farther apart if a cache line takes so many times as long as over the shortest
