@@ -18,14 +18,17 @@ KINDS = {
     'modules': 'Names of modules',
     'mpi': 'MPIs',
 }
-#: Of a kind whose situations only differ in numbers the page has a sentence, and no table.
+#: A kind whose situations differ in numbers or names alone has a sentence, and no table.
 SENTENCES = {
     'topology': 'Cores, threads and NUMA domains are counted right on [{count} kinds of nodes]'
     '(../tests/sites/topology), from x86, ARM, POWER, RISC-V and mainframes: with SMT off, uneven '
     'or only in part of the job; with CPUs offline or numbered with gaps; with cores of several '
     'kinds; with NUMA nodes that have no CPUs (HBM, CXL, memory of GPUs), no memory or uneven '
     'sizes; with sub-NUMA clustering; in cpusets, containers and virtual machines; and where the '
-    'kernel shows no caches or no topology.'
+    'kernel shows no caches or no topology.',
+    'mpi': '[{count} MPIs](../tests/sites/mpi) are recognised as [the table of MPIs]'
+    '(mpis.md#which-mpi-it-is) says, also those of vendors under names of their own, an Open MPI '
+    'whose `mpiexec` calls itself OpenRTE, and wrappers that print a notice of the site first.',
 }
 
 
