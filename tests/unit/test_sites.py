@@ -26,7 +26,7 @@ SENTENCES = {
     'kinds; with NUMA nodes that have no CPUs (HBM, CXL, memory of GPUs), no memory or uneven '
     'sizes; with sub-NUMA clustering; in cpusets, containers and virtual machines; and where the '
     'kernel shows no caches or no topology.',
-    'mpi': '[{count} MPIs](../tests/sites/mpi) are recognised as [the table of MPIs]'
+    'mpi': 'MPIs are recognised in [{count} situations](../tests/sites/mpi) as [the table of MPIs]'
     '(mpis.md#which-mpi-it-is) says, also those of vendors under names of their own, an Open MPI '
     'whose `mpiexec` calls itself OpenRTE, and wrappers that print a notice of the site first.',
 }
