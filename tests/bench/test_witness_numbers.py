@@ -754,7 +754,7 @@ def test_performance_variables(witnessed, compiled, part):
 
 
 def test_the_example_in_the_documents(mpi, surroundings, witnessed, tmp_path):
-    (source,) = (text for text, _ in code(DOCS / 'witness.md') if 'int main(' in text)
+    (source,) = (text for text, _ in code(DOCS / 'programs.md') if 'int main(' in text)
     (tmp_path / 'example.c').write_text(source)
     options = ['-std=c11', '-Wall', '-Wextra', 'example.c', '-o', 'example']
     subprocess.run([mpi.cc, *options], env=surroundings, cwd=tmp_path, check=True)

@@ -1,6 +1,6 @@
 """The report of the witness: its fields.
 
-``docs/witness.md`` explains the fields. Times are in seconds, sizes in bytes.
+``docs/report-format.md`` explains the fields. Times are in seconds, sizes in bytes.
 """
 
 from __future__ import annotations
