@@ -93,8 +93,7 @@ def test_blocking_sends(counted, expected):
         expected.send(rank, 'MPI_Rsend', after(rank), 4)
     expected.call(RANKS, 'MPI_Recv', ROOM, times=3)
     expected.call(RANKS, 'MPI_Irecv', ROOM)
-    expected.call(RANKS, 'MPI_Barrier')
-    expected.call(RANKS, 'MPI_Wait')
+    expected.plain(RANKS, Barrier=1, Wait=1)
     counted('messages', 'blocking', expected)
 
 
@@ -104,8 +103,7 @@ def test_nonblocking_sends(counted, expected):
             for kind, name in enumerate(('Isend', 'Ibsend', 'Issend', 'Irsend')):
                 expected.send(rank, f'MPI_{name}', other, 4 * 2**kind)
     expected.call(RANKS, 'MPI_Irecv', 4 * 8, times=4 * 3)
-    expected.call(RANKS, 'MPI_Barrier')
-    expected.call(RANKS, 'MPI_Waitall')
+    expected.plain(RANKS, Barrier=1, Waitall=1)
     counted('messages', 'nonblocking', expected)
 
 
@@ -113,9 +111,7 @@ def test_ways_to_complete(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Isend', after(rank), 4 * 5, times=8)
     expected.call(RANKS, 'MPI_Irecv', 4 * 5, times=8)
-    expected.call(RANKS, 'MPI_Wait', times=3)
-    expected.call(RANKS, 'MPI_Waitall')
-    expected.call(RANKS, 'MPI_Waitany', times=3)
+    expected.plain(RANKS, Wait=3, Waitall=1, Waitany=3)
     counted('messages', 'complete', expected)
 
 
@@ -136,8 +132,7 @@ def test_exchanges(counted, expected):
         if rank < 3:
             expected.put(rank, 'MPI_Sendrecv', after(rank), 4 * 3)
         expected.send(rank, 'MPI_Sendrecv_replace', before(rank), 4 * 9)
-    expected.call(RANKS, 'MPI_Sendrecv')
-    expected.call(RANKS, 'MPI_Sendrecv_replace')
+    expected.plain(RANKS, Sendrecv=1, Sendrecv_replace=1)
     counted('messages', 'exchange', expected)
 
 
@@ -164,17 +159,14 @@ def test_persistent_requests(counted, expected):
         expected.send(rank, 'MPI_Start', after(rank), 4, times=2)
         expected.send(rank, 'MPI_Start', after(rank), 4 * 8)
     # What they start is counted, and receives send nothing.
-    expected.call(RANKS, 'MPI_Startall', times=5)
-    expected.call(RANKS, 'MPI_Start', times=3)
-    expected.call(RANKS, 'MPI_Waitall', times=5 + 1 + 1)
-    expected.call(RANKS, 'MPI_Wait', times=4)
-    expected.call(RANKS, 'MPI_Barrier')
+    expected.plain(RANKS, Startall=5, Start=3, Waitall=5 + 1 + 1, Wait=4, Barrier=1)
     counted('messages', 'persistent', expected)
 
 
 def test_messages_to_nobody_to_itself_and_of_nothing(counted, expected):
-    for name in ('Send', 'Recv', 'Isend', 'Irecv', 'Probe', 'Mprobe', 'Improbe', 'Mrecv', 'Imrecv'):
-        expected.call(RANKS, f'MPI_{name}')
+    expected.plain(
+        RANKS, Send=1, Recv=1, Isend=1, Irecv=1, Probe=1, Mprobe=1, Improbe=1, Mrecv=1, Imrecv=1
+    )
     for rank in RANKS:
         expected.send(rank, 'MPI_Send', rank, 4 * 6)
         expected.send(rank, 'MPI_Send', rank, 4 * 3)
@@ -182,8 +174,7 @@ def test_messages_to_nobody_to_itself_and_of_nothing(counted, expected):
         expected.send(rank, 'MPI_Isend', after(rank), 0)
     for bytes in (4 * 6, 4 * 3, 0):
         expected.call(RANKS, 'MPI_Irecv', bytes)
-    expected.call(RANKS, 'MPI_Waitall', times=2)
-    expected.call(RANKS, 'MPI_Wait', times=3)
+    expected.plain(RANKS, Waitall=2, Wait=3)
     counted('messages', 'special', expected)
 
 
@@ -207,9 +198,7 @@ def test_large_counts_of_messages(counted, expected):
     expected.call(RANKS, 'MPI_Recv', 4 * 8)
     expected.call(RANKS, 'MPI_Mprobe')
     expected.call(RANKS, 'MPI_Mrecv', 4 * 8)
-    expected.call(RANKS, 'MPI_Startall')
-    expected.call(RANKS, 'MPI_Waitall', times=2)
-    expected.call(RANKS, 'MPI_Wait', times=3)
+    expected.plain(RANKS, Startall=1, Waitall=2, Wait=3)
     counted('messages', 'large', expected, standard=4)
 
 
@@ -217,8 +206,7 @@ def test_requests_out_of_order_freed_and_cancelled(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Isend', after(rank), 4, times=2 * 50)
     expected.call(RANKS, 'MPI_Irecv', 4, times=2 * 50 + 1)
-    expected.call(RANKS, 'MPI_Wait', times=2 * 50 + 1)
-    expected.call(RANKS, 'MPI_Waitall')
+    expected.plain(RANKS, Wait=2 * 50 + 1, Waitall=1)
     counted('messages', 'requests', expected)
 
 
@@ -227,11 +215,9 @@ def test_requests_outlive_their_communicator(counted, expected):
         expected.send(rank, 'MPI_Isend', after(rank), 4 * 4, times=3)
         expected.put(rank, 'MPI_Startall', after(rank), 4 * 2, times=2 * 3)
     expected.call(RANKS, 'MPI_Irecv', 4 * 4, times=3)
-    expected.call(RANKS, 'MPI_Startall', times=2 * 3)
-    expected.call(RANKS, 'MPI_Waitall', times=3 * 3)
-    expected.call(RANKS, 'MPI_Comm_dup', times=3)
-    expected.call(RANKS, 'MPI_Comm_split', times=3 * 3)
-    expected.call(RANKS, 'MPI_Comm_free', times=4 * 3)
+    expected.plain(
+        RANKS, Startall=2 * 3, Waitall=3 * 3, Comm_dup=3, Comm_split=3 * 3, Comm_free=4 * 3
+    )
     counted('messages', 'orphans', expected)
 
 
@@ -249,8 +235,7 @@ def test_exchanges_that_are_requests(counted, expected):
 def test_partitioned_messages(counted, expected):
     for rank in RANKS:
         expected.put(rank, 'MPI_Startall', after(rank), 4 * 8, times=3)
-    for name in ('MPI_Startall', 'MPI_Pready', 'MPI_Pready_range', 'MPI_Waitall'):
-        expected.call(RANKS, name, times=3)
+    expected.plain(RANKS, Startall=3, Pready=3, Pready_range=3, Waitall=3)
     counted('later', 'partitioned', expected, standard=4)
 
 
@@ -266,10 +251,7 @@ def test_persistent_collectives(counted, expected):
 
 
 def test_persistent_collectives_of_neighbours(counted, expected):
-    for name in ('MPI_Cart_create', 'MPI_Comm_free'):
-        expected.call(RANKS, name)
-    for name in ('MPI_Start', 'MPI_Wait'):
-        expected.call(RANKS, name, times=2)
+    expected.plain(RANKS, Cart_create=1, Comm_free=1, Start=2, Wait=2)
     for rank in RANKS:
         for to in (before(rank), after(rank)):
             expected.put(rank, 'MPI_Start', to, 4 * 3, times=2, kind='neighbours')
@@ -304,10 +286,8 @@ def test_communicators_split_and_duplicated(counted, expected):
     around(expected, [3], 5)
     around(expected, [0, 1, 2, 3], 6)
     around(expected, [3, 2, 1, 0], 7)
-    for name in ('Comm_dup', 'Comm_dup_with_info', 'Comm_split_type', 'Comm_disconnect'):
-        expected.call(RANKS, f'MPI_{name}')
-    expected.call(RANKS, 'MPI_Comm_split', times=3)
-    expected.call(RANKS, 'MPI_Comm_free', times=4)
+    expected.plain(RANKS, Comm_dup=1, Comm_dup_with_info=1, Comm_split_type=1)
+    expected.plain(RANKS, Comm_disconnect=1, Comm_split=3, Comm_free=4)
     expected.call((2, 3), 'MPI_Comm_free')
     counted('communicators', 'split', expected)
 
@@ -342,9 +322,9 @@ def test_intercommunicators(counted, expected):
     for name, bytes in (('MPI_Reduce', 4), ('MPI_Gather', 4 * 3)):
         expected.call(leaves, name, bytes)
         expected.call((0, 1), name)
-    for name in ('Comm_split', 'Intercomm_create', 'Comm_dup', 'Intercomm_merge'):
-        expected.call(RANKS, f'MPI_{name}')
-    expected.call(RANKS, 'MPI_Comm_free', times=4)
+    expected.plain(
+        RANKS, Comm_split=1, Intercomm_create=1, Comm_dup=1, Intercomm_merge=1, Comm_free=4
+    )
     counted('communicators', 'inter', expected)
 
 
@@ -369,10 +349,7 @@ def test_grids(counted, expected, mpi):
     points = (0,) if mpi.family != 'openmpi' else RANKS
     expected.call(points, 'MPI_Neighbor_allgather')
     expected.call(points, 'MPI_Comm_free')
-    expected.call(RANKS, 'MPI_Cart_create')
-    expected.call(RANKS, 'MPI_Cart_sub', times=2)
-    expected.call(RANKS, 'MPI_Wait', times=2)
-    expected.call(RANKS, 'MPI_Comm_free', times=2)
+    expected.plain(RANKS, Cart_create=1, Cart_sub=2, Wait=2, Comm_free=2)
     counted('communicators', 'grid', expected)
 
 
@@ -381,8 +358,9 @@ def test_graphs(counted, expected):
         for other in others:
             expected.put(rank, 'MPI_Neighbor_allgather', other, 4 * 3)
             expected.put(rank, 'MPI_Ineighbor_alltoall', other, 4)
-    for name in ('Neighbor_allgather', 'Ineighbor_alltoall', 'Wait', 'Graph_create', 'Comm_free'):
-        expected.call(RANKS, f'MPI_{name}')
+    expected.plain(
+        RANKS, Neighbor_allgather=1, Ineighbor_alltoall=1, Wait=1, Graph_create=1, Comm_free=1
+    )
     counted('communicators', 'graph', expected)
 
 
@@ -400,8 +378,7 @@ def test_distributed_graphs(counted, expected):
         *('Comm_split', 'Dist_graph_create', 'Dist_graph_create_adjacent'),
     ):
         expected.call(RANKS, f'MPI_{name}')
-    expected.call(RANKS, 'MPI_Wait', times=2)
-    expected.call(RANKS, 'MPI_Comm_free', times=3)
+    expected.plain(RANKS, Wait=2, Comm_free=3)
     counted('communicators', 'star', expected)
 
 
@@ -425,9 +402,7 @@ def test_communicators_that_are_used_while_they_are_freed(counted, expected):
     for rank in RANKS:
         expected.send(rank, 'MPI_Sendrecv', after(rank), 4 * 3, times=3)
         expected.send(rank, 'MPI_Sendrecv', rank, 4, times=3)
-    for name in ('Comm_dup', 'Comm_idup', 'Wait'):
-        expected.call(RANKS, f'MPI_{name}', times=3)
-    expected.call(RANKS, 'MPI_Comm_free', times=6)
+    expected.plain(RANKS, Comm_dup=3, Comm_idup=3, Wait=3, Comm_free=6)
     counted('communicators', 'callbacks', expected)
 
 
@@ -533,8 +508,7 @@ def test_nonblocking_collectives(counted, expected):
 
 
 def test_collectives_of_one_rank_send_nothing(counted, expected):
-    for name in ('Bcast', 'Allreduce', 'Gather', 'Alltoall', 'Barrier'):
-        expected.call(RANKS, f'MPI_{name}')
+    expected.plain(RANKS, Bcast=1, Allreduce=1, Gather=1, Alltoall=1, Barrier=1)
     counted('collectives', 'alone', expected)
 
 
@@ -545,8 +519,7 @@ def test_collectives_in_pairs(counted, expected):
     expected.call((0, 1), 'MPI_Bcast')
     expected.call((0, 1), 'MPI_Scatter', 4 * 3)
     expected.call((2, 3), 'MPI_Scatter')
-    expected.call(RANKS, 'MPI_Comm_split')
-    expected.call(RANKS, 'MPI_Comm_free')
+    expected.plain(RANKS, Comm_split=1, Comm_free=1)
     counted('collectives', 'pairs', expected)
 
 
@@ -597,11 +570,9 @@ def test_one_sided_with_locks(counted, expected):
         expected.send(rank, 'MPI_Raccumulate', after(rank), 4 * 3)
         expected.send(rank, 'MPI_Rget_accumulate', after(rank), 4)
     # With MPI_NO_OP nothing leaves the rank.
-    expected.call(RANKS, 'MPI_Get_accumulate')
-    expected.call(RANKS, 'MPI_Fetch_and_op')
+    expected.plain(RANKS, Get_accumulate=1, Fetch_and_op=1)
     expected.call(RANKS, 'MPI_Rget', 4 * 6)
-    expected.call(RANKS, 'MPI_Wait', times=4)
-    expected.call(RANKS, 'MPI_Barrier')
+    expected.plain(RANKS, Wait=4, Barrier=1)
     windows(expected, 'create lock flush flush_local unlock lock_all flush_all flush_local_all')
     windows(expected, 'unlock_all lock unlock free')
     counted('one_sided', 'lock', expected)
@@ -621,8 +592,7 @@ def test_windows_outlive_their_communicator(counted, expected, mpi):
     for rank in RANKS:
         expected.send(rank, 'MPI_Put', after(rank), 4 * 3, times=3)
         expected.send(rank, 'MPI_Put', before(rank), 4, times=3)
-    for name in ('Comm_split', 'Comm_free'):
-        expected.call(RANKS, f'MPI_{name}', times=2 * 3)
+    expected.plain(RANKS, Comm_split=2 * 3, Comm_free=2 * 3)
     windows(expected, 3 * 'create allocate fence fence free fence fence free ')
     counted('one_sided', 'orphan', expected)
 
@@ -663,13 +633,8 @@ def bursts(witnessed: Callable[..., Run], compiled: Callable[..., Any]) -> Calla
             for call in process['calls'].values():
                 assert (call['count'], call['bytes']) == (times, 8 * times)
             (partner,) = process['partners']
-            sizes = {'8': times}
-            assert partner == {
-                'rank': 1 - rank,
-                'messages': times,
-                'bytes': 8 * times,
-                'sizes': sizes,
-            }
+            told = {'rank': 1 - rank, 'messages': times, 'bytes': 8 * times}
+            assert partner == told | {'sizes': {'8': times}}
         return run
 
     return bursts

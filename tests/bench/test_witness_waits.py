@@ -13,6 +13,7 @@ import pytest
 from assay import paths
 from assay.machine.mpi import Mpi
 from building import SOURCES
+from families import on_one_mpi
 from quiet import measured
 
 DRIVER = paths.ROOT / 'tests' / 'programs' / 'witness' / 'waits.c'
@@ -90,50 +91,46 @@ def play(waits: Callable[..., Ranks], tmp_path: Path) -> Callable[..., list[dict
     return play
 
 
-# Times in us. `post NAME SIDE CHANNEL SEQUENCE TAG PEER TIME`, `wait CALL BEGIN END NAME...`
-
-
-def test_late_sender(play):
-    script = """
+#: Scripts, and what each rank then waited for. Times in us.
+#: `post NAME SIDE CHANNEL SEQUENCE TAG PEER TIME`, `wait CALL BEGIN END NAME...`
+SCRIPTS = {
+    'a late sender': (
+        """
         0 post a sender 5 0 7 1 140
         0 wait Send 140 150 a
         1 post a receiver 5 0 7 0 100
         1 wait Recv 100 152 a
-    """
-    assert play(script) == [{'Send': (10, 0, 0, 0)}, {'Recv': (52, 40, 0, 0)}]
-
-
-def test_late_receiver(play):
-    script = """
+        """,
+        [{'Send': (10, 0, 0, 0)}, {'Recv': (52, 40, 0, 0)}],
+    ),
+    'a late receiver': (
+        """
         0 post a sender 5 0 7 1 100
         0 wait Send 100 150 a
         1 post a receiver 5 0 7 0 130
         1 wait Recv 130 155 a
-    """
-    assert play(script) == [{'Send': (50, 0, 30, 0)}, {'Recv': (25, 0, 0, 0)}]
-
-
-def test_a_buffered_send_waits_for_nobody(play):
-    script = """
+        """,
+        [{'Send': (50, 0, 30, 0)}, {'Recv': (25, 0, 0, 0)}],
+    ),
+    'a buffered send waits for nobody': (
+        """
         0 post a sender 5 0 7 1 100
         0 wait Send 100 110 a
         1 post a receiver 5 0 7 0 130
         1 wait Recv 130 131 a
-    """
-    assert play(script) == [{'Send': (10, 0, 0, 0)}, {'Recv': (1, 0, 0, 0)}]
-
-
-def test_a_message_sent_after_it_was_received_shows_the_error_of_clocks(play):
-    script = """
+        """,
+        [{'Send': (10, 0, 0, 0)}, {'Recv': (1, 0, 0, 0)}],
+    ),
+    'a message sent after it was received shows the error of clocks': (
+        """
         0 post a sender 5 0 7 1 160
         1 post a receiver 5 0 7 0 100
         1 wait Recv 100 150 a
-    """
-    assert play(script)[1] == {'Recv': (50, 50, 0, 0)}
-
-
-def test_several_messages_wait_for_the_latest(play):
-    script = """
+        """,
+        [{}, {'Recv': (50, 50, 0, 0)}],
+    ),
+    'several messages wait for the latest': (
+        """
         0 post a sender 5 0 7 2 120
         1 post b sender 6 0 7 2 170
         1 post c receiver 9 0 7 2 150
@@ -141,64 +138,70 @@ def test_several_messages_wait_for_the_latest(play):
         2 post b receiver 6 0 7 1 91
         2 post c sender 9 0 7 1 92
         2 wait Waitall 100 180 a - b c
-    """
-    assert play(script, ranks=3)[2] == {'Waitall': (80, 70, 0, 0)}
-    earlier = script.replace('1 post b sender 6 0 7 2 170', '1 post b sender 6 0 7 2 149')
-    assert play(earlier, ranks=3)[2] == {'Waitall': (80, 0, 50, 0)}
-
-
-def test_exchange_both_ways(play):
-    script = """
+        """,
+        [{}, {}, {'Waitall': (80, 70, 0, 0)}],
+    ),
+    'the latest is a receiver': (
+        """
+        0 post a sender 5 0 7 2 120
+        1 post b sender 6 0 7 2 149
+        1 post c receiver 9 0 7 2 150
+        2 post a receiver 5 0 7 0 90
+        2 post b receiver 6 0 7 1 91
+        2 post c sender 9 0 7 1 92
+        2 wait Waitall 100 180 a - b c
+        """,
+        [{}, {}, {'Waitall': (80, 0, 50, 0)}],
+    ),
+    'an exchange both ways': (
+        """
         0 post out sender 5 0 7 1 100
         0 post in receiver 6 0 7 1 100
         0 wait Sendrecv 100 160 in out
         1 post out sender 6 0 7 0 150
         1 post in receiver 5 0 7 0 150
         1 wait Sendrecv 150 162 in out
-    """
-    assert play(script) == [{'Sendrecv': (60, 50, 0, 0)}, {'Sendrecv': (12, 0, 0, 0)}]
-
-
-def test_a_receive_that_is_logged_when_its_message_has_arrived(play):
-    """One with wildcards: who sends is known late, and other receives were posted meanwhile."""
-    script = """
+        """,
+        [{'Sendrecv': (60, 50, 0, 0)}, {'Sendrecv': (12, 0, 0, 0)}],
+    ),
+    # One with wildcards: who sends is known late, and other receives were posted meanwhile.
+    'a receive that is logged when its message has arrived': (
+        """
         0 post a sender 5 0 7 1 140
         0 post b sender 5 1 7 1 200
         1 post b receiver 5 1 7 0 160
         1 wait Recv 160 210 b
         1 post a receiver 5 0 7 0 100
         1 wait Wait 130 150 a
-    """
-    assert play(script)[1] == {'Recv': (50, 40, 0, 0), 'Wait': (20, 10, 0, 0)}
-
-
-def test_probe_and_receive_are_one_message(play):
-    script = """
-        0 post a sender 5 0 7 1 140
-        0 wait Ssend 140 165 a
-        1 post p receiver 5 0 7 0 100
-        1 wait Probe 100 150 p
-        1 post a receiver 5 0 7 0 160
-        1 wait Recv 160 166 a
-    """
-    expected = [{'Ssend': (25, 0, 20, 0)}, {'Probe': (50, 40, 0, 0), 'Recv': (6, 0, 0, 0)}]
-    assert play(script) == expected
-    assert play(script + '1 post p receiver 5 0 7 0 100') == expected
-
-
-def test_messages_to_itself(play):
-    script = """
+        """,
+        [{}, {'Recv': (50, 40, 0, 0), 'Wait': (20, 10, 0, 0)}],
+    ),
+    **{
+        f'probe and receive are one message{name}': (
+            f"""
+            0 post a sender 5 0 7 1 140
+            0 wait Ssend 140 165 a
+            1 post p receiver 5 0 7 0 100
+            1 wait Probe 100 150 p
+            1 post a receiver 5 0 7 0 160
+            1 wait Recv 160 166 a
+            {more}""",
+            [{'Ssend': (25, 0, 20, 0)}, {'Probe': (50, 40, 0, 0), 'Recv': (6, 0, 0, 0)}],
+        )
+        for name, more in {'': '', ', probed twice': '1 post p receiver 5 0 7 0 100'}.items()
+    },
+    'messages to itself': (
+        """
         0 post in receiver 5 0 7 0 100
         0 post out sender 5 0 7 0 120
         0 wait Send 120 130 out
         0 wait Wait 110 140 in
-    """
-    assert play(script, ranks=1) == [{'Send': (10, 0, 0, 0), 'Wait': (30, 10, 0, 0)}]
-
-
-def test_tags_received_in_another_order_are_left_out(play):
-    """Two tags of a class: what was sent first is not what was received first."""
-    script = """
+        """,
+        [{'Send': (10, 0, 0, 0), 'Wait': (30, 10, 0, 0)}],
+    ),
+    # Two tags of a class: what was sent first is not what was received first.
+    'tags received in another order are left out': (
+        """
         0 post a sender 5 0 7 1 140
         0 post b sender 5 1 23 1 160
         0 post c sender 5 2 7 1 200
@@ -208,12 +211,11 @@ def test_tags_received_in_another_order_are_left_out(play):
         1 wait Recv 170 175 a
         1 post c receiver 5 2 7 0 180
         1 wait Recv 180 210 c
-    """
-    assert play(script)[1] == {'Recv': (30, 20, 0, 0)}
-
-
-def test_a_message_that_the_other_side_does_not_know_is_left_out(play):
-    script = """
+        """,
+        [{}, {'Recv': (30, 20, 0, 0)}],
+    ),
+    'a message that the other side does not know is left out': (
+        """
         0 post a sender 5 0 7 1 140
         1 post a receiver 5 0 7 0 100
         1 post b receiver 5 1 7 0 100
@@ -222,65 +224,42 @@ def test_a_message_that_the_other_side_does_not_know_is_left_out(play):
         1 wait Waitall 100 150 a b
         1 wait Wait 100 150 a
         1 wait Waitany 150 160 -
-    """
-    assert play(script)[1] == {'Wait': (50, 40, 0, 0)}
-
-
-def test_nothing_was_logged(play):
-    for ranks in (1, 3):
-        assert play('', ranks=ranks) == [{}] * ranks
-
-
-# `collective ID CALL ARRIVAL ROOT BEGIN END`: of ALL_WAIT_FOR_ALL, ALL_WAIT_FOR_ROOT,
-# ROOT_WAITS_FOR_ALL; id 1 is MPI_COMM_WORLD
-
-
-def test_all_wait_for_the_last(play):
-    script = """
+        """,
+        [{}, {'Wait': (50, 40, 0, 0)}],
+    ),
+    'nothing of one rank': ('', [{}]),
+    'nothing of three': ('', [{}, {}, {}]),
+    # `collective ID CALL ARRIVAL ROOT BEGIN END`: of ALL_WAIT_FOR_ALL, ALL_WAIT_FOR_ROOT,
+    # ROOT_WAITS_FOR_ALL; id 1 is MPI_COMM_WORLD
+    'all wait for the last': (
+        """
         0 collective 1 Allreduce 0 0 100 155
         1 collective 1 Allreduce 0 0 150 156
         2 collective 1 Allreduce 0 0 130 140
-    """
-    assert play(script, ranks=3) == [
-        {'Allreduce': (55, 0, 0, 50)},
-        {'Allreduce': (6, 0, 0, 0)},
-        {'Allreduce': (10, 0, 0, 10)},  # no longer than to its end
-    ]
-
-
-def test_all_wait_for_the_root(play):
-    script = """
+        """,
+        # The last one no longer than to its end.
+        [{'Allreduce': (55, 0, 0, 50)}, {'Allreduce': (6, 0, 0, 0)}, {'Allreduce': (10, 0, 0, 10)}],
+    ),
+    'all wait for the root': (
+        """
         0 collective 1 Bcast 1 0 100 145
         1 collective 1 Bcast 1 1 140 142
         2 collective 1 Bcast 1 0 170 171
-    """
-    assert play(script, ranks=3) == [
-        {'Bcast': (45, 0, 0, 40)},
-        {'Bcast': (2, 0, 0, 0)},
-        {'Bcast': (1, 0, 0, 0)},
-    ]
-
-
-def test_a_broadcast_without_a_root_is_left_out(play):
-    assert play('* collective 1 Bcast 1 0 100 145') == [{}, {}]
-
-
-def test_the_root_waits_for_all(play):
-    script = """
+        """,
+        [{'Bcast': (45, 0, 0, 40)}, {'Bcast': (2, 0, 0, 0)}, {'Bcast': (1, 0, 0, 0)}],
+    ),
+    'a broadcast without a root is left out': ('* collective 1 Bcast 1 0 100 145', [{}, {}]),
+    'the root waits for all': (
+        """
         0 collective 1 Reduce 2 0 100 101
         1 collective 1 Reduce 2 1 110 175
         2 collective 1 Reduce 2 0 170 171
-    """
-    assert play(script, ranks=3) == [
-        {'Reduce': (1, 0, 0, 0)},
-        {'Reduce': (65, 0, 0, 60)},
-        {'Reduce': (1, 0, 0, 0)},
-    ]
-
-
-def test_split_communicators(play):
-    """Rows and columns of 2 x 2 ranks; the ids are not in the order in which they were made."""
-    script = """
+        """,
+        [{'Reduce': (1, 0, 0, 0)}, {'Reduce': (65, 0, 0, 60)}, {'Reduce': (1, 0, 0, 0)}],
+    ),
+    # Rows and columns of 2 x 2 ranks; the ids are not in the order in which they were made.
+    'split communicators': (
+        """
         * split 50 0,1,0,1
         * split 10 0,0,1,1
         * split 30 -,-,-,0
@@ -294,22 +273,30 @@ def test_split_communicators(play):
         3 collective 11 Alltoall 0 0 200 230
         3 collective 30 Scan 0 0 300 303
         * collective 1 Barrier 0 0 400 401
-    """
-    assert play(script, ranks=4) == [
-        {'Barrier': (31, 0, 0, 20), 'Alltoall': (30, 0, 0, 5)},
-        {'Barrier': (91, 0, 0, 80), 'Alltoall': (25, 0, 0, 0)},
-        {'Barrier': (11, 0, 0, 0), 'Alltoall': (23, 0, 0, 0)},
-        {'Barrier': (11, 0, 0, 0), 'Alltoall': (30, 0, 0, 7), 'Scan': (3, 0, 0, 0)},
-    ]
-
-
-def test_members_with_unlike_logs_are_left_out(play):
-    script = """
+        """,
+        [
+            {'Barrier': (31, 0, 0, 20), 'Alltoall': (30, 0, 0, 5)},
+            {'Barrier': (91, 0, 0, 80), 'Alltoall': (25, 0, 0, 0)},
+            {'Barrier': (11, 0, 0, 0), 'Alltoall': (23, 0, 0, 0)},
+            {'Barrier': (11, 0, 0, 0), 'Alltoall': (30, 0, 0, 7), 'Scan': (3, 0, 0, 0)},
+        ],
+    ),
+    'members with unlike logs are left out': (
+        """
         0 collective 1 Barrier 0 0 100 130
         0 collective 1 Barrier 0 0 140 150
         1 collective 1 Barrier 0 0 100 130
-    """
-    assert play(script) == [{}, {}]
+        """,
+        [{}, {}],
+    ),
+}
+
+
+@on_one_mpi
+def test_who_waits_for_whom(play):
+    """As the logs say: an MPI only carries them from rank to rank."""
+    found = {name: play(script, ranks=len(ranks)) for name, (script, ranks) in SCRIPTS.items()}
+    assert found == {name: ranks for name, (_, ranks) in SCRIPTS.items()}
 
 
 @pytest.mark.parametrize('when', ['log', 'analysis'])

@@ -31,6 +31,11 @@ class Expected:
             self.calls[rank][name][0] += times
             self.calls[rank][name][1] += times * bytes
 
+    def plain(self, ranks: int | Iterable[int], **times: int) -> None:
+        """Calls that carry nothing, by their names without ``MPI_``."""
+        for name, count in times.items():
+            self.call(ranks, f'MPI_{name}', times=count)
+
     def put(
         self, rank: int, name: str, to: int, bytes: int, times: int = 1, kind: str = ''
     ) -> None:

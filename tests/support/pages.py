@@ -15,7 +15,7 @@ from assay.report.html import page
 from assay.report.html.contents import Subject, page_contents
 from assay.results.figures import SCHEMA, plain_rows, table
 from assay.results.history import History, of_file
-from reports import LOG, cases, passing, run_of
+from reports import LOG, own_cases, passing, run_of
 
 #: What a job, a user or a name could bring.
 HOSTILE = [
@@ -51,7 +51,7 @@ def filled(golden_report, count=1, folder=None, figures=FIGURES):
     :param folder: where their jobs left a report of `pt2pt`.
     """
     report = passing(golden_report('Passed'))
-    pattern = next(case for case in cases(report) if not case['fixture'])
+    pattern = own_cases(report)[0]
     (run,) = report['runs']
     run['testcases'] = []
     for number in range(count):

@@ -14,6 +14,11 @@ def cases(report):
     return [case for run in report['runs'] for case in run['testcases']]
 
 
+def own_cases(report):
+    """Those of checks, and not of fixtures."""
+    return [case for case in cases(report) if not case['fixture']]
+
+
 def run_of(report):
     """The run of a report; one that was read already stays as it is."""
     return report if isinstance(report, Run) else as_run(json.dumps(report), 'report')
@@ -28,13 +33,43 @@ def passing(report, value=42.5):
     return report
 
 
+def identified(report, number, begun, **told):
+    """The report as that of the run of this number, which began then (s since 1970)."""
+    report['session_info'] |= {
+        'uuid': f'{number:08x}-0000-4000-8000-{number:012x}',
+        'time_start_unix': begun,
+        'time_end_unix': begun + 9,
+    } | told
+    return report
+
+
+def made_up(plain, begun, figures, **facts):
+    """A case as ReFrame writes it, of a job of that run, without values.
+
+    :param figures: their units and directions by their names.
+    """
+    directions = {name: better for name, (_, better) in figures.items()}
+    return plain | {'job_completion_time_unix': begun + 5, 'directions': directions} | facts
+
+
+def measured(case, values, figures, held=(None, None, None)):
+    """The case with these values; its fields ``units`` and ``held`` come before what is given."""
+    units = {name: unit for name, (unit, _) in figures.items()} | case.pop('units', {})
+    own, place = case.pop('held', {}), f'{case["system"]}:{case["partition"]}'
+    case['perfvalues'] = {
+        f'{place}:{name}': [value, *own.get(name, held), units[name], 'pass']
+        for name, value in values.items()
+    }
+    return case
+
+
 #: What a check says of a job that others disturbed.
 NO_EVIDENCE = 'latency is 42.50 us, but ...; the node was disturbed: other processes took 48%'
 
 
 def disturbed(report, *numbers):
     """A report of missed references, of which these cases are no evidence; all if none is given."""
-    own = [case for case in cases(report) if not case['fixture']]
+    own = own_cases(report)
     for number in numbers or range(len(own)):
         own[number] |= {
             'no_evidence': NO_EVIDENCE,

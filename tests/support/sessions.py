@@ -10,7 +10,7 @@ import numpy as np
 
 from assay.running import runs
 from assay.running.supervise import Ended
-from reports import cases
+from reports import cases, identified, made_up, measured
 from stored import NOW, put
 
 BOTH = ('openmpi', 'mpich')
@@ -27,11 +27,13 @@ class Machine:
     """
 
     system, mode = 'toy', 'smoke'
+    checks, fabrics = ('Ring',), FABRICS
+    seed, spread = 11, 0.004
 
     def __init__(self, database, golden_report, change=lambda *about: None):
         self.database, self.golden_report, self.change = database, golden_report, change
         self.environment = {}
-        self.random = np.random.default_rng(11)
+        self.random = np.random.default_rng(self.seed)
         self.number = 0
         self.ran = []
         self.labels = []
@@ -51,39 +53,25 @@ class Machine:
         self.number += 1
         report = self.golden_report('Passed')
         begun = (NOW - timedelta(days=days)).timestamp() + 10 * self.number
-        report['session_info'] |= {
-            'uuid': f'{self.number:08x}-0000-4000-8000-{self.number:012x}',
-            'time_start_unix': begun,
-            'time_end_unix': begun + 9,
-        } | ({'label': text} if text else {})
-        plain = cases(report)[1]
+        identified(report, self.number, begun, **({'label': text} if text else {}))
+        plain = cases(report)[1] | {'system': 'toy', 'environ': name, 'scale': '1_node'}
         report['runs'][0]['testcases'] = []
-        for fabric, layout, partition in product(FABRICS, self.layouts, self.partitions):
-            shown = f'Ring %fabric={fabric} %layout={layout} %scale=1_node'
+        for check, fabric, layout, partition in product(
+            self.checks, self.fabrics, self.layouts, self.partitions
+        ):
+            shown = f'{check} %fabric={fabric} %layout={layout} %scale=1_node'
             if any(re.search(one, shown.replace(' ', '')) for one in excluded):
                 continue
-            case = plain | {
-                'system': 'toy',
-                'partition': partition,
-                'environ': name,
-                'display_name': shown,
-                'fabric': fabric,
-                'scale': '1_node',
-                'job_completion_time_unix': begun + 5,
-                'directions': {figure: better for figure, (_, better) in FIGURES.items()},
-                'built_mpi': f'{name}@5',
-            }
-            values = {one: 100 * math.exp(self.random.normal(0, 0.004)) for one in FIGURES}
-            if self.change(name, self.number, case, values) is False:
-                continue
-            units = {figure: unit for figure, (unit, _) in FIGURES.items()}
-            units |= case.pop('units', {})
-            case['perfvalues'] = {
-                f'toy:{partition}:{one}': [value, 100, -0.9, 9, units[one], 'pass']
-                for one, value in values.items()
-            }
-            report['runs'][0]['testcases'].append(case)
+            where = {'partition': partition, 'display_name': shown, 'fabric': fabric}
+            case = made_up(plain, begun, FIGURES, **where, built_mpi=f'{name}@5')
+            values = {one: 100 * math.exp(self.random.normal(0, self.spread)) for one in FIGURES}
+            if self.alter(name, case, values) is not False:
+                case = measured(case, values, FIGURES, (100, -0.9, 9))
+                report['runs'][0]['testcases'].append(case)
         return report
+
+    def alter(self, name, case, values):
+        return self.change(name, self.number, case, values)
 
     def history(self, count):
         reports = [self.report(name, days=count - n) for n in range(count) for name in BOTH]

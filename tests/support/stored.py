@@ -8,7 +8,7 @@ import reframe.core.runtime as rt
 from reframe.frontend.reporting import storage
 
 from assay import paths
-from reports import cases, passing
+from reports import cases, identified, passing
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
 
@@ -44,11 +44,6 @@ def made(golden_report, number, days=0.0, label=None, system='toy', value=42.5, 
     report = passing(golden_report('Passed'), value)
     for case in cases(report):
         case['system'] = system
+    told = {name: told for name, told in (('label', label), ('purpose', purpose)) if told}
     begun = (NOW - timedelta(days=days)).timestamp()
-    report['session_info'] |= {
-        'uuid': f'{number:08x}-0000-4000-8000-{number:012x}',
-        'time_start_unix': begun,
-        'time_end_unix': begun + 9,
-        'mode': 'smoke',
-    } | {name: told for name, told in (('label', label), ('purpose', purpose)) if told}
-    return report
+    return identified(report, number, begun, mode='smoke', **told)

@@ -245,17 +245,20 @@ def test_one_that_most_others_leave_alone_is_measured_again(measure, left, jobs)
     assert measure.spent.waiting == 60
 
 
+class Returning(Machine):
+    """Others are there whenever a job runs, and have gone when the check looks for them."""
+
+    def __init__(self, looks=0):
+        super().__init__()
+        self.looks = looks
+
+    def others(self, sessions):
+        self.looks += 1
+        cpu = 2.0 if self.looks % 2 else 0.0
+        return SimpleNamespace(use=lambda cpus=None: Use(5.0, cpu, (WHO,)))
+
+
 def test_one_that_is_disturbed_each_time_has_three_jobs(measure):
-    class Returning(Machine):
-        """Others are there whenever a job runs, and have gone when the check looks for them."""
-
-        looks = 0
-
-        def others(self, sessions):
-            self.looks += 1
-            cpu = 2.0 if self.looks % 2 else 0.0
-            return SimpleNamespace(use=lambda cpus=None: Use(5.0, cpu, (WHO,)))
-
     with pytest.raises(PerformanceError, match=f'^{NO_EVIDENCE}'):
         measure(DISTURBED, machine=Returning())
     (check,) = measure.checks
@@ -284,16 +287,8 @@ def both_on_core_0(report):
         (both(DISTURBED, another_fabric), SanityError, 'fabric shm was asked for'),
         (both(DISTURBED, edit('witness.json', both_on_core_0)), SanityError, 'share core 0'),
         # Too many threads of its own, a quota.
-        (
-            both(edit('result.json', slow), witnessed(disturbance(waited=0.5))),
-            PerformanceError,
-            FAILED,
-        ),
-        (
-            both(edit('result.json', slow), witnessed(disturbance(foreign=0.5, throttled=0.3))),
-            PerformanceError,
-            FAILED,
-        ),
+        (both(SLOW, witnessed(disturbance(waited=0.5))), PerformanceError, FAILED),
+        (both(SLOW, witnessed(disturbance(foreign=0.5, throttled=0.3))), PerformanceError, FAILED),
     ],
 )
 def test_what_is_wrong_with_the_job_itself_fails_at_once(measure, left, error, words):
@@ -486,15 +481,9 @@ def test_one_whose_cores_are_farther_apart_than_those_of_other_jobs_is_too(measu
 
 def test_so_it_is_if_only_earlier_runs_had_them_nearer(measure):
     name = measure(at(FAR, FAR)).display_name
-    runs.this_run().distances.write_text(
-        json.dumps(
-            {
-                f'{name} @golden:node+openmpi on n1': 40.0,
-                f'{name} @golden:node+openmpi on n2': 9.0,
-                f'{name} @golden:node+mpich on n1': 9.0,
-            }
-        )
-    )
+    known = {'openmpi on n1': 40.0, 'openmpi on n2': 9.0, 'mpich on n1': 9.0}
+    known = {f'{name} @golden:node+{place}': distance for place, distance in known.items()}
+    runs.this_run().distances.write_text(json.dumps(known))
     check = measure(at(FAR, FAR), at(1.1 * NEAR, 1.1 * NEAR))
     assert (check.started, check.no_evidence, len(check.replaced)) == (2, '', 1)
 
@@ -526,15 +515,6 @@ def test_cores_excuse_nothing(measure):
 
 @pytest.mark.usefixtures('compared')
 def test_others_may_disturb_as_often_after_cores_were_moved(measure):
-
-    class Returning(Machine):
-        looks = 0
-
-        def others(self, sessions):
-            self.looks += 1
-            cpu = 0.0 if self.looks % 2 else 2.0
-            return SimpleNamespace(use=lambda cpus=None: Use(5.0, cpu, (WHO,)))
-
     jobs = [at(NEAR, FAR), DISTURBED, DISTURBED, GOOD]
-    check = measure(*jobs, machine=Returning())
+    check = measure(*jobs, machine=Returning(looks=1))
     assert (check.started, check.no_evidence) == (4, '')

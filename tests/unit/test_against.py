@@ -1,16 +1,13 @@
 """Runs held against stored ones: what is measured again, for how long, and how it ends."""
 
 import json
-import math
 import re
 import signal
 from dataclasses import replace
-from datetime import timedelta
-from itertools import product
 
-import numpy as np
 import pytest
 
+import sessions
 from assay import AssayError, one_run
 from assay.comparing import against
 from assay.comparing.against import (
@@ -31,85 +28,45 @@ from assay.results.runner import Concluded, Runner
 from assay.results.statistics.multiplicity import SUITE_RATE
 from assay.results.unchanged import usual_runs
 from assay.results.verdict import Verdict
-from assay.running import reframe_options, runs
+from assay.running import reframe_options
 from assay.running.reframe_options import read_options
 from assay.running.selection import Listed
 from assay.running.supervise import Ended
 from changing import changing
-from reports import cases
-from stored import NOW, put
+from stored import put
 
 CHECKS = ('Ring', 'PointToPoint', 'Halo', 'Clock')
 FABRICS = ('shm', 'tcp')
-FIGURES = {'latency': ('us', 'lower'), 'bandwidth': ('MB/s', 'higher')}
 
 
-class Machine:
-    """Takes the place of ReFrame: stores runs of made-up cases, each a little different.
+class Machine(sessions.Machine):
+    """Its sessions are runs of one MPI, and rounds.
 
     :param change: given the case, its values and the number of the round (0 of other runs), both of
         which it may change.
     """
 
-    system, mode = 'toy', 'smoke'
+    checks, fabrics = CHECKS, FABRICS
+    seed, spread = 5, 0.01
 
     def __init__(self, database, golden_report):
-        self.database, self.golden_report = database, golden_report
-        self.change = lambda case, values, number: None
-        self.random = np.random.default_rng(5)
-        self.environment = {}
-        self.own = runs.begin_run()
-        self.number = self.rounds = 0
+        super().__init__(database, golden_report, lambda case, values, number: None)
+        self.rounds = 0
         self.asked = []
-        self.ends = {}
 
     def report(self, label, options=()):
-        self.number += 1
-        report = self.golden_report('Passed')
-        begun = (NOW - timedelta(hours=3)).timestamp() + 20 * self.number
-        report['session_info'] |= {
-            'uuid': f'{self.number:08x}-0000-4000-8000-{self.number:012x}',
-            'time_start_unix': begun,
-            'time_end_unix': begun + 9,
-            'label': label,
-        }
-        plain = cases(report)[1]
-        report['runs'][0]['testcases'] = []
         excluded = [one.partition('=')[2] for one in options if one.startswith('--exclude=')]
-        for check, fabric in product(CHECKS, FABRICS):
-            shown = f'{check} %fabric={fabric} %layout=packed %scale=1_node'
-            if any(re.search(one, shown.replace(' ', '')) for one in excluded):
-                continue
-            case = plain | {
-                'system': 'toy',
-                'partition': 'node',
-                'environ': 'mpich',
-                'display_name': shown,
-                'fabric': fabric,
-                'scale': '1_node',
-                'job_completion_time_unix': begun + 5,
-                'directions': {figure: better for figure, (_, better) in FIGURES.items()},
-                'built_by': 'cmake',
-                'built_mpi': 'mpich@5',
-                'built_compiler': 'gcc@14',
-                'built_flags': '-O3',
-                'built_target': 'zen5',
-            }
-            values = {one: 100 * math.exp(self.random.normal(0, 0.01)) for one in FIGURES}
-            self.change(case, values, self.rounds)
-            units = {figure: unit for figure, (unit, _) in FIGURES.items()}
-            if check == 'Clock':
-                values, units = (
-                    {'scalar_frequency': values['bandwidth']},
-                    {'scalar_frequency': 'GHz'},
-                )
-                case['directions'] = {'scalar_frequency': 'higher'}
-            case['perfvalues'] = {
-                f'toy:node:{one}': [value, 100, -0.9, 9, units[one], 'pass']
-                for one, value in values.items()
-            }
-            report['runs'][0]['testcases'].append(case)
-        return report
+        return super().report('mpich', excluded, days=0.125, text=label)
+
+    def alter(self, name, case, values):
+        case |= {'built_by': 'cmake', 'built_compiler': 'gcc@14'}
+        case |= {'built_flags': '-O3', 'built_target': 'zen5'}
+        self.change(case, values, self.rounds)
+        if case['display_name'].startswith('Clock'):
+            frequency = values['bandwidth']
+            values.clear()
+            values['scalar_frequency'], case['units'] = frequency, {'scalar_frequency': 'GHz'}
+            case['directions'] = {'scalar_frequency': 'higher'}
 
     def runs(self, count, label):
         reports = [self.report(label) for _ in range(count)]

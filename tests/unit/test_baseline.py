@@ -27,7 +27,7 @@ from assay.results import history
 from assay.results.baseline import _fraction, changes_since_learned
 from assay.results.rows import is_beyond
 from command import invoke
-from reports import cases, passing, run_of
+from reports import identified, own_cases, passing, run_of
 
 SYSTEM = 'example-slurm'
 FIRST = datetime(2026, 1, 1, 12)  # by the clock of this machine, as days are told
@@ -98,13 +98,8 @@ def put(
     for day in days:
         one = json.loads(text)
         begun = (FIRST + timedelta(days=day)).timestamp()
-        one['session_info'] |= {
-            'uuid': f'{next(_numbers):08x}-0000-4000-8000-000000000000',
-            'time_start_unix': begun,
-            'time_end_unix': begun + 9,
-            'label': 'accepted',
-        } | info
-        own = next(case for case in cases(one) if not case['fixture'])
+        identified(one, next(_numbers), begun, **{'label': 'accepted', **info})
+        own = own_cases(one)[0]
         found = []
         for (case, partition), figures in measured.items():
             now = {
@@ -528,7 +523,7 @@ def test_a_killed_write_leaves_the_old_file(tmp_path):
 
 def measured_run(golden_report, **changed):
     report = passing(golden_report('Passed'))
-    own = next(case for case in cases(report) if not case['fixture'])
+    own = own_cases(report)[0]
     figures = {
         f'{SYSTEM}:compute:{name}': [1.0, 0, None, None, 'us', 'pass']
         for name in GOOD[RING, 'compute']

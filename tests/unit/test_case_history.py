@@ -8,7 +8,7 @@ import pytest
 from assay.results import case_history
 from assay.results.case_history import FORGIVEN, LATELY, case_histories, earlier_seconds
 from assay.results.history import load_history
-from reports import cases, disturbed, run_of
+from reports import cases, disturbed, own_cases, run_of
 from stored import NOW, made, put
 
 CASE = 'Passed @toy:node+gnu'
@@ -23,14 +23,10 @@ def learned(database):
     return case_histories(load_history(database), 'toy:node')
 
 
-def own(report):
-    """The cases that are no fixtures."""
-    return [case for case in cases(report) if not case['fixture']]
-
-
 def titles(report):
     return {
-        f'{one["display_name"]} @toy:{one["partition"]}+{one["environ"]}' for one in own(report)
+        f'{one["display_name"]} @toy:{one["partition"]}+{one["environ"]}'
+        for one in own_cases(report)
     }
 
 
@@ -76,7 +72,7 @@ def test_a_fixture_with_a_job_takes_the_time_of_its_job(database, golden_report)
 
 def test_what_waited_for_others_tells_nothing_of_how_long_it_takes(database, golden_report):
     waited = made(golden_report, 0, days=2)
-    for case in own(waited):
+    for case in own_cases(waited):
         case |= {'replaced': ['latency is 9 us; the node was disturbed'], 'time_run': 90.0}
     put(database, waited)
     assert [learned(database)[name].seconds for name in titles(waited)] == [[], []]
@@ -86,12 +82,12 @@ def test_what_waited_for_others_tells_nothing_of_how_long_it_takes(database, gol
 
 def test_how_a_case_ended(database, golden_report):
     def failed(report):
-        for case in own(report):
+        for case in own_cases(report):
             case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'no answer'}
         return report
 
     def missed(report):
-        for case in own(disturbed(report)):
+        for case in own_cases(disturbed(report)):
             case |= {'result': 'fail', 'fail_phase': 'performance'}
         return report
 
@@ -116,7 +112,7 @@ def test_held_figures_that_vary(database, golden_report):
     def store(values, number, is_held=True):
         for days, value in enumerate(reversed(values), start=number):
             report = made(golden_report, 100 - days, days)
-            for case in own(report):
+            for case in own_cases(report):
                 held, free = [42.5, 42, -0.9, 0.9], [1.0, 0, None, None]
                 (held if is_held else free)[0] = value
                 case['perfvalues'] = {
@@ -140,17 +136,17 @@ def test_a_case_that_one_job_had_no_time_for_had_no_turn(database, golden_report
     name = next(iter(titles(first)))
     put(database, first)
     before = learned(database)[name], earlier_seconds(database)
-    for case in own(late):
+    for case in own_cases(late):
         case |= {'result': 'skip', 'jobid': '7+2', 'time_run': 700.0, 'time_sanity': None}
     put(database, late)
     assert (learned(database)[name], earlier_seconds(database)) == before
-    assert run_of(late).left_out == len(own(late))
+    assert run_of(late).left_out == len(own_cases(late))
 
 
 def test_a_case_that_is_too_large_for_the_job_had_its_turn(database, golden_report):
     """Or it would be chosen first for ever."""
     report = made(golden_report, 1, 1)
-    for case in own(report):
+    for case in own_cases(report):
         case |= {'result': 'skip', 'jobid': '', 'time_run': 0.2, 'time_sanity': None}
     put(database, report)
     assert learned(database)[next(iter(titles(report)))].last == NOW - timedelta(days=1)
@@ -159,7 +155,7 @@ def test_a_case_that_is_too_large_for_the_job_had_its_turn(database, golden_repo
 def test_steps_are_known_from_jobs_that_may_have_waited(database, golden_report):
     reports = [made(golden_report, day, day) for day in (3, 2, 1)]
     for report, number in zip(reports, ('7.12', '7', '7+2'), strict=True):
-        for case in own(report):
+        for case in own_cases(report):
             case['jobid'] = number
     put(database, *reports)
     one = learned(database)[next(iter(titles(reports[0])))]
@@ -169,7 +165,7 @@ def test_steps_are_known_from_jobs_that_may_have_waited(database, golden_report)
 def test_a_skipped_case_had_its_turn_and_a_stopped_one_had_not(database, golden_report):
     skipped, stopped = made(golden_report, 1, 5), made(golden_report, 2, 1)
     for report, result in ((skipped, 'skip'), (stopped, 'abort')):
-        for case in own(report):
+        for case in own_cases(report):
             case |= {'result': result, 'perfvalues': None, 'time_setup': 0.04, 'time_compile': None}
             case |= {'time_run': None, 'time_sanity': None, 'time_performance': None}
     put(database, skipped, stopped)
@@ -182,7 +178,7 @@ def test_a_skipped_case_had_its_turn_and_a_stopped_one_had_not(database, golden_
 @pytest.mark.parametrize('time', [-1.0, math.nan, math.inf, 0.0, 1e12, 'long', [], True])
 def test_a_time_that_is_none_is_not_taken(database, golden_report, time):
     report = made(golden_report, 1, 1)
-    for case in own(report):
+    for case in own_cases(report):
         case |= dict.fromkeys(('time_setup', 'time_compile', 'time_sanity', 'time_performance'))
         case['time_run'] = time
         if time not in (0, True):  # which are times, of a stage
@@ -195,7 +191,7 @@ def test_a_time_that_is_none_is_not_taken(database, golden_report, time):
 
 def test_a_damaged_run_leaves_the_others(database, golden_report):
     good, bad = made(golden_report, 1, 5), made(golden_report, 2, 1)
-    own(bad)[0].pop('result')
+    own_cases(bad)[0].pop('result')
     put(database, good, bad)
     (name, *_) = titles(good)
     assert learned(database)[name].last == NOW - timedelta(days=5)
@@ -223,7 +219,7 @@ def test_without_a_history_nothing_is_known(database):
 def test_what_failed_in_a_run_with_a_purpose_of_its_own_is_no_trouble(database, golden_report):
     good, faulted = made(golden_report, 0, days=2), made(golden_report, 1, days=1)
     faulted['session_info']['purpose'] = 'campaign'
-    for case in own(faulted):
+    for case in own_cases(faulted):
         case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'no answer'}
     put(database, good, faulted)
     for name in titles(good):

@@ -82,6 +82,22 @@ def worse_over(name, number, case, values, fabric, factor=1.2):
         values['bandwidth'] /= factor
 
 
+@changing
+def fails_where(name, number, case, values, where):
+    if where(name, number, case):
+        fail(case, values)
+
+
+@changing
+def disturbed_where(name, number, case, values, where):
+    if where(name, number, case):
+        case['taken_by_others'] = ['other processes took 60% of the time']
+
+
+def over_tcp(name, number, case):
+    return case['fabric'] == 'tcp'
+
+
 # What is said -------------------------------------------------------------------------------------
 
 
@@ -157,11 +173,8 @@ def test_without_a_history_pairs_decide_about_what_looks_changed(machine):
     found, _ = compared(machine)
     assert (found.suspects, found.pairs > 0) == (2, True)
     words = {(one.figure.case.split()[1], one.word) for one in found.difference.figures}
-    assert words == {
-        ('%fabric=shm', 'better'),
-        ('%fabric=tcp', 'same'),
-        ('%fabric=ofi-tcp', 'same'),
-    }
+    same = {('%fabric=tcp', 'same'), ('%fabric=ofi-tcp', 'same')}
+    assert words == {('%fabric=shm', 'better')} | same
     assert not found.is_worse
     told = json.loads(interleaved_json(found))
     assert told['settings'] == ['openmpi', 'mpich']
@@ -201,12 +214,9 @@ def test_what_only_one_has_is_no_failure(machine):
 
 
 def test_nothing_in_common_is_said_after_two_sessions(machine):
-    machine.change = lambda name, number, case, values: (
-        (case['fabric'] == 'shm') == (name == BOTH[0])
-    )
-    with pytest.raises(
-        AssayError, match=r'no case is run with both openmpi and mpich, .*: there are 1'
-    ):
+    machine.change = lambda name, _, case, values: (case['fabric'] == 'shm') == (name == BOTH[0])
+    words = r'no case is run with both openmpi and mpich, .*: there are 1'
+    with pytest.raises(AssayError, match=words):
         compared(machine)
     assert len(machine.ran) == 2
 
@@ -250,14 +260,9 @@ def test_values_of_disturbed_jobs_do_not_count_in_pairs(machine):
 
 def test_what_others_disturbed_at_first_is_measured_again(machine):
     machine.history(30)
-    change, number = worse_over('tcp'), machine.number
-
-    @machine.changes
-    def disturbed(name, now, case, values):
-        change(name, now, case, values)
-        if now <= number + 16 and name == 'mpich':
-            case['taken_by_others'] = ['other processes took 60% of the time']
-
+    number = machine.number
+    at_first = disturbed_where(lambda name, now, case: now <= number + 16 and name == 'mpich')
+    machine.change = lambda *about: (worse_over('tcp')(*about), at_first(*about))
     found, _ = compared(machine)
     words = {(one.figure.case.split()[1], one.word) for one in found.difference.figures}
     assert words == {('%fabric=shm', 'same'), ('%fabric=tcp', 'worse'), ('%fabric=ofi-tcp', 'same')}
@@ -266,12 +271,9 @@ def test_what_others_disturbed_at_first_is_measured_again(machine):
 def test_a_disturbed_case_is_measured_again_at_once_and_alone(machine):
     machine.history(30)
     number = machine.number
-
-    @machine.changes
-    def disturbed(name, now, case, values):
-        if now == number + 2 and case['fabric'] == 'shm':
-            case['taken_by_others'] = ['other processes took 60% of the time']
-
+    machine.change = disturbed_where(
+        lambda name, now, case: now == number + 2 and case['fabric'] == 'shm'
+    )
     found, _ = compared(machine, seconds=0)
     assert machine.ran == [(BOTH[0], 0), (BOTH[1], 0), (BOTH[1], 2), (BOTH[1], 0), (BOTH[0], 0)]
     assert {one.verdict.comparison.sizes for one in found.difference.figures} == {(2, 2)}
@@ -281,16 +283,11 @@ def test_a_case_disturbed_on_one_partition_is_measured_again_on_both(machine):
     machine.history(30)
     machine.partitions = ['cpu', 'gpu']
     number = machine.number
-
-    @machine.changes
-    def disturbed(name, now, case, values):
-        # At first on the one, and at once again on the other, which has its value by then.
-        if case['fabric'] == 'shm' and (now, case['partition']) in (
-            (number + 2, 'cpu'),
-            (number + 3, 'gpu'),
-        ):
-            case['taken_by_others'] = ['other processes took 60% of the time']
-
+    # At first on the one, and at once again on the other, which has its value by then.
+    there = ((number + 2, 'shm', 'cpu'), (number + 3, 'shm', 'gpu'))
+    machine.change = disturbed_where(
+        lambda name, now, case: (now, case['fabric'], case['partition']) in there
+    )
     found, _ = compared(machine, seconds=0)
     assert machine.ran == [(BOTH[0], 0), (BOTH[1], 0), (BOTH[1], 2), (BOTH[1], 0), (BOTH[0], 0)]
     assert {one.verdict.comparison.sizes for one in found.difference.figures} == {(2, 2)}
@@ -298,7 +295,7 @@ def test_a_case_disturbed_on_one_partition_is_measured_again_on_both(machine):
 
 
 def test_what_others_always_disturb_cannot_be_told(machine):
-    machine.change = lambda *about: about[2].update(taken_by_others=['others took 60%'])
+    machine.change = disturbed_where(lambda *about: True)
     found, code = compared(machine, seconds=0)
     assert (code, found.suspects, found.pairs, len(machine.ran)) == (3, 6, 0, 12)
     assert re.match(
@@ -313,12 +310,7 @@ def test_what_others_always_disturb_cannot_be_told(machine):
 @pytest.mark.parametrize('failing', BOTH)
 def test_a_case_that_fails_with_one_of_them_is_told(machine, capsys, failing):
     machine.history(30)
-
-    @machine.changes
-    def change(name, number, case, values):
-        if name == failing and case['fabric'] == 'tcp':
-            fail(case, values)
-
+    machine.change = fails_where(lambda name, *about: name == failing and over_tcp(name, *about))
     found, _ = compared(machine)
     assert found.is_worse
     assert [one.case for one in found.uneven] == [
@@ -347,10 +339,7 @@ def test_the_only_case_may_fail_with_one_of_them(machine, capsys, failing):
 
 
 def test_nothing_is_compared_where_all_fails_with_both(machine):
-    machine.change = lambda name, number, case, values: (
-        case.update(result='fail', fail_phase='sanity', fail_reason='x'),
-        values.clear(),
-    )
+    machine.change = fails_where(lambda *about: True)
     with pytest.raises(
         AssayError, match=r'no case that was run before and after both .* ever gave'
     ):
@@ -360,12 +349,7 @@ def test_nothing_is_compared_where_all_fails_with_both(machine):
 def test_a_case_that_fails_once_with_one_of_them_is_told(machine):
     machine.history(30)
     number = machine.number
-
-    @machine.changes
-    def change(name, now, case, values):
-        if now == number + 4 and case['fabric'] == 'tcp':
-            fail(case, values)
-
+    machine.change = fails_where(lambda _, now, case: now == number + 4 and case['fabric'] == 'tcp')
     found, _ = compared(machine)
     assert found.is_worse
     (one,) = found.uneven
@@ -374,12 +358,7 @@ def test_a_case_that_fails_once_with_one_of_them_is_told(machine):
 
 def test_a_case_that_fails_with_both_is_no_difference(machine, capsys):
     machine.history(30)
-
-    @machine.changes
-    def change(name, number, case, values):
-        if case['fabric'] == 'tcp':
-            fail(case, values)
-
+    machine.change = fails_where(over_tcp)
     found, _ = compared(machine)
     assert not found.is_worse
     show_interleaved(found)
@@ -414,12 +393,9 @@ def test_what_was_known_before_a_session_that_is_no_good_is_told(machine, sessio
 def test_a_case_that_fails_more_often_with_one_of_them_is_no_difference(machine, works, failed):
     machine.history(30)
     number = machine.number
-
-    @machine.changes
-    def change(name, now, case, values):
-        if case['fabric'] == 'tcp' and now != number + works:
-            fail(case, values)
-
+    machine.change = fails_where(
+        lambda _, now, case: case['fabric'] == 'tcp' and now != number + works
+    )
     found, _ = compared(machine, seconds=0)
     assert found.uneven == ()
     (one,) = found.failed
@@ -443,11 +419,7 @@ def test_a_case_that_fails_far_more_often_with_one_of_them_is_uneven(times, case
 
 
 def test_a_case_that_fails_hides_nothing_else_that_is_wrong(machine):
-    machine.change = lambda name, number, case, values: case.update(
-        {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'x'}
-        if case['fabric'] == 'tcp'
-        else {}
-    )
+    machine.change = fails_where(over_tcp)
     machine.problems[2] = ('no check has the variable tyme_limit',)
     with pytest.raises(AssayError, match='a session of mpich is no good: no check has the var'):
         compared(machine)
@@ -484,11 +456,7 @@ def test_a_parameter_pairs_cases_that_differ_in_it_alone(machine, capsys):
 
 
 def test_a_case_that_fails_with_one_value_of_a_parameter_has_a_name_of_both(machine):
-    @machine.changes
-    def change(name, number, case, values):
-        if case['fabric'] == 'tcp':
-            fail(case, values)
-
+    machine.change = fails_where(over_tcp)
     found, _ = compared(machine, seconds=0, settings=read_settings(['fabric=shm'], ['fabric=tcp']))
     (one,) = found.uneven
     assert one.case == 'Ring %fabric=* %layout=packed %scale=1_node @toy:node+openmpi'
@@ -512,10 +480,8 @@ def test_what_looks_worse_and_is_not_decided_has_an_exit_code_of_its_own(machine
     found, code = compared(machine, seconds=0)
     assert (code, found.verdict, len(found.difference.suspects)) == (3, 'undecided', 2)
     assert interleaved_conclusion(found).startswith('STOPPED: UNDECIDED: 0 worse, ')
-    assert (
-        '; more time (--within), fewer cases (-n) or a quieter machine'
-        in interleaved_conclusion(found)
-    )
+    advice = '; more time (--within), fewer cases (-n) or a quieter machine'
+    assert advice in interleaved_conclusion(found)
     assert json.loads(interleaved_json(found))['verdict'] == 'undecided'
 
 
@@ -742,15 +708,9 @@ def test_a_session_is_started_with_its_setting():
     (_, checkout) = read_settings([], [f'sources={paths.ROOT}'])
     assert checkout.exports == {'ASSAY_OTHER_SOURCES': str(paths.SOURCES)}
     assert not checkout.parameters and not checkout.options
-    names = (
-        'Ring%fabric=shm',
-        'Ring%fabric=shm%size=1',
-        'Ring%fabric=shm-2',
-        'Ring',
-        'My%ofabric=shm',
-    )
-    kept = [name for name in names if not re.search(by_fabric.partition('=')[2], name)]
-    assert kept == ['Ring%fabric=shm', 'Ring%fabric=shm%size=1']
+    kept = ['Ring%fabric=shm', 'Ring%fabric=shm%size=1']
+    names = [*kept, 'Ring%fabric=shm-2', 'Ring', 'My%ofabric=shm']
+    assert [name for name in names if not re.search(by_fabric.partition('=')[2], name)] == kept
 
 
 def test_what_a_case_is_called():
@@ -761,12 +721,8 @@ def test_what_a_case_is_called():
     )
     assert settings.as_after(before) == after
     shared = 'Ring %fabric=* %layout=packed @toy:node'
-    assert [
-        one.shared_title(title) for one, title in zip(settings, (before, after), strict=True)
-    ] == [
-        shared,
-        shared,
-    ]
+    told = [one.shared_title(title) for one, title in zip(settings, (before, after), strict=True)]
+    assert told == [shared, shared]
     assert settings.before.name_here('Ring %fabric=* %layout=packed') == before.partition(' @')[0]
     assert str(settings.after) == 'mpich, fabric=ofi-tcp'
     assert str(Setting({})) == 'unchanged'

@@ -166,18 +166,18 @@ def test_three_changes_together_are_found(effect):
     assert (search.answers()[0].kind, search.answers()[0].changes) == ('three', (2, 5, 9))
 
 
-def stepped(count, effect, spread):
+def stepped(count, effect, spread, noise=None, seed=3, most=60):
     """A search until it asks for nothing more, and the pairs that were to confirm its answer."""
-    random = np.random.default_rng(3)
+    random = np.random.default_rng(seed)
     search, proofs = Search([1.0] * count, spread), []
-    for _ in range(60):
+    for _ in range(most):
         if (split := search.step()) is None:
             return search, proofs
-        value = effect(split.first) - effect(split.second) + random.normal(0, spread)
+        value = effect(split.first) - effect(split.second) + random.normal(0, noise or spread)
         search.record(split.first, split.second, value)
         if split.is_proof:
             proofs.append((set(np.flatnonzero(split.first)), set(np.flatnonzero(split.second))))
-    pytest.fail('it asks for more after 60 pairs')
+    pytest.fail(f'it asks for more after {most} pairs')
 
 
 def test_an_answer_is_confirmed_by_one_pair_and_only_if_that_is_new():
@@ -277,12 +277,7 @@ def test_a_search_ends_where_what_would_tell_two_apart_fails():
 def test_a_change_that_makes_less_or_more_than_was_seen_is_named_alone(share):
     """A fifth was taken for a part that it has with an idle one."""
     for seed in range(4):
-        random = np.random.default_rng(seed)
-        search = Search([1.0] * 12, 0.05)
-        while split := search.step():
-            value = share * (float(split.first[3]) - float(split.second[3]))
-            search.record(split.first, split.second, value + random.normal(0, 0.02))
-            assert search.measured < 25
+        search, _ = stepped(12, lambda made: share * float(made[3]), 0.05, 0.02, seed, most=25)
         assert (search.answers()[0].kind, search.answers()[0].changes) == ('one', (3,))
 
 
@@ -292,24 +287,14 @@ def test_a_change_that_makes_less_or_more_than_was_seen_is_named_alone(share):
 )
 def test_of_two_and_a_third_that_does_the_same_none_is_left_out(effect):
     """Two were named, by what both do at once and what one of them does alone."""
-    random = np.random.default_rng(0)
-    search = Search([1.0] * 8, 0.1)
-    while split := search.step():
-        value = float(effect(split.first)) - float(effect(split.second))
-        search.record(split.first, split.second, value + random.normal(0, 0.1))
-        assert search.measured < 25
+    search, _ = stepped(8, lambda made: float(effect(made)), 0.1, seed=0, most=25)
     assert (search.answers()[0].kind, search.answers()[0].changes) == ('three', (2, 5, 6))
 
 
 def test_several_small_ones_are_told_from_three_of_them():
     """What each does shows in many pairs, and adds up."""
     for seed in range(4):
-        random = np.random.default_rng(seed)
-        search = Search([1.0] * 24, 0.25)
-        while split := search.step():
-            value = split.first[:6].mean() - split.second[:6].mean()
-            search.record(split.first, split.second, value + random.normal(0, 0.25))
-            assert search.measured < 30
+        search, _ = stepped(24, lambda made: made[:6].mean(), 0.25, seed=seed, most=30)
         assert search.answers()[0].kind == 'several'
 
 
@@ -396,12 +381,10 @@ def test_probabilities_are_those_of_bayes_rule():
 
 def test_what_costs_more_is_measured_later():
     """Two that are built stay on one side as long as others can tell as much."""
-    first = (
-        Search([1.0] * 8, 0.3)
-        .next(lambda first, _: np.where(first[:, 2] == first[:, 5], 1.0, math.inf))
-        .first
+    split = Search([1.0] * 8, 0.3).next(
+        lambda first, _: np.where(first[:, 2] == first[:, 5], 1.0, math.inf)
     )
-    assert first[2] == first[5]
+    assert split.first[2] == split.first[5]
 
 
 @pytest.mark.parametrize('cause', [0, 11, 39])
@@ -1400,6 +1383,16 @@ class Switched(Machine):
         if self.guilty and all(had.get(one) == 'new' for one in self.guilty):
             values['latency'] *= 1.2
 
+    def also(self, change):
+        """Decorates what changes cases from now on, beside the variables."""
+
+        def both(*about):
+            self._change(*about)
+            return change(*about)
+
+        self.change = both
+        return change
+
     def state(self, variables):
         """A stored run of a state."""
         self.variables = variables
@@ -1446,6 +1439,18 @@ def machine(tmp_path, golden_report, monkeypatch):
     return one
 
 
+@pytest.fixture
+def shown(capsys):
+    """Shows what a search found: the text."""
+
+    def show(found):
+        capsys.readouterr()
+        show_culprits(found)
+        return capsys.readouterr().out
+
+    return show
+
+
 def test_runs_that_differ_in_nothing_that_jobs_tell(machine):
     slower = iter([False] * 3 + [True] * 3)
 
@@ -1478,7 +1483,7 @@ def search(machine, one, seconds=None):
     return CulpritSearch(sessions, one, one.options, seconds)
 
 
-def test_the_variable_that_did_it_is_found(machine, capsys):
+def test_the_variable_that_did_it_is_found(machine, shown):
     one = asked(machine)
     assert {factor.name for factor in one.factors} == {*NAMES}
     assert {figure.figure.figure for figure in one.figures} == {'latency'}
@@ -1493,8 +1498,7 @@ def test_the_variable_that_did_it_is_found(machine, capsys):
     assert sizes[:2] == [8, 0]
     assert sizes[2:4] == [len(found.pairs[1].second), len(found.pairs[1].first)]
     assert {run.summary.purpose for run in load_history(machine.database).runs} == {None, 'culprit'}
-    show_culprits(found)
-    text = capsys.readouterr().out
+    text = shown(found)
     assert text.startswith('FOUND: OMPI_MCA_c: - -> new did it, probability ')
     assert (
         "to reproduce, without it: env -u OMPI_MCA_c ./assay run --system toy:node -n '^Ring"
@@ -1516,7 +1520,7 @@ def test_a_variable_that_is_gone_is_set_again(machine):
     assert {asked.get('OMPI_MCA_a') for asked in machine.asked} == {'old', 'new'}
 
 
-def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monkeypatch, capsys):
+def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monkeypatch, shown):
     (sources,), _ = changes(('suite_commit', repository[0], repository[5]))
     one = asked(machine)
     one = replace(one, factors=(*one.factors, sources))
@@ -1529,8 +1533,7 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
     # No session had another change.
     own = {run for pair in found.steps.pairs for run in pair.runs}
     assert all(machine.had[run].keys() == {'kernel'} for run in own)
-    show_culprits(found)
-    text = capsys.readouterr().out
+    text = shown(found)
     assert text.startswith(f'FOUND: commit {repository[4][:12]} (change 4): ')
     assert (
         f'to reproduce, with it: env ASSAY_OTHER_SOURCES={commit.needs[1]["sources"]} ./assay run'
@@ -1544,16 +1547,15 @@ def test_the_commit_is_found_where_the_sources_did_it(machine, repository, monke
     assert again.is_answered
 
 
-def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, capsys):
+def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, shown):
     site = Site(between={'openmpi-a': '5.0.5', 'openmpi-b': '5.0.8', 'openmpi-c': '5.0.7'})
     (mpi,), _ = changes(('mpi', 'openmpi@5.0.3', 'openmpi@5.0.9'), site=site)
     one = asked(machine)
     one = replace(one, factors=(*one.factors, mpi))
     machine.guilty, machine.slow = set(), ('openmpi', 'openmpi-b')
 
-    @machine.changes
+    @machine.also
     def slow(name, number, case, values):
-        machine._change(name, number, case, values)
         case['ran_mpi'] = f'Open MPI ({machine.mpi})'
         if machine.mpi in machine.slow:
             values['latency'] *= 1.2
@@ -1565,8 +1567,7 @@ def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, capsys)
         'version 5.0.8: Open MPI 5.0.7 -> Open MPI 5.0.8'
     ]
     assert found.is_answered and found.strange == found.steps.strange == {}
-    show_culprits(found)
-    lines = capsys.readouterr().out.splitlines()
+    lines = shown(found).splitlines()
     assert lines[0].startswith(f'FOUND: {found.steps.changes[0]} did it, probability ')
     assert lines[0].endswith(', of 4 versions')
     assert lines[1].startswith('changes: FOUND: MPI: ')
@@ -1584,8 +1585,7 @@ def test_the_version_is_found_where_the_mpi_did_it(machine, monkeypatch, capsys)
     alone = replace(mpi, versions=())
     again = search(machine, replace(one, factors=(*one.factors[:-1], alone))).run()
     assert again.is_answered and not again.steps
-    show_culprits(again)
-    assert 'no version is searched: this partition has no environment' in capsys.readouterr().out
+    assert 'no version is searched: this partition has no environment' in shown(again)
 
 
 @pytest.fixture
@@ -1607,13 +1607,12 @@ def packages(machine, monkeypatch):
     return replace(one, factors=tuple(found)), installed
 
 
-def test_the_package_is_found_that_spack_chose_otherwise(machine, packages, capsys):
+def test_the_package_is_found_that_spack_chose_otherwise(machine, packages, shown):
     one, installed = packages
     found = search(machine, one).run()
     assert [change.name for change in found.changes] == ['spec of cmake'] and found.is_answered
     assert {len(chosen.split('; ')) for chosen in installed} == {2} and len({*installed}) == 4
-    show_culprits(found)
-    text = capsys.readouterr().out
+    text = shown(found)
     assert "with it: env 'ASSAY_OTHER_SPECS=cmake@=3.31.6 ~doc target=zen3' ./assay run" in text
     assert ' --with spack ' in text.partition('with it: ')[2]
 
@@ -1698,9 +1697,8 @@ def test_two_commits_are_each_compared_with_the_one_before(machine, repository):
     machine.guilty = set()
     share = {'0': 0, '1': 0.5, '3': 0.5, '4': 1, '5': 1}
 
-    @machine.changes
+    @machine.also
     def halves(name, number, case, values):
-        machine._change(name, number, case, values)
         values['latency'] *= 1.2 ** share[machine.kernel]
 
     found = search(machine, one).run().steps
@@ -1763,7 +1761,7 @@ def program_asked(machine, before, after):
 
 
 @pytest.mark.parametrize('times', [1, 9])
-def test_the_commit_of_an_application_is_found(machine, program, capsys, times):
+def test_the_commit_of_an_application_is_found(machine, program, capsys, shown, times):
     """One that fails by chance keeps its step; of one that fails again the next has it."""
     commits, failing = program
     told, one = program_asked(machine, commits[0], commits[5])
@@ -1775,8 +1773,7 @@ def test_the_commit_of_an_application_is_found(machine, program, capsys, times):
     assert found.is_answered and not found.strange
     (change,) = found.steps.changes
     assert change.after == commits[4][:12]
-    show_culprits(found)
-    text = capsys.readouterr().out
+    text = shown(found)
     left_out = f'commit {commits[3][:12]} (change 3)'
     if times == 1:
         assert change.before == commits[3][:12] and 'left out' not in text
@@ -1842,18 +1839,17 @@ def test_a_commit_that_cannot_be_had_is_told_with_the_reason(machine, program):
     ]
 
 
-def test_what_no_change_brings_back_is_none_of_these(machine, capsys):
+def test_what_no_change_brings_back_is_none_of_these(machine, shown):
     one = asked(machine)
     machine.guilty = set()
     found = search(machine, one).run()
     assert found.answer.kind == 'none' and found.is_sure
-    show_culprits(found)
-    conclusion, where, *_ = capsys.readouterr().out.splitlines()
+    conclusion, where, *_ = shown(found).splitlines()
     assert conclusion.startswith('NONE OF THESE: none of 8 changes that can be')
     assert where.startswith('it is gone: sessions here have ')
     assert where.endswith('. It was undone meanwhile, or it comes and goes')
-    show_culprits(replace(found, question=replace(found.question, others_stay=True)))
-    where = capsys.readouterr().out.splitlines()[1]
+    text = shown(replace(found, question=replace(found.question, others_stay=True)))
+    where = text.splitlines()[1]
     assert where.endswith(', or others made it, who disturbed all jobs that show it')
     assert abs(found.share_here) < 0.2
     slow = [
@@ -1861,26 +1857,23 @@ def test_what_no_change_brings_back_is_none_of_these(machine, capsys):
         for pair in found.pairs
     ]
     found = replace(found, pairs=tuple(slow))
-    show_culprits(found)
-    assert capsys.readouterr().out.splitlines()[1].startswith('it is still there: ')
+    assert shown(found).splitlines()[1].startswith('it is still there: ')
     assert json.loads(culprits_json(found))['share_here'] == pytest.approx(1, abs=0.2)
 
 
-def test_where_all_changes_make_it_better_here_none_of_these_is_no_answer(machine, capsys):
+def test_where_all_changes_make_it_better_here_none_of_these_is_no_answer(machine, shown):
     """As where others disturbed the runs after, and have left."""
     one = asked(machine)
     machine.guilty = set()
 
-    @machine.changes
+    @machine.also
     def better(name, number, case, values):
-        machine._change(name, number, case, values)
         if 'OMPI_MCA_c' in machine.variables:
             values['latency'] /= 1.2
 
     found = search(machine, one).run()
     assert found.answer.kind == 'none' and not found.is_answered and not found.stopped
-    show_culprits(found)
-    first, second, *_ = capsys.readouterr().out.splitlines()
+    first, second, *_ = shown(found).splitlines()
     assert first.startswith('UNDECIDED among 8 changes: all of them together make it better here')
     assert second.startswith('measured: ')
     assert json.loads(culprits_json(found))['verdict'] == 'undecided'
@@ -1892,12 +1885,11 @@ def test_two_that_are_needed_both(machine):
     assert {change.name for change in found.changes} == machine.guilty
 
 
-def test_a_search_that_was_stopped_goes_on(machine, capsys):
+def test_a_search_that_was_stopped_goes_on(machine, shown):
     one = asked(machine)
     first = search(machine, one, seconds=1e-9).run()
     assert first.stopped.startswith('the time of') and not first.is_sure
-    show_culprits(first)
-    out = capsys.readouterr().out
+    out = shown(first)
     assert out.startswith('UNDECIDED among 8 changes: no pair has a value; the time of')
     assert 'the same command goes on' in out
     journal = Journal(one.name)
@@ -1906,8 +1898,7 @@ def test_a_search_that_was_stopped_goes_on(machine, capsys):
     journal.keep(replace(more.pairs[0], seconds=300.0, first=(), second=()))
     long = search(machine, one, seconds=240.0).run()
     assert long.stopped == 'another pair, of 5.0 min, would end after 4 min'
-    show_culprits(long)
-    assert 'UNDECIDED among 8 changes: likeliest is ' in capsys.readouterr().out
+    assert 'UNDECIDED among 8 changes: likeliest is ' in shown(long)
     journal.path.unlink()
     more.journal.keep(more.pairs.pop())
     # What was being written when the machine stopped is forgotten.
@@ -1918,10 +1909,8 @@ def test_a_search_that_was_stopped_goes_on(machine, capsys):
     found = again.run()
     assert [change.name for change in found.changes] == ['OMPI_MCA_c']
     assert Journal(one.name).pairs == [*found.pairs]
-    show_culprits(found)
-    assert 'goes on' not in capsys.readouterr().out
-    show_culprits(replace(found, stopped='the time of 4 min was over'))
-    out = capsys.readouterr().out
+    assert 'goes on' not in shown(found)
+    out = shown(replace(found, stopped='the time of 4 min was over'))
     assert 'not confirmed: the time of 4 min was over; the same command goes on\n' in out
     assert 'where it ended' not in out
     done = len(machine.asked)
@@ -2009,11 +1998,9 @@ def test_a_change_that_jobs_do_not_get_is_tried_no_more(machine):
     assert [change.name for change in found.changes] == ['OMPI_MCA_c']
     (gone,) = found.question.untried
     assert (gone.name, gone.why) == ('OMPI_MCA_a', 'jobs had other in place of new')
-    whole = machine.change
 
-    @machine.changes
+    @machine.also
     def disturbed(name, number, case, values):
-        whole(name, number, case, values)
         case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
 
     again = search(machine, replace(one, before=('beside others',))).run()
@@ -2084,13 +2071,12 @@ def test_where_others_disturbed_all_jobs_after_these_are_asked_what_is_worse(
     assert [(len(pair.runs), len(pair.figures)) for pair in begun.pairs] == [(2, 1)]
 
 
-def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):
+def test_what_others_disturb_all_the_while_counts_as_it_is(machine, shown):
     """After three tries of the first session, and from then on at once."""
     one = asked(machine)
 
-    @machine.changes
+    @machine.also
     def disturbed(name, number, case, values):
-        machine._change(name, number, case, values)
         case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
         values['latency'] *= (1.0, 1.01, 0.99)[number % 3]
 
@@ -2100,9 +2086,7 @@ def test_what_others_disturb_all_the_while_counts_as_it_is(machine, capsys):
     assert (len(first.runs), {len(pair.runs) for pair in others}) == (4, {2})
     assert {pair.why for pair in found.pairs} == {culprit.DISTURBED}
     assert machine.options[-2:] == ['-S', 'wait_for_quiet=0']
-    show_culprits(found)
-    told = f' of sessions ({len(found.pairs)} disturbed by others), of which '
-    assert told in capsys.readouterr().out
+    assert f' of sessions ({len(found.pairs)} disturbed by others), of which ' in shown(found)
     machine.change = machine._change  # when they have left
     assert search(machine, replace(one, before=('another',))).run().pairs[0].why == ''
 
@@ -2111,9 +2095,8 @@ def test_where_others_stay_a_pair_counts_of_which_they_disturb_one_session_alone
     """The first one does not: others may have been there by chance."""
     one = asked(machine)
 
-    @machine.changes
+    @machine.also
     def disturbed(name, number, case, values):
-        machine._change(name, number, case, values)
         if machine.variables:
             case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
 
@@ -2153,9 +2136,8 @@ def test_changes_that_break_jobs_together_are_kept_apart(machine, may_fail):
     """As where one is an option of what another one chooses."""
     one = asked(machine)
 
-    @machine.changes
+    @machine.also
     def broken(name, number, case, values):
-        machine._change(name, number, case, values)
         if 'OMPI_MCA_e' in machine.variables and 'OMPI_MCA_f' not in machine.variables:
             fails(case, values)
 
@@ -2169,9 +2151,8 @@ def test_changes_that_break_jobs_together_are_kept_apart(machine, may_fail):
 def test_a_pair_with_a_failure_tells_it_and_not_what_disturbed_the_other_session(machine, may_fail):
     one = asked(machine)
 
-    @machine.changes
+    @machine.also
     def broken(name, number, case, values):
-        machine._change(name, number, case, values)
         case['taken_by_others'] = ["other processes took 9% of the time of the job's CPUs"]
         if 'OMPI_MCA_c' not in machine.variables:
             fails(case, values)
@@ -2191,13 +2172,12 @@ def test_a_change_that_fails_without_another_is_found_by_what_worked():
     assert list(chance_of_failure(flags, [flags[0]], [flags[1]])) == [1.0, 0.0, 0.0, 0.0]
 
 
-def test_sessions_that_are_not_as_before_and_after_are_told(machine, capsys):
+def test_sessions_that_are_not_as_before_and_after_are_told(machine, shown):
     one = asked(machine)
     machine.stuck = {'UCX_TLS': 'tcp'}
     found = search(machine, one).run()
     assert found.strange == {'UCX_TLS': ('-', 'tcp')}
-    show_culprits(found)
-    assert 'not as before and after: UCX_TLS: -, here tcp' in capsys.readouterr().out
+    assert 'not as before and after: UCX_TLS: -, here tcp' in shown(found)
     assert json.loads(culprits_json(found))['not_as_before_and_after'] == {'UCX_TLS': ['-', 'tcp']}
 
 
@@ -2214,9 +2194,8 @@ def test_nothing_worse_is_nothing_to_explain(machine):
     with pytest.raises(AssayError, match='failed after: only what has figures is explained'):
         asked(machine)
 
-    @machine.changes
+    @machine.also
     def zero(name, number, case, values):
-        machine._change(name, number, case, values)
         values['latency'] = 5.0 if machine.variables else 0.0
 
     with pytest.raises(AssayError, match=r'latency of Ring .*: 0 on a side, or at times'):
@@ -2267,7 +2246,7 @@ def test_the_effect_is_told_by_pairs_that_separate_it(machine):
     assert effects_of(answer, [factor], pairs[:1], [figure]) == (None, None)
 
 
-def test_what_an_answer_leaves_is_told(machine, capsys):
+def test_what_an_answer_leaves_is_told(machine, shown):
     """Of a change and of another one that has a sixth of it, if the pairs are enough to tell."""
     one = asked(machine)
     names = [factor.name for factor in one.factors]
@@ -2298,8 +2277,8 @@ def test_what_an_answer_leaves_is_told(machine, capsys):
     found = search(machine, one, 1e-9).run()
     found = replace(found, answers=(replace(answer, probability=0.97),), effect=told)
     for low, times in ((0.1, 1), (-0.1, 0)):
-        show_culprits(replace(found, left=replace(left, low=low, high=0.2)))
-        assert capsys.readouterr().out.count('not explained by it: ') == times
+        text = shown(replace(found, left=replace(left, low=low, high=0.2)))
+        assert text.count('not explained by it: ') == times
 
 
 def test_several_name_their_likeliest_parts(machine):

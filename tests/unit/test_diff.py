@@ -24,7 +24,7 @@ from assay.witness.profile import figures
 from assay.witness.reading import read_witness
 from changing import changing
 from command import call
-from reports import cases
+from reports import cases, identified, made_up, measured
 from stored import put
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
@@ -59,46 +59,37 @@ class Site:
         (run,) = report['runs']
         plain = cases(report)[1] | {'system': 'toy', 'environ': 'mpich'}
         begun = (NOW - timedelta(days=100 - self.number)).timestamp()
-        report['session_info'] |= {
-            'uuid': f'{self.number:08x}-0000-4000-8000-{self.number:012x}',
-            'time_start_unix': begun,
-            'time_end_unix': begun + 9,
-        } | session
+        identified(report, self.number, begun, **session)
         run['testcases'] = []
-        for check in CHECKS:
-            for fabric, scale in FABRICS.items():
-                case = plain | {
-                    'display_name': f'{check} %fabric={fabric} %scale={scale} %layout=packed',
-                    'fabric': fabric,
-                    'scale': scale,
-                    'job_completion_time_unix': begun + 5,
-                    'job_nodelist': ['n1'] if scale == '1_node' else ['n1', 'n2'],
-                    'directions': {name: better for name, (_, better) in FIGURES.items()},
-                    'built_by': 'cmake',
-                    'built_mpi': 'mpich@4.3.2',
-                }
-                values = {name: 100 * math.exp(self.random.normal(0, 0.004)) for name in FIGURES}
-                if change:
-                    change(case, values)
-                units = {name: unit for name, (unit, _) in FIGURES.items()} | case.pop('units', {})
-                held = case.pop('held', {})
-                case['perfvalues'] = {
-                    f'toy:node:{name}': [
-                        value,
-                        *held.get(name, (None, None, None)),
-                        units[name],
-                        'pass',
-                    ]
-                    for name, value in values.items()
-                }
-                run['testcases'].append(case)
+        for check, (fabric, scale) in itertools.product(CHECKS, FABRICS.items()):
+            case = made_up(
+                plain,
+                begun,
+                FIGURES,
+                display_name=f'{check} %fabric={fabric} %scale={scale} %layout=packed',
+                fabric=fabric,
+                scale=scale,
+                job_nodelist=['n1'] if scale == '1_node' else ['n1', 'n2'],
+                built_by='cmake',
+                built_mpi='mpich@4.3.2',
+            )
+            values = {name: 100 * math.exp(self.random.normal(0, 0.004)) for name in FIGURES}
+            if change:
+                change(case, values)
+            run['testcases'].append(measured(case, values, FIGURES))
         return report
 
     def add_socket_latency(self, case, values, factor):
         """Give a case a figure of the network itself: so many times its usual value."""
-        values['socket_latency'] = 50 * math.exp(self.random.normal(0, 0.004)) * factor
-        case['directions'] = case['directions'] | {'socket_latency': 'lower'}
-        case['units'] = {'socket_latency': 'us'}
+        latency = 50 * math.exp(self.random.normal(0, 0.004)) * factor
+        add(case, values, 'us', 'lower', socket_latency=latency)
+
+    def sides(self, before, after):
+        """Store a run for each change on either side; the difference of the sides."""
+        for label, changes in (('before', before), ('after', after)):
+            for change in changes:
+                self.runs(1, change, label=label)
+        return self.difference('before', 'after')
 
     def difference(self, before='last~1', after='last', **options):
         history = load_history(self.database)
@@ -126,6 +117,22 @@ def told(site, monkeypatch):
         return ended.exit_code, ended.output
 
     return run
+
+
+def add(case, values, unit='1', better='higher', **figures):
+    """Give a case more figures."""
+    values |= figures
+    case['directions'] = case['directions'] | dict.fromkeys(figures, better)
+    case['units'] = case.get('units', {}) | dict.fromkeys(figures, unit)
+
+
+def failed(case, values):
+    values.clear()
+    case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'a reason'}
+
+
+def busy(case, _):
+    case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
 
 
 @changing
@@ -189,8 +196,7 @@ def test_counts_that_cannot_change_are_no_exceptions_of_a_group(site, told):
     def counted(case, values, change=None):
         if change:
             change(case, values)
-        values['messages'], case['units'] = 7, {'messages': '1'}
-        case['directions'] = case['directions'] | {'messages': 'exact'}
+        add(case, values, better='exact', messages=7)
 
     site.runs(10, counted())
     site.runs(1, counted(upgraded))
@@ -325,8 +331,7 @@ def test_what_a_compiler_can_change_is_of_the_machine_only_if_built_alike(site, 
         case['display_name'] = case['display_name'].replace('Ring', 'Stream')
         case |= dict.fromkeys(('built_compiler', 'built_target'), 'one')
         case |= {'built_flags': flag} if flag else {}
-        values['triad'], case['units'] = 10.0, {'triad': 'GB/s'}
-        case['directions'] = case['directions'] | {'triad': 'higher'}
+        add(case, values, 'GB/s', triad=10.0)
 
     for flag in flags:
         site.runs(1, stream(flag))
@@ -369,9 +374,8 @@ def test_three_runs_before_and_after_decide_a_great_loss_without_a_history(site,
 def test_many_causes_and_figures_are_counted_beyond_the_screen(site, told):
     @changing
     def many_figures(case, values, change=lambda case, values: None):
-        values |= {f'time_{n}': 100 * math.exp(site.random.normal(0, 0.004)) for n in range(30)}
-        case['units'] = {f'time_{n}': 's' for n in range(30)}
-        case['directions'] = case['directions'] | {f'time_{n}': 'lower' for n in range(30)}
+        times = {f'time_{n}': 100 * math.exp(site.random.normal(0, 0.004)) for n in range(30)}
+        add(case, values, 's', 'lower', **times)
         change(case, values)
 
     def wild(case, values):
@@ -410,29 +414,18 @@ def of_one(case, values, factor):
         values['bandwidth'] *= factor
 
 
-@pytest.mark.parametrize(
-    ('left', 'verdict'),
-    [
-        ((0.2, 0.22, 0.45), 'undecided'),
-        ((0.15, 0.55, 0.3), 'undecided'),
-        ((0.2, 0.22, 1.1), 'not worse'),
-    ],
-)
-def test_sessions_that_are_all_worse_by_far_are_in_doubt_however_far_apart_they_are(
-    site, left, verdict
-):
-    """Modes after an upgrade, all of which are slower, and of which one is not."""
-    site.runs(3, label='before')
-    for factor in left:
-        site.runs(1, of_one(factor), label='after')
-    found = site.difference('before', 'after')
-    assert found.verdict == verdict
-    assert [one.figure.figure for one in found.suspects] == ['bandwidth'] * len(found.suspects)
+#: By how much sessions of a figure with heavy tails are off.
+TAILS = (1.0, 0.98, 1.03, 0.45, 0.95, 1.02, 0.72, 1.04)
 
 
 @pytest.mark.parametrize(
     ('before', 'after', 'verdict'),
     [
+        # Modes after an upgrade, all of which are slower, and of which one is not.
+        ((1, 1, 1), (0.2, 0.22, 0.45), 'undecided'),
+        ((1, 1, 1), (0.15, 0.55, 0.3), 'undecided'),
+        ((1, 1, 1), (0.2, 0.22, 1.1), 'not worse'),
+        # Others were disturbed, or one is an outlier: the rarer an order, the less has to be lost.
         ((1, 0.6, 0.9), (0.15, 0.3), 'undecided'),
         ((1, 1), (0.25, 0.3, 0.35), 'undecided'),
         ((1, 0.6), (0.15, 0.3), 'undecided'),
@@ -445,23 +438,22 @@ def test_sessions_that_are_all_worse_by_far_are_in_doubt_however_far_apart_they_
         ((1, 0.5, 1), (0.4, 0.15, 0.95), 'not worse'),
         ((1, 0.1, 0.9, 0.95), (0.1, 0.12), 'undecided'),
         ((1, 1, 0.1), (0.3, 0.35, 0.25, 0.3), 'undecided'),
+        # Tails hide a loss of a third of eight runs from their mean, not from their order.
+        (TAILS, [0.67 * factor for factor in reversed(TAILS)], 'undecided'),
+        (TAILS, TAILS[::-1], 'not worse'),
     ],
 )
 def test_few_sessions_hide_no_great_loss(site, before, after, verdict):
-    """Others were disturbed, or one is an outlier: the rarer an order, the less has to be lost."""
-    for label, factors in (('before', before), ('after', after)):
-        for factor in factors:
-            site.runs(1, of_one(factor), label=label)
-    assert site.difference('before', 'after').verdict == verdict
+    found = site.sides(map(of_one, before), map(of_one, after))
+    assert found.verdict == verdict
+    assert [one.figure.figure for one in found.suspects] == ['bandwidth'] * len(found.suspects)
 
 
 @changing
 def with_figure(case, values, name, value, better='higher'):
     """One more figure in the ring over shared memory, such as in another unit."""
     if case['display_name'].startswith('Ring %fabric=shm'):
-        values[name] = value * values['bandwidth'] / 100
-        case['directions'] = case['directions'] | {name: better}
-        case['units'] = {name: '1'}
+        add(case, values, better=better, **{name: value * values['bandwidth'] / 100})
 
 
 @changing
@@ -473,11 +465,8 @@ def both(case, values, *changes):
 @pytest.mark.parametrize(('other', 'verdict'), [(True, 'undecided'), (False, 'not worse')])
 def test_one_bad_session_before_hides_no_loss_of_all_figures_of_a_kind(site, other, verdict):
     in_unit = [with_figure('bandwidth_of_limit', 0.8)] if other else []
-    for factor in (1, 0.5, 1):
-        site.runs(1, both(of_one(factor), *in_unit), label='before')
-    for factor in (0.15, 0.55, 0.3):
-        site.runs(1, both(of_one(factor), *in_unit), label='after')
-    found = site.difference('before', 'after')
+    sides = (1, 0.5, 1), (0.15, 0.55, 0.3)
+    found = site.sides(*([both(of_one(one), *in_unit) for one in side] for side in sides))
     assert found.verdict == verdict
     assert len(found.suspects) == (2 if other else 0)
 
@@ -493,22 +482,6 @@ def test_a_great_loss_of_quiet_is_in_doubt_but_no_difference_near_nothing(site, 
         site.runs(1, with_figure(name, 0.9 * factor), label='after')
     found = site.difference('before', 'after')
     assert (found.verdict, found.counts['worse']) == (verdict, 0)
-
-
-#: By how much sessions of a figure with heavy tails are off.
-TAILS = (1.0, 0.98, 1.03, 0.45, 0.95, 1.02, 0.72, 1.04)
-
-
-@pytest.mark.parametrize(('left', 'verdict'), [(0.67, 'undecided'), (1.0, 'not worse')])
-def test_heavy_tails_hide_no_loss_of_a_third_of_eight_runs(site, left, verdict):
-    """Tails hide it from the mean of the sessions, not from their order."""
-    for factor in TAILS:
-        site.runs(1, of_one(factor), label='before')
-    for factor in reversed(TAILS):
-        site.runs(1, of_one(left * factor), label='after')
-    found = site.difference('before', 'after')
-    assert found.verdict == verdict
-    assert [one.figure.figure for one in found.suspects] == ['bandwidth'] * len(found.suspects)
 
 
 def test_two_noisy_runs_before_hide_no_great_loss(site):
@@ -625,9 +598,8 @@ def test_with_few_runs_it_is_said_that_nothing_is_known_of_the_size(site, told, 
 def test_starts_of_less_than_a_second_are_compared_if_they_grew(site, before, seconds, verdicts):
     @changing
     def starts(case, values, slowest):
-        values['startup'] = slowest * math.exp(site.random.normal(0, 0.004))
-        case['directions'] = case['directions'] | {'startup': 'lower'}
-        case['units'] = {'startup': 's'}
+        slowest *= math.exp(site.random.normal(0, 0.004))
+        add(case, values, 's', 'lower', startup=slowest)
 
     site.runs(10, starts(before))
     site.runs(1, starts(seconds))
@@ -641,18 +613,11 @@ def test_what_slows_a_core_is_no_loss_of_a_kernel_beside_a_control(site, softwar
 
     def kernels(core, left):
         def change(case, values):
-            case['directions'] = case['directions'] | dict.fromkeys(units, 'higher')
-            case['units'] = units
             for kernel in ('waxpy', 'assembly'):
                 ratio = left * math.exp(site.random.normal(0, 0.01))
-                values[f'{kernel}_in_caches_rate'] = 8 * core * ratio
-                values[f'{kernel}_in_caches_of_control'] = ratio
+                add(case, values, 'Gflop/s', **{f'{kernel}_in_caches_rate': 8 * core * ratio})
+                add(case, values, **{f'{kernel}_in_caches_of_control': ratio})
 
-        units = {
-            f'{kernel}_in_caches_{name}': unit
-            for kernel in ('waxpy', 'assembly')
-            for name, unit in {'rate': 'Gflop/s', 'of_control': '1'}.items()
-        }
         return change
 
     site.runs(3, kernels(1.0, 1.0), label='before')
@@ -666,13 +631,11 @@ def test_what_slows_a_core_is_no_loss_of_a_kernel_beside_a_control(site, softwar
 def test_a_kernel_whose_control_is_too_new_is_judged_by_its_rate(site):
     @changing
     def kernels(case, values, rate, has_control):
-        case['directions'] = case['directions'] | dict.fromkeys(units, 'higher')
-        case['units'] = units
-        values['waxpy_in_caches_rate'] = rate * math.exp(site.random.normal(0, 0.01))
+        measured = rate * math.exp(site.random.normal(0, 0.01))
+        add(case, values, 'Gflop/s', waxpy_in_caches_rate=measured)
         if has_control:
-            values['waxpy_in_caches_of_control'] = rate / 8
+            add(case, values, waxpy_in_caches_of_control=rate / 8)
 
-    units = {'waxpy_in_caches_rate': 'Gflop/s', 'waxpy_in_caches_of_control': '1'}
     site.runs(2, kernels(8.0, False), label='before')
     site.runs(1, kernels(8.0, True), label='before')
     site.runs(3, kernels(4.8, True), label='after')
@@ -684,17 +647,12 @@ def test_a_kernel_whose_control_is_too_new_is_judged_by_its_rate(site):
 def test_a_slow_start_of_one_case_is_no_slow_start_of_all(site):
     """Chosen one by one, those that grew by chance would be an index of their own."""
 
-    def starts(case, values, slowest=0.05):
-        values['startup'] = slowest
-        case['directions'] = case['directions'] | {'startup': 'lower'}
-        case['units'] = {'startup': 's'}
+    @changing
+    def starts(case, values, slowest):
+        is_one = case['display_name'].startswith('Ring %fabric=shm')
+        add(case, values, 's', 'lower', startup=slowest if is_one else 0.05)
 
-    def one_slow(case, values):
-        starts(case, values, 0.3 if case['display_name'].startswith('Ring %fabric=shm') else 0.05)
-
-    site.runs(3, starts, label='before')
-    site.runs(3, one_slow, label='after')
-    found = site.difference('before', 'after').figures
+    found = site.sides([starts(0.05)] * 3, [starts(0.3)] * 3).figures
     assert not any(one.figure.figure == 'startup' for one in found)
 
 
@@ -750,9 +708,6 @@ def test_what_is_no_value_is_counted_and_named(site, told, value, wording):
 
 
 def test_disturbed_values_are_left_out_with_what_disturbed_them(site, told, wording):
-    def busy(case, _):
-        case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
-
     site.runs(10)
     site.runs(1, busy)
     code, text = told('last~1', 'last')
@@ -761,9 +716,6 @@ def test_disturbed_values_are_left_out_with_what_disturbed_them(site, told, word
 
 
 def test_where_the_runs_before_were_disturbed_more_runs_after_are_not_advised(site, told):
-    def busy(case, _):
-        case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
-
     site.runs(3, busy, label='before')
     site.runs(3, label='after')
     code, text = told('before', 'after')
@@ -777,16 +729,12 @@ def test_disturbed_values_count_where_others_took_as_much_before(site, told, tak
     """They are always there: to leave out what they disturb would leave nothing."""
 
     @changing
-    def busy(case, values, share):
-        case['taken_by_others'] = ['the node was disturbed: other processes took 40%']
+    def shared(case, values, share):
+        busy(case, values)
         if share is not None:
-            values['foreign_share'] = share
-            case['directions'] = case['directions'] | {'foreign_share': 'lower'}
-            case['units'] = {'foreign_share': '1'}
+            add(case, values, better='lower', foreign_share=share)
 
-    site.runs(3, busy(0.41), label='before')
-    site.runs(3, busy(taken), label='after')
-    found = site.difference('before', 'after')
+    found = site.sides([shared(0.41)] * 3, [shared(taken)] * 3)
     assert any(one.verdict for one in found.figures) == counts
     assert found.alike_disturbed == (72 if counts else 0)
     text = told('before', 'after', '--all')[1]
@@ -801,14 +749,10 @@ def test_a_job_of_which_others_took_more_than_of_the_rest_stays_left_out(site):
         if share:
             case['taken_by_others'] = ['the node was disturbed: other processes took 45%']
             values['bandwidth'] /= 2
-        values['foreign_share'] = share
-        case['directions'] = case['directions'] | {'foreign_share': 'lower'}
-        case['units'] = {'foreign_share': '1'}
+        add(case, values, better='lower', foreign_share=share)
 
-    for label in ('before', 'after'):
-        site.runs(2, shared(0.0), label=label)
-        site.runs(1, shared(0.45), label=label)
-    found = site.difference('before', 'after')
+    side = [shared(0.0), shared(0.0), shared(0.45)]
+    found = site.sides(side, side)
     assert {len(one.after.values) for one in found.figures} == {2}
     assert found.alike_disturbed == 0
 
@@ -820,20 +764,16 @@ def on_cores(latency, move=1.0):
     """
 
     def change(case, values):
-        units = {'core_latency': 'ns', 'core_move': '1'}
         if 'Ring' in case['display_name']:
-            case['display_name'] = case['display_name'].replace('Ring', 'MiniFE')
+            name = case['display_name'].replace('Ring', 'MiniFE')
+            case |= {'display_name': name, 'directions': {}}
             values.clear()
-            values['waxpy_rate'] = 100 * math.exp(random.normal(0, 0.004))
-            units['waxpy_rate'] = 'Gflop/s'
-            case['directions'] = {'waxpy_rate': 'higher'}
+            add(case, values, 'Gflop/s', waxpy_rate=100 * math.exp(random.normal(0, 0.004)))
         elif latency and (latency > 100 or move > 2):
             values['bandwidth'] /= 4
-        case['units'] = units
         if latency:
-            values |= {'core_latency': latency, 'core_move': move}
-            lower = dict.fromkeys(('core_latency', 'core_move'), 'lower')
-            case['directions'] = case['directions'] | lower
+            add(case, values, 'ns', 'lower', core_latency=latency)
+            add(case, values, '1', 'lower', core_move=move)
 
     random = np.random.default_rng(11)
     return change
@@ -850,10 +790,7 @@ def on_cores(latency, move=1.0):
     ],
 )
 def test_jobs_whose_cores_a_hypervisor_moved_are_left_out(site, before, after, counted):
-    for label, latencies in (('before', before), ('after', after)):
-        for latency in latencies:
-            site.runs(1, on_cores(latency), label=label)
-    found = site.difference('before', 'after')
+    found = site.sides(map(on_cores, before), map(on_cores, after))
     sizes = {
         one.figure.figure: (len(one.before.values), len(one.after.values)) for one in found.figures
     }
@@ -861,10 +798,7 @@ def test_jobs_whose_cores_a_hypervisor_moved_are_left_out(site, before, after, c
 
 
 def test_a_job_whose_cores_were_moved_meanwhile_is_left_out(site):
-    site.runs(3, on_cores(40), label='before')
-    site.runs(2, on_cores(40), label='after')
-    site.runs(1, on_cores(150, move=3.7), label='after')
-    found = site.difference('before', 'after')
+    found = site.sides([on_cores(40)] * 3, [on_cores(40), on_cores(40), on_cores(150, move=3.7)])
     sizes = {one.figure.figure: len(one.after.values) for one in found.figures}
     assert sizes == {'latency': 2, 'bandwidth': 2, 'waxpy_rate': 3}
     assert found.exit_code == 0
@@ -1030,8 +964,7 @@ def test_a_direction_is_never_guessed(site, told):
 def test_a_count_is_exact_if_it_was_before(site, told, earlier, word, reason):
     @changing
     def sent(case, values, count):
-        values['messages'], case['units'] = count, {'messages': '1'}
-        case['directions'] = case['directions'] | {'messages': 'exact'}
+        add(case, values, better='exact', messages=count)
 
     for count in [*earlier, 9]:
         site.runs(1, sent(count))
@@ -1043,13 +976,8 @@ def test_a_count_is_exact_if_it_was_before(site, told, earlier, word, reason):
 
 
 def test_a_case_that_fails_after_is_lost_and_that_is_worse(site, told, wording):
-    def failed(case, values):
-        if case['fabric'] == 'tcp':
-            values.clear()
-            case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'a reason'}
-
     site.runs(10)
-    site.runs(1, failed)
+    site.runs(1, lambda case, values: case['fabric'] == 'tcp' and failed(case, values))
     code, text = told('last~1', 'last')
     way_back, better = told('last', 'last~1')
     assert (code, way_back) == (1, 0)
@@ -1058,10 +986,6 @@ def test_a_case_that_fails_after_is_lost_and_that_is_worse(site, told, wording):
 
 
 def test_all_that_was_run_may_be_lost_and_what_fails_at_times_is_worse(site, told, wording):
-    def failed(case, values):
-        values.clear()
-        case |= {'result': 'fail', 'fail_phase': 'sanity', 'fail_reason': 'a reason'}
-
     site.runs(10)
     site.runs(1, failed, label='new')
     code, text = told('last~1', 'last')
@@ -1253,9 +1177,7 @@ def test_a_share_that_is_below_0_by_chance_is_not_gone(site, told):
 
     def shares(*values):
         def change(case, by_name):
-            by_name['overlap'] = next(left)
-            case['directions'] = case['directions'] | {'overlap': 'higher'}
-            case['units'] = {'overlap': '1'}
+            add(case, by_name, overlap=next(left))
 
         left = itertools.cycle(values)
         return change
@@ -1284,15 +1206,11 @@ def test_a_share_that_is_below_0_by_chance_is_not_gone(site, told):
 def test_what_is_0_each_time_on_a_side_needs_no_ratio(site, before, after, runs, word, code):
     """Such as messages that were sent again."""
 
-    def sent_again(value):
-        def change(case, values):
-            values['latency'] = value
+    @changing
+    def sent_again(case, values, value):
+        values['latency'] = value
 
-        return change
-
-    site.runs(runs, sent_again(before), label='before')
-    site.runs(runs, sent_again(after), label='after')
-    found = site.difference('before', 'after')
+    found = site.sides([sent_again(before)] * runs, [sent_again(after)] * runs)
     assert {one.word for one in found.figures if one.figure.figure == 'latency'} == {word}
     assert found.exit_code == code
 
@@ -1312,9 +1230,7 @@ def test_what_is_0_each_time_on_a_side_needs_no_ratio(site, before, after, runs,
 def test_what_is_0_at_times_is_not_lost_silently(site, better, before, after, code):
     def valued(*values):
         def change(case, by_name):
-            by_name['overlap'] = next(left)
-            case['directions'] = case['directions'] | {'overlap': better}
-            case['units'] = {'overlap': '1'}
+            add(case, by_name, better=better, overlap=next(left))
 
         left = iter(np.repeat(values, 6).tolist())
         return change
@@ -1401,9 +1317,8 @@ def test_a_group_may_take_two_attributes():
 
 def test_a_quantity_is_named_before_its_figures(site, told, wording):
     def narrow(case, values):
-        values |= {'hop_bandwidth': values['bandwidth'], 'time': 100 * values['latency']}
-        case['units'] = {'hop_bandwidth': 'MB/s', 'time': 's'}
-        case['directions'] = case['directions'] | {'hop_bandwidth': 'higher', 'time': 'lower'}
+        add(case, values, 'MB/s', hop_bandwidth=values['bandwidth'])
+        add(case, values, 's', 'lower', time=100 * values['latency'])
 
     def narrower(case, values):
         narrow(case, values)

@@ -9,7 +9,7 @@ from assay.acceptance.run import SelectedCase
 from assay.results.case_history import case_histories
 from assay.results.history import load_history
 from assay.running.selection import Listed
-from reports import cases
+from reports import cases, own_cases
 from stored import made, put
 
 COMMITMENT = {
@@ -27,7 +27,7 @@ def test_the_time_of_a_case_is_what_it_worked(tmp_path, golden_report):
             case |= {'time_setup': 1.0, 'time_compile': None, 'time_run': time}
             case |= {'time_sanity': 0.5, 'time_performance': 0.5, 'time_total': 1e6}
     put(tmp_path / 'results.db', *reports)
-    own = next(case for case in cases(reports[0]) if not case['fixture'])
+    own = own_cases(reports[0])[0]
     commitment = Commitment.model_validate(COMMITMENT)
     wanted = [
         SelectedCase(commitment, Listed(name, f'toy:{own["partition"]}', own['environ']))
@@ -40,7 +40,7 @@ def test_the_time_of_a_case_is_what_it_worked(tmp_path, golden_report):
 def test_a_spread_is_that_of_runs_in_which_nothing_changed(tmp_path, golden_report):
     database = tmp_path / 'results.db'
     put(database, *(made(golden_report, n, days=20 - n, value=42 + n / 10) for n in range(6)))
-    own = next(case for case in cases(made(golden_report, 99)) if not case['fixture'])
+    own = own_cases(made(golden_report, 99))[0]
     commitment = Commitment.model_validate(COMMITMENT)
     asked = [
         SelectedCase(

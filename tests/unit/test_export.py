@@ -12,7 +12,7 @@ from assay.results.export import as_csv, as_metrics, as_parquet
 from assay.results.figures import plain_rows, table
 from assay.results.history import load_history
 from command import call
-from reports import cases, run_of
+from reports import cases, own_cases, run_of
 from stored import put
 
 
@@ -81,7 +81,7 @@ def test_a_case_that_failed_has_a_verdict_and_no_value_of_before(made, golden_re
 
 def test_what_is_odd_is_written_as_the_formats_have_it(made):
     report = made(1)
-    first, second = (case for case in cases(report) if not case['fixture'])
+    first, second = own_cases(report)
     first['perfvalues']['toy:node:latency'][0] = math.nan
     second['perfvalues']['toy:node:latency'][0] = -math.inf
     first['display_name'] = name = 'A "quoted" \\ name,\nof two lines'

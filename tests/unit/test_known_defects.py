@@ -12,7 +12,7 @@ from assay.results import store
 from assay.results.case_history import known_defects
 from assay.results.failures import case_findings
 from assay.results.verdict import Verdict
-from reports import LOG, cases, run_of
+from reports import LOG, cases, own_cases, run_of
 
 SOURCES = paths.SOURCES / 'mpi' / 'defects'
 SERIES = AffectedVersions(since='4.1.4', fixed=['5.0.11', '6.0.2'])
@@ -90,7 +90,7 @@ def test_a_wrong_entry_is_refused(tmp_path, entry, words):
 
 def with_findings(report, *found):
     """A report of passing cases of the check, with what each found."""
-    own = [case for case in cases(report) if not case['fixture']]
+    own = own_cases(report)
     for number, (case, finding) in enumerate(zip(own, found, strict=True)):
         case.update(finding=finding, display_name=f'KnownDefect %defect={number}')
     return report

@@ -14,7 +14,7 @@ from assay.mpis import FAMILIES
 from assay.results.failures import failures, left_in_good_cases
 from assay.vcluster.node import ENVIRONMENT
 from assay.witness.variables import LONGEST, OF_THE_SCHEDULER, STEERING, leftovers, of_ranks
-from reports import cases, run_of
+from reports import cases, own_cases, run_of
 from witnessed import halo
 
 JOBS = paths.ROOT / 'tests' / 'golden' / 'jobs'
@@ -233,9 +233,8 @@ def test_what_the_virtual_cluster_has_for_its_daemons_was_not_left():
 def test_a_good_run_says_it_once(golden_report):
     report = golden_report('Passed')
     assert left_in_good_cases(run_of(report)) is None
-    for case in cases(report):
-        if not case['fixture']:
-            case.update(leftovers=['UCX_\x1b[1A=1', 'PMIX_MCA_psec=munge'], leftovers_seen=True)
+    for case in own_cases(report):
+        case.update(leftovers=['UCX_\x1b[1A=1', 'PMIX_MCA_psec=munge'], leftovers_seen=True)
     assert left_in_good_cases(run_of(report)) == (
         'set in the environment of cases that passed, but neither by Assay nor by the '
         r"system's file: UCX_\x1b[1A=1 (2 of 2 cases)"
@@ -266,7 +265,7 @@ def test_nor_of_a_good_run(golden_report):
 
 def test_a_variable_with_a_value_for_each_job_hides_no_other(golden_report):
     report = golden_report('Passed')
-    passed = [case for case in cases(report) if not case['fixture']]
+    passed = own_cases(report)
     for number, case in enumerate(passed):
         case['leftovers'] = [f'UCX_TMPDIR=/tmp/{number}', f'UCX_TMPDIR=/scratch/{number}']
     passed[0]['leftovers'].append('FI_X=1')

@@ -126,12 +126,17 @@ def test_a_night_on_cores_that_a_hypervisor_moved_is_no_good_one(site):
     assert remembered().good == before
 
 
-def test_what_looked_worse_once_is_not(site):
-    good_nights(site)
-    bad = site.number + 1
-    site.change = lambda name, number, *about: (slower() if number == bad else nothing)(
+def first_and_then(site, change, later):
+    """A change of the next session, and another one of those that follow."""
+    next_one = site.number + 1
+    return lambda name, number, *about: (change if number == next_one else later)(
         name, number, *about
     )
+
+
+def test_what_looked_worse_once_is_not(site):
+    good_nights(site)
+    site.change = first_and_then(site, slower(), nothing)
     site.ran.clear()
     code, told = spend(site)
     assert (code, told, site.ran) == (0, None, [0, 2])
@@ -171,10 +176,7 @@ def test_a_failure_is_told_and_so_is_another_one(site):
 
 def test_a_case_that_fails_when_it_is_measured_again_has_failed(site, tmp_path):
     good_nights(site)
-    last = site.number + 1
-    site.change = lambda name, number, case, values: (slower() if number == last else failing())(
-        name, number, case, values
-    )
+    site.change = first_and_then(site, slower(), failing())
     junit = tmp_path / 'junit.xml'
     given = reframe_options.read_for('a night', [f'--report-junit={junit}'])
     code, told = spend(site, given=given)
@@ -240,10 +242,7 @@ def test_good_nights_that_are_gone_are_no_reason_to_begin_anew(site):
 
 def test_an_option_for_a_check_that_is_not_measured_again_fails_nothing(site):
     good_nights(site)
-    bad = site.number + 1
-    site.change = lambda name, number, *about: (slower() if number == bad else nothing)(
-        name, number, *about
-    )
+    site.change = first_and_then(site, slower(), nothing)
     options = ['-S', 'Ring.rounds=9', '-P', 'Ring.layout=packed']
     given = reframe_options.read_for('a night', options)
     assert spend(site, given=given, options=options) == (0, None)

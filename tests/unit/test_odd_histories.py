@@ -18,7 +18,7 @@ from assay.config import learned
 from assay.config.learned import read_text, replace_text
 from assay.results import history
 from command import invoke
-from reports import cases
+from reports import own_cases
 
 SYSTEM = 'example-slurm'
 RUNS = 24
@@ -43,7 +43,7 @@ class Stored:
     def made(self, number, value, days=None, name='Ring', unit='us'):
         days = RUNS - number if days is None else days
         report = stored.made(self.golden_report, number, days, 'these', SYSTEM)
-        own = next(case for case in cases(report) if not case['fixture'])
+        own = own_cases(report)[0]
         report['runs'][0]['testcases'] = [own]
         own['display_name'] = f'{name} %fabric=shm %layout=packed %scale=1_node'
         own['job_completion_time_unix'] = report['session_info']['time_start_unix'] + 5

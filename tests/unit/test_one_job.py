@@ -232,6 +232,19 @@ class Cluster:
             os.chdir(before)
         return job
 
+    def begun(self, then='exit 1', until='end', **about):
+        """A job that has begun, and goes on until there is a file in its folder."""
+        script = f'touch begun; while [[ ! -e {until} ]]; do sleep 0.05; done; {then}'
+        job = self.job(script, **about)
+        self.look(lambda: os.path.exists(f'{job.workdir}/begun'))
+        return job
+
+    def refuse(self, words=None):
+        """No node starts a step from now on, and why; or each does again."""
+        for node in names(4):
+            path = self.state / f'refuses-{node}'
+            path.unlink() if words is None else path.write_text(words)
+
     def look(self, until):
         deadline = time.monotonic() + 300
         while not until():
@@ -423,9 +436,8 @@ def own_steps(cluster):
 
 def test_a_dead_node_costs_its_own_cases(cluster):
     """Also the one that needs more nodes than are left, and no other."""
-    died = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done; exit 1', ranks=2)
+    died = cluster.begun(ranks=2)
     others = [cluster.job('true') for _ in range(2)]
-    cluster.look(lambda: os.path.exists(f'{died.workdir}/begun'))
     cluster.has('n[1,3-4]')
     large = cluster.job('true', ranks=4)
     Path(died.workdir, 'end').touch()
@@ -442,9 +454,8 @@ def test_a_dead_node_costs_its_own_cases(cluster):
 
 def test_a_case_that_dies_and_whose_files_are_gone(cluster):
     """It says how it ended, and the others go on."""
-    died = cluster.job('touch begun; while [[ ! -e ../end ]]; do sleep 0.05; done; exit 1', ranks=2)
+    died = cluster.begun(until='../end', ranks=2)
     other = cluster.job('true')
-    cluster.look(lambda: os.path.exists(f'{died.workdir}/begun'))
     shutil.rmtree(died.workdir)
     cluster.has('n[1,3-4]')
     (cluster.folder / 'end').touch()
@@ -457,8 +468,7 @@ def test_a_case_that_dies_and_whose_files_are_gone(cluster):
 
 def test_a_case_whose_folder_is_gone_before_it_starts(cluster):
     """It fails, and its nodes are for others."""
-    first = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done', ranks=4)
-    cluster.look(lambda: os.path.exists(f'{first.workdir}/begun'))
+    first = cluster.begun(then='exit 0', ranks=4)
     lost, other = cluster.job('true', ranks=4), cluster.job('true', ranks=4)
     shutil.rmtree(lost.workdir)
     Path(first.workdir, 'end').touch()
@@ -478,8 +488,7 @@ def test_a_host_without_room_for_one_more_process(cluster, monkeypatch):
             return start(*args, **more)
         raise BlockingIOError(errno.EAGAIN, 'Resource temporarily unavailable')
 
-    first = cluster.job('touch begun; while [[ ! -e ../room ]]; do sleep 0.05; done')
-    cluster.look(lambda: os.path.exists(f'{first.workdir}/begun'))
+    first = cluster.begun(then='exit 0', until='../room')
     monkeypatch.setattr(subprocess, 'Popen', refuse)
     second = cluster.job('true')
     for _ in range(5):
@@ -560,37 +569,28 @@ def test_the_node_that_srun_names_is_set_aside_and_no_other(cluster):
     assert (job.state, job.nodelist, job.tries) == ('COMPLETED', ['n1', 'n3'], 1)
 
 
-@pytest.mark.parametrize('words', ['Step limit reached for this job', 'unrecognized option'])
-def test_what_is_no_node_s_fault_costs_none(cluster, monkeypatch, words):
+@pytest.mark.parametrize(
+    ('words', 'ranks_before'),
+    [
+        ('Step limit reached for this job', [4]),
+        ('unrecognized option', [4]),
+        # As long as no node has started a step, it may be no node's fault.
+        ('', []),
+    ],
+)
+def test_what_is_no_node_s_fault_costs_none(cluster, monkeypatch, words, ranks_before):
     monkeypatch.setattr(steps, 'LOOK', 0)
-    done = cluster.job('true', ranks=4)
+    done = [cluster.job('true', ranks=ranks) for ranks in ranks_before]
     cluster.play()
-    for node in names(4):
-        (cluster.state / f'refuses-{node}').write_text(words)
+    cluster.refuse(words)
     job = cluster.job('true')
     cluster.play()
-    with pytest.raises(JobError, match=words):
+    with pytest.raises(JobError, match=words or 'is bad'):
         job.finished()
-    for node in names(4):
-        (cluster.state / f'refuses-{node}').unlink()
+    cluster.refuse(None)
     large = cluster.job('true', ranks=4)
     cluster.play()
-    assert done.state == large.state == 'COMPLETED'
-
-
-def test_while_no_node_has_started_a_step_none_is_lost(cluster, monkeypatch):
-    monkeypatch.setattr(steps, 'LOOK', 0)
-    for node in names(4):
-        (cluster.state / f'refuses-{node}').touch()
-    job = cluster.job('true')
-    cluster.play()
-    with pytest.raises(JobError, match='is bad'):
-        job.finished()
-    for node in names(4):
-        (cluster.state / f'refuses-{node}').unlink()
-    large = cluster.job('true', ranks=4)
-    cluster.play()
-    assert large.state == 'COMPLETED'
+    assert {one.state for one in (*done, large)} == {'COMPLETED'}
 
 
 def test_more_nodes_than_the_job_ever_had(cluster):
@@ -691,8 +691,7 @@ def test_how_an_allocation_ended(cluster, state, drained, words):
     lines = ''.join(f'all*|n{number}|drained|Prolog error\n' for number in drained)
     well = 'all*|n1|reserved|none\nall*|n3|powered_down|none\nall*|n4|idle|none\n'
     (cluster.state / 'nodes').write_text(well + lines)
-    cut = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done; exit 1')
-    cluster.look(lambda: os.path.exists(f'{cut.workdir}/begun'))
+    cut = cluster.begun()
     (cluster.state / 'job').write_text(f'{state}|||')
     Path(cut.workdir, 'end').touch()
     cluster.play()
@@ -703,9 +702,8 @@ def test_how_an_allocation_ended(cluster, state, drained, words):
 def test_an_allocation_that_ends(cluster):
     """What had ended counts; what had not was not run, and nothing of it is wrong."""
     done = cluster.job('true', ranks=4)
-    cut = cluster.job('touch begun; while [[ ! -e end ]]; do sleep 0.05; done; exit 1', ranks=3)
+    cut = cluster.begun(ranks=3)
     waits = cluster.job('true', ranks=3)
-    cluster.look(lambda: os.path.exists(f'{cut.workdir}/begun'))
     (cluster.state / 'job').unlink()
     Path(cut.workdir, 'end').touch()
     cluster.play()
@@ -1026,6 +1024,8 @@ GRANTED = "echo 'salloc: Granted job allocation 12'"
 REFUSED = "echo 'salloc: error: Job submit/allocate failed: Invalid account'; exit 1"
 #: A step that shares its CPUs with those of the cases.
 OVERLAPS = {'SLURM_STEP_ID': '0', 'SLURM_OVERLAP': '1'}
+#: It waits until it is told to end.
+WAITS = "trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done"
 STOPPED = """
 trap 'echo "salloc: Job allocation 12 has been revoked."; exit 1' TERM
 kill -TERM $PPID
@@ -1097,7 +1097,7 @@ def test_a_job_that_no_waiting_helps(cluster, salloc, monkeypatch, reason, words
     monkeypatch.setattr(allocation, 'LOOK', 0)
     monkeypatch.setattr(job_states, 'UNAVAILABLE', 0.0)
     (cluster.state / 'job').write_text(f'{reason}\n')
-    salloc("trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done")
+    salloc(WAITS)
     own = site(**({'reasons': ['PartitionDown']} if 'Down' in reason else {}))
     given_up = allocation.cancel_reasons(own, [case(1)])
     with pytest.raises(AssayError, match=f'{words}.*--nodes=9.*-J nodes='):
@@ -1116,7 +1116,7 @@ def test_a_job_beyond_a_limit_on_all_jobs_of_its_user(cluster, salloc, monkeypat
     """It is given up once none of them has nodes, and not before."""
     monkeypatch.setattr(allocation, 'LOOK', 0)
     (cluster.folder / 'squeue').write_text(OF_OWN_JOBS)
-    salloc("trap 'exit 1' TERM; touch $STATE/waits; for _ in $(seq 3000); do sleep 0.1; done")
+    salloc(WAITS)
     with pytest.raises(AssayError, match='UserLimit: it asks for more than the QOS allows all of'):
         allocation.obtain(['--nodes=9'], cluster.folder)
     assert (cluster.state / 'looks').read_text() == (1 + allocation.ALONE) * '\n'

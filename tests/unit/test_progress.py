@@ -11,7 +11,7 @@ from assay.report.progress import Progress
 from assay.results.failures import failures
 from assay.results.reframe_report import name_of
 from assay.running.events import BUILDS, ENDED, NUMBER, ROUND, RUNS, WHY_SKIPPED
-from reports import NO_EVIDENCE, cases, disturbed, run_of
+from reports import NO_EVIDENCE, cases, disturbed, own_cases, run_of
 
 RUN = SimpleNamespace(log=Path('/runs/1/reframe.log'))
 
@@ -44,7 +44,7 @@ def heard(capsys):
 
 def events(report, number=0):
     """Those of a run, from its report."""
-    own = [case for case in cases(report) if not case['fixture']]
+    own = own_cases(report)
     yield {ROUND: own, NUMBER: number}
     for case in cases(report):
         yield {BUILDS if case['fixture'] else RUNS: case}

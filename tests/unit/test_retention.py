@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from datetime import datetime, timedelta, timezone
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,11 +36,6 @@ def write(path, *lines):
 
 def ago(days):
     return (stored.NOW - timedelta(days=days)).astimezone()
-
-
-@pytest.fixture
-def made(golden_report):
-    return partial(stored.made, golden_report)
 
 
 # Lines of perflogs --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 from assay.report import terminal
 from assay.results.verdict import judge_run
 from assay.witness.disturbance import MOVED
-from reports import LOG, NO_EVIDENCE, cases, disturbed, passing, run_of, then
+from reports import LOG, NO_EVIDENCE, cases, disturbed, own_cases, passing, run_of, then
 
 
 @pytest.mark.parametrize('width', [80, 120, 160])
@@ -35,7 +35,7 @@ def test_the_last_line_counts(capsys, golden_report):
     report = golden_report('Passed')
     terminal.show_verdict(run_of(report), judge_run(run_of(report), 0, LOG), 3)
     assert capsys.readouterr().out == 'PASSED: 2 passed, 0 failed, 0 skipped of 2 cases in 3 s\n'
-    case = next(one for one in cases(report) if not one['fixture'])
+    case = own_cases(report)[0]
     case |= {'result': 'skip', 'jobid': '7+2'}
     terminal.show_verdict(run_of(report), judge_run(run_of(report), 0, LOG), 3)
     assert capsys.readouterr().out == (

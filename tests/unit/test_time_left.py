@@ -7,7 +7,7 @@ import pytest
 from assay.report.progress import time_left_in_words
 from assay.results.case_history import TRUST, TimeLeft, earlier_seconds
 from assay.results.reframe_report import name_of
-from reports import cases
+from reports import cases, own_cases
 from stored import made, put
 
 NAMES = ['a', 'b', 'c', 'd']
@@ -47,7 +47,7 @@ def test_earlier_seconds_are_of_the_newest_session(golden_report, tmp_path):
     old, new = made(golden_report, 1, days=2), made(golden_report, 2, days=1)
     for report, seconds in ((old, (5, 5)), (new, (1, 3))):
         report['session_info']['time_elapsed'] = 9
-        own = [case for case in cases(report) if not case['fixture']]
+        own = own_cases(report)
         for case, ran in zip(own, seconds, strict=True):
             case['time_run'] = ran
         for case in cases(report):
@@ -74,7 +74,7 @@ def test_a_database_that_tells_nothing(golden_report, tmp_path):
 def test_times_that_are_none_tell_nothing_that_is_no_time(golden_report, tmp_path, times):
     report = made(golden_report, 1)
     report['session_info']['time_elapsed'] = 9
-    own = [case for case in cases(report) if not case['fixture']]
+    own = own_cases(report)
     for case, ran in zip(own, times, strict=True):
         case['time_run'] = ran
     put(tmp_path / 'results.db', report)

@@ -13,7 +13,7 @@ from assay.report.console import sparkline
 from assay.results.history import load_history
 from assay.results.trend import find_trend
 from command import call
-from reports import cases, passing
+from reports import identified, own_cases, passing
 from stored import put
 
 NOW = datetime.now(timezone.utc).replace(microsecond=0)
@@ -35,14 +35,10 @@ def stored(tmp_path, golden_report, monkeypatch):
         reports = []
         for number, nights in enumerate(zip(*cases_of_nights, strict=True)):
             report = deepcopy(golden)
-            template = next(one for one in cases(report) if not one['fixture'])
+            template = own_cases(report)[0]
             days = nights[0].get('begun', len(cases_of_nights[0]) - number)
             begun = (NOW - timedelta(days=days)).timestamp()
-            report['session_info'] |= {
-                'uuid': f'{number:08x}-0000-4000-8000-{number:012x}',
-                'time_start_unix': begun,
-                'time_end_unix': begun + 9,
-            }
+            identified(report, number, begun)
             own = {'job_completion_time_unix': begun + 5, 'job_nodelist': ['n1']}
             own |= {'directions': {'latency': 'lower'}, 'built_mpi': OLD}
             report['runs'][0]['testcases'] = made = []
