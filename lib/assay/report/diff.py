@@ -316,7 +316,7 @@ def _causes(found: Difference, word: Word) -> Iterator[str]:
 
 
 def _suspects(found: Difference) -> Iterator[str]:
-    """A line for each family of which figures look worse."""
+    """A line for each family with figures that look worse."""
     in_doubt = {id(one) for one in found.suspects}
     for family in found.families:
         if of_it := [one for one in family.members if id(one) in in_doubt]:
@@ -349,7 +349,7 @@ def _with_it(facts: Sequence[Fact]) -> str:
 def _show_most_changed(found: Difference, out: Console, lines: int) -> None:
     """A table of what changed most, as long as a number of lines allows.
 
-    What is worse comes first, then what looks so, then what is better.
+    Worse figures come first, then those that look so, then better ones.
     """
     order = [
         *worst_first(one for one in found.figures if one.word == 'worse'),

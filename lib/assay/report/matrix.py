@@ -23,7 +23,7 @@ MOST_LINES = 33
 MARKS = {'!': 'failed', '?': 'disturbed'}
 _COLOURS = {'!': 'red', '?': 'yellow', '': ''}
 
-#: From here on a number is told in thousands; below it has an exponent; and characters for others.
+#: From here on a number is in thousands; below this it has an exponent; and characters for others.
 _LARGE, _SMALL, _CELL = 1e5, 0.0005, 5
 _FACTORS = ('', 'k', 'M', 'G', 'T')
 
@@ -115,7 +115,7 @@ class _Block:
 
     @property
     def corner(self) -> str:
-        """It where it has room beside the fabrics; else it has a line above them, as several do."""
+        """It where it has room beside the fabrics; otherwise it has a line above, as several do."""
         return self.environment if len(self.environment) < self.labels else ''
 
     @property

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Options of ReFrame's that ask for something that it prints.
 TO_BE_READ = {'--verbose', '--performance-report', '--failure-stats'}
 
-#: Verdicts of which a sentence says why, the same as at the end of the run.
+#: Verdicts with a sentence that says why, the same as at the end of the run.
 SENTENCES = ('FAIL', 'disturbed')
 
 #: Characters that the longest verdict takes.
@@ -92,7 +92,7 @@ class Progress:
             elif word == 'FAIL':
                 _say(out, f'{word} {case.title}: {failure_reason(case)}', word)
             return word in ('pass', 'FAIL')
-        if case.result == 'abort':  # many at once, of which the end tells
+        if case.result == 'abort':  # many at once: the end of the run reports them
             return False
         # One that passed may fail yet, as it is cleaned up. What is stopped just as a case ends has
         # ReFrame report it again.
@@ -106,7 +106,7 @@ class Progress:
         count = f'{len(self._ended):{len(str(self._total))}}/{self._total}'
         head = f'{count} {word:{WORD}} {_short(case)}'
         detail = plain(why_skipped) if word == 'skip' else _detail(case, word)
-        if word not in SENTENCES:  # which are told as they are
+        if word not in SENTENCES:  # which stand alone
             detail = '; '.join(filter(None, (detail, time_left_in_words(left))))
         if not detail:
             _say(out, head, word)
@@ -166,16 +166,16 @@ def conclude_run(
     choice: Choice | None = None,
     site: _SiteConfig | None = None,
 ) -> Concluded:
-    """Judge a run, and show, store and write what came of it.
+    """Judge a run, and show, store and write the result.
 
     :param seconds: the wall time of the run.
     :param choice: what was chosen for a budget, if there was one.
-    :param site: the system's configuration: what it has and was not measured is told.
+    :param site: the system's configuration: what it has and was not measured is reported.
     """
     found = judge_session(own, end, given)
     run, log = found.run, found.log
     problems = [*found.verdict.problems]
-    # What a budget leaves out is told by itself.
+    # Cases that a budget leaves out are reported by themselves.
     is_all = given.is_whole and not choice
     if run and is_all and not end.stopped:
         problems += unmatched_names(run, given)

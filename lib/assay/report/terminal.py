@@ -74,7 +74,7 @@ def show_run(
     :param log: the lines of ReFrame's log file.
     :param printed: the lines that ReFrame wrote to standard output and error.
     :param everything: whether each figure has a line, and no sentence is left out.
-    :param below: what else is to be told on this screen, on standard error.
+    :param below: further lines of this screen, on standard error.
     """
     out = console()
     figures = rows(run)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: A bound that lets a figure become half as good holds it to no more than those for any machine do
 #: (docs/references.md): as fractions of the value, downwards and upwards.
 UNSTEADY_LOSS, UNSTEADY_GAIN = 0.5, 1.0
-#: Facts of which a baseline is: those of one value each, by the words beside a reference.
+#: Facts that have one value in a baseline, by the words beside a reference.
 FACTS = {'compiler': 'compiler', 'mpi': 'MPI', 'cpu': 'processors'}
 
 _DIGITS, _DECIMALS = 4, 3
@@ -57,7 +57,7 @@ def values_of(system: str, partition: str, environment: str, case: str) -> dict[
 
 
 def of_the_past(runs: Sequence[StoredRun]) -> list[StoredRun]:
-    """The runs but for those of the future, of which nobody knows when they were.
+    """The runs except for those of the future, whose times are unknown.
 
     :raises AssayError: if none is left.
     """
@@ -345,7 +345,7 @@ def changes_since_learned(run: Run, references: Path) -> list[str]:
 def _known(path: Path) -> LearnedFile:
     try:
         return parse_learned(read_text(path), path)
-    except ReferencesError:  # of which the cases fail by themselves
+    except ReferencesError:  # the cases fail by themselves then
         return LearnedFile()
 
 

@@ -156,7 +156,7 @@ def fill_budget(
     Three quarters of the budget go by age: to what was longest not run, what never ran first, and
     among the equally old to what covers a check, fabric, MPI or partition that nothing does yet.
     The rest goes to what failed, was disturbed or varies, then to parts that nothing covers yet,
-    then by age again. What does not fit is passed over.
+    then by age again. Cases that do not fit are passed over.
 
     :param cases: what may be chosen.
     :param known: what the history tells, by title; of what is built, by name.

@@ -116,7 +116,7 @@ class CaseHistory:
 def case_histories(history: History, system: str) -> dict[str, CaseHistory]:
     """The histories of cases in the newest runs of a system, by the case's full name.
 
-    What cannot be read tells nothing. Of what is built before cases the time is known as well.
+    Runs that cannot be read tell nothing. Builds have a history of their time as well.
 
     :param system: it may be ``name:partition``.
     """
@@ -181,7 +181,7 @@ def _seconds_of_cases(run: Run) -> dict[str, float]:
 def known_defects(database: Path = paths.RESULTS_DATABASE) -> list[str]:
     """The sentences of cases whose last run showed a known defect of an MPI.
 
-    What is wrong with the database is for the commands to tell that show the history.
+    The commands that show the history report problems of the database.
     """
     said: dict[str, str] = {}
     with suppress(AssayError):
@@ -225,7 +225,7 @@ class TimeLeft:
         self._done += weight if counts else 0.0
 
     def seconds(self, now: float) -> float | None:
-        """How long it will still take; None if nobody knows."""
+        """How long it will still take; None if that is unknown."""
         done = self._done + self._trusted
         if not done:
             return None

@@ -285,9 +285,9 @@ class Run:
     :param begun: when it began, UTC.
     :param ended: when it ended, UTC.
     :param rounds: the cases of each time.
-    :param seconds: that it took; None if that is not told.
+    :param seconds: that it took; None if unknown.
     :param command: ReFrame's command line.
-    :param hostname: where it was started; empty if that is not told, as the next three.
+    :param hostname: where it was started; empty if unknown, as the next three.
     :param logs: the files of ReFrame's log.
     :param label: that it was given; None for none.
     :param mode: of ``assay run``; None of a plain ReFrame.
@@ -379,7 +379,7 @@ class Run:
 
     @property
     def not_repeated(self) -> str | None:
-        """A sentence if a repetition is missing or was cut short, as by ``--maxfail``; else None.
+        """A sentence if a repetition is missing or was cut, as by ``--maxfail``; otherwise None.
 
         A ``--duration`` ends the last repetition by itself, which is no problem.
         """

@@ -186,7 +186,7 @@ def describe_miss(one: CaseFigure) -> str:
 def failures(run: Run) -> list[Failure]:
     """A sentence for each case that failed, builds first.
 
-    Of all that wait for the same, and of all that were stopped, there is one.
+    All that wait for the same have one together; all that were stopped have one, too.
     """
     all_cases = run.counted
     bad = [case for case in all_cases if case.result != 'skip' and is_bad(case)]

@@ -104,7 +104,7 @@ class Measured:
 
     @property
     def kind(self) -> tuple[str, str]:
-        """Figures of which this is the same lend each other their spread: check, and figure."""
+        """Check and figure: those that have the same lend each other their spread."""
         return self.check, self.figure.figure
 
     @property

@@ -1,4 +1,4 @@
-"""The table of figures, of which all statistics are taken: one row a figure of a counted attempt.
+"""The table of figures for all statistics: one row for each figure of an attempt that counts.
 
 It is a Polars frame with the columns of :data:`SCHEMA`. A case that has no figure, because it
 failed, has one row without a value, so that nothing disappears unseen; a skipped case has none.
@@ -45,7 +45,7 @@ SCHEMA: dict[str, Any] = {
     'begun': _TIME,
     #: When the job ended; null where there was none.
     'measured': _TIME,
-    #: What ``assay run`` was told; null of a plain ReFrame.
+    #: Options of ``assay run``; null of a plain ReFrame.
     'label': _WORD,
     'mode': _WORD,
     'system': _WORD,
@@ -252,7 +252,7 @@ def _load_file(path: Path) -> StoredFigures | None:
 
 
 def _write_file(path: Path, read: StoredFigures, is_alone: bool) -> None:
-    """Write so that whoever reads finds the old file or the new one, whole."""
+    """Write so that a reader finds the old file or the new one, whole."""
     if is_alone:  # what is left of others was killed
         for left in path.parent.glob(f'.{path.name}.*'):
             left.unlink(missing_ok=True)

@@ -16,10 +16,10 @@ KINDS = (
     *('environment', 'fabric', 'partition', 'nodes', 'node', 'reach', 'scale', 'layout'),
     *('quantity', 'check', 'figure'),
 )
-#: Of the figures that could be told, so many have changed where something is the cause of it: of
-#: ten two may be bound by something else.
+#: So many of the decided figures have changed where something is the cause of it: two of ten may
+#: be bound by something else.
 NEARLY_ALL = 0.8
-#: Of all of them, with those that could not be told: fewer are too few to speak for the others.
+#: Likewise of all, with those that are not decided: fewer are too few to speak for the others.
 ENOUGH = 0.5
 FEWEST = 2
 
@@ -46,7 +46,7 @@ class Group:
 
     :param shared: at most two attributes, in the order of ``KINDS``; none if it is all figures.
     :param changed: keys of the figures that changed.
-    :param others: keys of those that share it and did not, or could not be told.
+    :param others: keys of those that share it and did not, or are not decided.
     :param likewise: further attributes of these very figures, and of no others.
     """
 
@@ -60,9 +60,9 @@ def group_changes(members: Sequence[Member]) -> tuple[list[Group], list[int]]:
     """Groups of figures that changed, and the keys of those that stand alone.
 
     The group that explains most comes first; the next ones are looked for in what it leaves. It is
-    one or two attributes, or all figures, of which nearly all changed. What it explains is how many
-    changed, less those that did not. Of several that explain as much it is the one of most that
-    changed, then of fewest figures beside them, then of fewest attributes.
+    one or two attributes, or all figures, if nearly all of these changed. It explains as many as
+    changed, less those that did not. Among several that explain as much, the one with most changes
+    comes first, then with fewest figures beside them, then with fewest attributes.
     """
     found, left = [], list(members)
     while group := _greatest(left):

@@ -1,4 +1,4 @@
-"""When nodes last had a case, by which those of the next cases are chosen and all are told."""
+"""The last case of each node: by it nodes of the next cases are chosen, and a sentence reports."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def use_chosen_nodes(suite: Suite, site: _SiteConfig, way: Way, own: RunFolder) 
     """Have the cases of the sessions that follow on nodes chosen so.
 
     :param own: the folder of the first of them.
-    :raises AssayError: if the scheduler cannot be told nodes.
+    :raises AssayError: if the scheduler takes no nodes.
     """
     _assert_has_slurm(site)
     path = own.folder / 'nodes.json'

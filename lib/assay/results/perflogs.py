@@ -99,9 +99,9 @@ def count_before(path: Path, limit: datetime) -> int:
 
 
 def remove_before(path: Path, limit: datetime) -> int:
-    """Remove the lines of jobs that ended before a time; whoever is killed leaves the old file.
+    """Remove the lines of jobs that ended before a time; a process that is killed leaves the file.
 
-    The line of columns stays, and so does each line whose time cannot be read.
+    The line of columns and each line whose time cannot be read stay.
 
     :returns: how many there were.
     :raises AssayError: if it cannot be written.

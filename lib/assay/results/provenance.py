@@ -55,7 +55,7 @@ def is_of_fact(name: str) -> bool:
 def facts_from_variables(words: Mapping[str, str]) -> Facts:
     """The facts among what is known of a case, by the names of its check's variables.
 
-    What is not known of the nodes is left out; each variable, setting and library is a fact.
+    Unknown facts of nodes are left out; each variable, setting and library is a fact.
 
     :raises ValueError: if variables or settings are not quoted as a shell does.
     """

@@ -1,7 +1,7 @@
 """ReFrame's JSON report, read into a run: no other file knows how ReFrame writes it.
 
 Fields may be missing that other checks or older versions of ours do not write, or that ReFrame
-leaves out of a case without a job. Any other defect is an error that names the file and the field.
+leaves out of a case without a job. Any other defect fails; the message names file and field.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def case_of(record: Any) -> Case:
 
 
 def name_of(record: Any) -> CaseName:
-    """The name of a case, of which nothing else need be there.
+    """The name of a case, which need not have anything else.
 
     :raises AssayError: if it has none.
     """

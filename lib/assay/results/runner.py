@@ -32,7 +32,7 @@ def make_ready(suite: Suite, site: _SiteConfig, environments: Iterable[str]) -> 
     """Wait for the turn, set a damaged database aside, and build what cannot wait for a job.
 
     :param site: the configuration, loaded.
-    :param environments: expressions, one of which an environment of the run matches.
+    :param environments: expressions; each environment of the run matches one.
     :returns: handles to be kept open as long as the turn lasts.
     :raises AssayError: if something cannot be had.
     """
@@ -115,7 +115,7 @@ class Runner:
         first: RunFolder | None = None,
     ) -> None:
         self.suite, self.given, self.handles, self.purpose = suite, given, handles, purpose
-        #: Those that this command was sent, to stop: whoever runs several sessions notes them.
+        #: Those that this command was sent, to stop: a command of several sessions notes them.
         self.signals: list[signal.Signals] = []
         self._first = first
         self._newest: dict[int, RunFolder] = {}

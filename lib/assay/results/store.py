@@ -152,7 +152,7 @@ class TriageCause:
 
     :param failed: name, partition and environment of the case.
     :param kind: one of :data:`assay.results.triage.CLASSES`.
-    :param note: of whoever found it; empty for none.
+    :param note: by the person who found it; empty for none.
     """
 
     failed: str
@@ -232,7 +232,7 @@ def damaged_databases(database: Path) -> list[Path]:
 def _damage(database: Path) -> str | None:
     """The damage of a database, in words; None if it is whole.
 
-    :raises AssayError: if it cannot be told.
+    :raises AssayError: if that is not known.
     """
     try:
         with closing(_connect(database)) as connection:
@@ -336,7 +336,7 @@ def _beside(database: Path, ending: str) -> Path:
 
 
 def _is_there(database: Path) -> bool:
-    """:raises AssayError: if that cannot be told."""
+    """:raises AssayError: if that is not known."""
     try:
         return database.exists()
     except OSError as error:

@@ -1,6 +1,6 @@
 """The time of a case before and after, by its parts, as the witness saw it in the jobs.
 
-Its reports are in the folders of runs, of which only the newest are kept.
+Its reports are in the folders of runs, and only the newest of these are kept.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def _changes(histories: Sequence[Series]) -> list[tuple[int, tuple[Change, ...]]
     """The changes of each history, and at which session the part begins that they were found in.
 
     Several steps and repairs hide each other. So the newest half of a history is searched by itself
-    as well, and its newest half, all in one family of tests: what is told is of the longest part in
+    as well, and its newest half, all in one family of tests: the result is of the longest part in
     which anything was found.
     """
     longest = max((one.size for one in histories), default=0)

@@ -49,7 +49,7 @@ def classify(
 ) -> TriagedFailure:
     """Store what is behind a failure.
 
-    :param runs: of which there has to be one.
+    :param runs: there has to be one.
     :param words: what the name of the case is, or what no other that failed has in it.
     :raises AssayError: if that is not one failure, or the class is none, or it cannot be written.
     """

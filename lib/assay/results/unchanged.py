@@ -8,7 +8,7 @@ Whatever learns from the past uses this one rule. A run counts if
   purpose of their own: they bring in faults, try a draft, or measure within minutes what differs
   less than from day to day. A user's experiment is one with ``--session-extras purpose=TEXT``;
 - of its cases at least as many passed as failed: otherwise something was broken that is likely to
-  have slowed the others. What the whole run was called is no matter: where one case has always
+  have slowed the others. The verdict on the whole run is no matter: where one case has always
   failed, the others would never teach anything.
 
 Of such a run a figure counts if

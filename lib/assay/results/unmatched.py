@@ -31,7 +31,7 @@ _RENAMES = {'--parameterize', '--distribute'}
 def unmatched_names(run: Run, given: Given) -> list[str]:
     """A sentence for each given name that fits no selected case.
 
-    Where nothing was selected at all, or all was skipped, that is told already.
+    If nothing was selected at all, or all was skipped, that is reported already.
     """
     own = [case for case in run.last_cases if not case.is_fixture]
     done = [case for case in own if case.result != 'skip']
@@ -121,7 +121,7 @@ def unmeasured_parts(site: _SiteConfig, run: Run, given: Given) -> list[str]:
 def _is_named(expression: str, case: Case, name: str) -> bool:
     """Whether ReFrame takes a case for one of ``-n``."""
     check, at, variant = expression.rpartition('@')
-    if at and variant.isdigit():  # of which a report has no number
+    if at and variant.isdigit():  # a report has no such number
         return name.partition('%')[0] == check
     if expression.startswith('/'):
         return case.hash == expression[1:]
@@ -185,7 +185,7 @@ def _of_extra(what: str, done: list[Case], environments: set[str]) -> str:
 
 
 def _runs(package: str, case: Case) -> bool:
-    if case.result in ('fail_deps', 'abort'):  # of which nobody knows what they would have run
+    if case.result in ('fail_deps', 'abort'):  # what they would have run is unknown
         return True
     if package == OURS:
         return case.fact('by') == 'spack'

@@ -19,7 +19,7 @@ MOST = 1000
 #: and whose program it ran. Then the figure, and its unit.
 Key = tuple[str, str, str, str, str]
 
-#: Verdicts of figures that need not be told.
+#: Verdicts of figures that need no word.
 GOOD_WORDS = {'pass', 'xfail', 'no bound'}
 
 #: In which direction a figure gets better, in words.

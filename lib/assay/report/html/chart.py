@@ -124,7 +124,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Mark:
-    """Cells that are told apart by more than a colour.
+    """Cells that differ from others by more than a colour.
 
     :param name: what they are.
     :param cells: row and column of each.
@@ -141,7 +141,7 @@ class Grid:
     """Panels of cells in rows and columns.
 
     :param across: what the columns are, and ``upwards`` the rows.
-    :param columns: their names, of which no two are the same; also of ``rows``, from the top.
+    :param columns: their names, all different; also of ``rows``, from the top.
     :param measure: what a colour tells, and its unit. Logarithmic ones are above 0.
     :param colours: ``amount``: the darker the more; ``low`` or ``high``: what is bad of it;
         ``seats``: for 0, 1 and more.

@@ -31,7 +31,7 @@ PROGRAMS: dict[str, tuple[str, dict[str, str]]] = {
     'onesided': ('of a put, by flush', {'op': 'put', 'sync': 'flush'}),
 }
 
-#: A benchmark's report, which may be anything, and bytes of it, of which no real one has so many.
+#: A benchmark's report, which may be anything, and more bytes than any real one has.
 RESULT, MOST_BYTES = 'result.json', 1 << 24
 
 #: Charts of a page: nobody looks through more.

@@ -79,7 +79,7 @@ def sentence(table: Sequence[FigureLine], found: Counts) -> str:
     )
 
 
-#: Changes that are told, of those that are worse first.
+#: Changes of the table, which has those that are worse first.
 MOST_CHANGES = 60
 
 #: Of a figure that is not what it was: its name, the change, the first run of it, what became of

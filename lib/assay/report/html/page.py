@@ -174,7 +174,7 @@ def plotly() -> Plotly:
 def write_stored(path: Path, history: History, runs: Sequence[StoredRun]) -> None:
     """The page of the newest of some runs, compared with the others.
 
-    Of two systems the newest run of each stands beside the other.
+    The newest runs of two systems stand beside each other.
 
     :param runs: oldest first, at least one.
     :raises AssayError: if one cannot be read, they are of more systems, or the file cannot be

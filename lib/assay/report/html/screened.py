@@ -60,7 +60,7 @@ class ScreeningSection:
     :param conclusion: that verdict.
     :param about: when, of what, and how much was measured.
     :param told: each finding in words, with what shows it.
-    :param more: how many findings are not told.
+    :param more: how many further findings there are.
     """
 
     kind: str

@@ -60,7 +60,7 @@ class Section:
     """Cases with the same result.
 
     :param kind: ``bad`` or ``odd``.
-    :param more: how many are not told.
+    :param more: how many further ones there are.
     """
 
     anchor: str
@@ -182,7 +182,7 @@ NAMES = {
     'ran_mpi': 'MPI, as it ran',
 }
 
-#: Values of one fact that are told.
+#: Values of one fact that are shown.
 MOST_VALUES = 12
 
 
@@ -191,7 +191,7 @@ class MeasuredWith:
     """The values that one fact, such as the compiler, had in the cases that ran.
 
     :param values: each value, and in how many cases.
-    :param more: how many values are not told.
+    :param more: how many further values there are.
     """
 
     name: str
@@ -230,7 +230,7 @@ def _as_facts(told: dict[str, Counter[str]]) -> list[MeasuredWith]:
 
 # The table of figures ----------------------------------------------------------------------------
 
-#: Runs of which a history is shown, and the characters that it takes.
+#: Runs in the history of a figure, and the characters that it takes.
 RUNS, CHARACTERS = 60, 12
 
 #: What a verdict is to the page: a symbol and a colour. Any other is ``bad``.

@@ -29,7 +29,7 @@ class Fact:
 
     @property
     def follows(self) -> bool:
-        """Whether it only follows from others, which are told before it."""
+        """Whether it only follows from others, which stand before it."""
         return self.name in FOLLOWING
 
 

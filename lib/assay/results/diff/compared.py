@@ -12,7 +12,7 @@ from assay.results.grouping import Attribute
 from assay.results.statistics.comparison import FigureVerdict, Word
 from assay.text import expand_nodes
 
-#: Nodes of a job of which each is looked at as the cause: of more, none alone explains much.
+#: Nodes of a job that may each be the cause: among more, none alone explains much.
 FEW_NODES = 8
 
 
@@ -56,7 +56,7 @@ class Compared:
 
     @property
     def reason(self) -> str:
-        """Why it cannot be told; empty if it can."""
+        """Why it is not decided; empty if it is."""
         return self.verdict.reason if self.verdict else self.why_not
 
     @property

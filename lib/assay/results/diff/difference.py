@@ -322,9 +322,9 @@ def difference(
 
 
 def _may_be_worse_beside_zeros(one: Compared) -> bool:
-    """Whether a figure of which a value is 0 looks worse, in too few runs to be sure.
+    """Whether a figure with a value of 0 looks worse, in too few runs to be sure.
 
-    What is to be low was 0 and is not any more, or all of it lost much.
+    It is to be low, was 0 and is not any more; or all of it lost much.
     """
     better = one.after.better or one.before.better
     rises = better == 'lower' and rises_from_zero(one.before, one.after)

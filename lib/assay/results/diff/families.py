@@ -49,9 +49,9 @@ DOUBT = 0.2
 #: much is enough for doubt. The smaller a loss is, the rarer it has to be. What two sessions of a
 #: side show is one in 6 or 10 at best, what one shows is one in 3 or 4.
 GREAT_LOSSES = ((0.2, 0.01), (0.4, 0.05), (0.6, 0.2), (0.8, 0.35))
-#: A p-value above this is no evidence, nor is an order without room, however great the loss is:
-#: what varies by as much loses as much each night. By p-values of 20% 13 of 37 unchanged pairs on a
-#: busy machine would be in doubt.
+#: A p-value above this is no evidence, and an order without room is none, however great the loss
+#: is: what varies by as much loses as much each night. By p-values of 20% 13 of 37 unchanged pairs
+#: on a busy machine would be in doubt.
 BY_SPREAD = BY_RANK = 0.01
 #: Sessions after are apart from those before by more than this share of what these differ by: then
 #: their order alone is evidence, which a change that makes a figure vary hides from a p-value.
@@ -281,7 +281,7 @@ def suspect_figures(
 ) -> tuple[Compared, ...]:
     """The figures that look worse by more than the margin and are not decided, worst first.
 
-    What got worse by no more than the machine itself, as far as these runs show it, is none.
+    A figure that got worse by no more than the machine itself in these runs is no suspect.
 
     :param families: their members are positions in ``compared``.
     """

@@ -80,8 +80,8 @@ def learn_earlier(
 
 
 #: Sessions that a figure was the same in before it counts as exact: of counts that a check says to
-#: be, some vary after all, with the time that a job has. Of one that varies in any share of runs,
-#: at most 1.8% of comparisons come after so many equal ones.
+#: be, some vary after all, with the time that a job has. If one varies in any share of runs, at
+#: most 1.8% of comparisons come after so many equal ones.
 EXACT_SINCE = 20
 #: Likewise a reference that was met in so many sessions before and missed in all after: of one that
 #: is missed in any share of sessions, this share of comparisons looks so at most.

@@ -190,11 +190,11 @@ def beside_controls(tables: Tables) -> Tables:
 def alike_disturbed(tables: Tables) -> Tables:
     """Both tables with the values of disturbed jobs where these are evidence all the same.
 
-    Where others always use the nodes, to leave out what they disturb leaves nothing. Of a case that
-    they disturbed before and after by as much, values count: what others took is in the spread of
+    Where others always use the nodes, to leave out what they disturb leaves nothing. Values of a
+    case that they disturbed before and after by as much count: what others took is in the spread of
     both. That is so if fewer than :data:`ENOUGH_CALM` of its sessions on a side would count
-    otherwise, and the medians of what was taken differ by less than :data:`ALIKE`. What more than
-    that was taken of stays left out.
+    otherwise, and the medians of what was taken differ by less than :data:`ALIKE`. Jobs that lost
+    more than that stay left out.
     """
     jobs = [_taken_of_jobs(table) for table in tables]
     of_case = [

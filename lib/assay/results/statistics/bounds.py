@@ -130,7 +130,7 @@ def _refused(value: float, sessions: int, reason: str) -> Bounds:
 
 
 def has_two_modes(logs: Floats) -> bool:
-    """Whether values lie in two clusters, of which the smaller has three, and at least a tenth.
+    """Whether values lie in two clusters; the smaller has at least three, and a tenth.
 
     The best split into two (Fisher, Journal of the American Statistical Association 53, 1958)
     leaves 0.36 of the variance of many normal values within its parts, and little of two modes'.

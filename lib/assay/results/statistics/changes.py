@@ -244,7 +244,7 @@ def _scale(logs: Floats) -> Floats:
 
 
 def _clipped(logs: Floats, scale: Floats) -> Floats:
-    """Values of deviation about 1, 0 on average, of which none is far off."""
+    """Values of deviation about 1, 0 on average, and none far off."""
     middle = np.median(logs, axis=1, keepdims=True)
     values = np.clip((logs - middle) / scale[:, None], -FURTHEST, FURTHEST)
     centred: Floats = values - values.mean(axis=1, keepdims=True)

@@ -70,7 +70,7 @@ class Comparison:
     :param least_p: what it proves at most, as a p-value: a side of one session may be an outlier.
     :param short_sighted_p: the p-value without a short history, by the spread that the compared
         runs show: it proves nothing, and is enough for doubt; otherwise 1.
-    :param reason: why it cannot be told whatever the numbers are; empty if it can.
+    :param reason: why it cannot be decided whatever the numbers are; empty if it can.
     """
 
     better: Better
@@ -172,7 +172,7 @@ class FigureVerdict:
         rate, by this figure alone.
     :param more_runs: sessions more, before and after, that would find ``margin``; None if no
         number of them would.
-    :param reason: why it cannot be told, in words; empty otherwise.
+    :param reason: why it is not decided, in words; empty otherwise.
     """
 
     word: Word
@@ -265,7 +265,7 @@ def compare(
 
 
 def _unsure_of_occasions(floor: float, variance: float) -> float:
-    """1 over the degrees of freedom of an error's square of which that of occasions is assumed.
+    """1 over the degrees of freedom of an error's square with an assumed part, that of occasions.
 
     Of that part alone it is not known how large it is.
     """
@@ -382,7 +382,7 @@ def single_variance(
 def _of_these_runs(sides: Sequence[Series], kind: FigureKind) -> Variance | None:
     """The variance of a session that the runs which are compared show; None of one run a side.
 
-    What follows each other is alike: how far occasions are apart comes on top. Values that were
+    Sessions in a row are alike: how far occasions are apart comes on top. Values that were
     rounded are no surer than half a step; that they are equal proves no more.
     """
     squares = freedom = 0.0

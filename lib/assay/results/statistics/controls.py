@@ -28,9 +28,9 @@ def doubt_if_machine_moved(
 
     A figure may follow the machine, by as much as any control moved, as none is of the same kind.
     So it stays worse only if it got worse by more than each control that got worse, as sure as its
-    own verdict is; and better likewise. What got worse on a machine that got better did not follow
-    it, unless it is a fraction: of a limit, which a better machine raises, or of a time, which it
-    shortens. What was called the same, or cannot be told, is as before.
+    own verdict is; and better likewise. A figure that got worse on a machine that got better did
+    not follow it, unless it is a fraction: of a limit, which a better machine raises, or of a time,
+    which it shortens. A verdict of `same` or `cannot tell` stays.
 
     :param controls: those that moved, the one that moved most first.
     :param alone: the error rate of this figure alone, two-sided.

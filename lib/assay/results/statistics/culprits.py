@@ -33,8 +33,8 @@ Kind = Literal['one', 'two', 'three', 'several', 'none']
 
 #: Before anything is measured: how likely each kind of cause is. Two are either needed both, each
 #: enough by itself, or add up; three are all needed, have a third each, or one is enough by itself
-#: and so are the other two together. That one is needed, and either of two with it, looks the same
-#: in sessions with some changes and with the remaining ones.
+#: and the other two together are, too. That one is needed, and either of two with it, looks the
+#: same in sessions with some changes and with the remaining ones.
 PRIOR = {
     'one': 0.72,
     'both': 0.04,
@@ -81,7 +81,7 @@ _LEVELS = np.linspace(-1, 1, 25)
 _SPLITS, _ROUNDS = 32, 4
 #: Shares of the probability that small sets have, where sessions fail.
 _SMALL_PARTS = (0.03, 0.06, 0.12, 0.25) * 4
-#: A search among sessions some of which fail ends where none tells as much.
+#: A search whose sessions fail at times ends where none tells as much.
 LEAST_BITS = 0.001
 #: However cheap it is, what tells less than this share of what another pair would is not measured.
 LEAST_SHARE = 0.1
@@ -150,7 +150,7 @@ class Search:
         #: What was measured.
         self._pairs: list[tuple[Flags, Flags, float]] = []
         self._counts: Counter[frozenset[bytes]] = Counter()
-        #: The pairs that were measured, and those a session of which failed, in either order.
+        #: The pairs that were measured, and those with a session that failed, in either order.
         self._done: set[tuple[bytes, bytes]] = set()
         self._failed: set[tuple[bytes, bytes]] = set()
 
@@ -285,8 +285,8 @@ class Search:
     def step(self, cost: Callable[[Flags, Flags], Floats] = no_cost) -> Split | None:
         """The measurement to make now; None if the cause is confirmed, or none would tell more.
 
-        All changes against none come first. What is likely enough is confirmed by what has not
-        been measured yet: its changes against all others, and where they are two, these against
+        All changes against none come first. A likely answer is confirmed by pairs that were not
+        measured yet: its changes against all others, and where they are two, these against
         none, as a third one may have a part in it, and one of them against all others.
 
         :param cost: as of :meth:`next`.

@@ -1,13 +1,13 @@
 """Figures that can change together, tested together: a cause has a verdict before its figures.
 
-Ten kernels that lose 40% each are one finding beyond doubt, and not ten that cannot be told. So
+Ten kernels that lose 40% each are one finding beyond doubt, and not ten that are undecided. So
 each family of figures has an index: how much slower a session was over all of its members. So has
 each kind of figure within it. The spread of an index between sessions has in it how its members go
 together: nothing is assumed of that.
 
 Of suites in which nothing changed, at most 1% have any family that is called worse, and at most 1%
 one that is called better: Holm's method over the families. Within a family that changed, figures
-are told by the method of Benjamini and Hochberg (Journal of the Royal Statistical Society B 57,
+are decided by the method of Benjamini and Hochberg (Journal of the Royal Statistical Society B 57,
 1995): testing families first, and figures in those alone that are selected, keeps the promise of
 both (Benjamini and Bogomolov, same journal 76, 2014, whose correction for the share of selected
 families is within what Holm takes).
@@ -48,7 +48,7 @@ HEAVIEST = 4.0
 MOST_UNITS = 300.0
 #: A session counts for an index if so much of the weight was measured in it.
 ENOUGH_WEIGHT = 0.5
-#: p-values are not told apart below.
+#: p-values below are all the same.
 LEAST_P = 1e-300
 #: Variances of logarithms, and less, that equal values have by rounding.
 ROUNDING = 1e-20
@@ -276,9 +276,9 @@ def _any_of(whole: float, *parts: Sequence[float]) -> tuple[float, bool]:
 def _changed(family: Tested, comparisons: Sequence[Comparison]) -> dict[int, float]:
     """The adjusted p-value of each figure of a family that changed, by its position.
 
-    Its kinds first, and then the figures of those that changed. Of a family that changed at least
-    one kind did, and of a kind at least one figure: if none is sure by itself, the surest. Of a
-    family whose index changed at least one figure went the same way.
+    Its kinds first, and then the figures of those that changed. In a family that changed at least
+    one kind did, and in a kind at least one figure: if none is sure by itself, the surest. If the
+    index of a family changed, at least one figure went the same way.
     """
     found: dict[int, float] = {}
     of_kinds = _at_least_one([one.p_value for one in family.kinds])

@@ -1,7 +1,7 @@
 """Outliers among many that are alike, on the side that is worse.
 
-How far off one is, is told by how many sound ones would be as far off, on average, of all that are
-tested at once.
+The measure of how far off one is: how many sound ones would be as far off, on average, among all
+that are tested at once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FEWEST = 4
 EFFICIENCY = 0.37
 #: Variance of a median over that of a mean, of normal values.
 OF_A_MEDIAN = np.pi / 2
-#: Values from which tails can be told, by the thirty furthest out: where those are 3%, they are no
+#: Values that show tails, by the thirty furthest out: where those are 3%, they are no
 #: tail. Of 600 sound nodes with tails as heavy as Student's t of 5, whose good side has 1800 values
 #: in all, 22 in 100 screenings were accused while 2000 were asked for, and none since.
 ENOUGH = 1100

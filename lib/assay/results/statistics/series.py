@@ -52,7 +52,7 @@ class Series:
 
     @property
     def has_order(self) -> bool:
-        """Whether its sessions have more than one time: else nobody knows which was first."""
+        """Whether its sessions have more than one time: otherwise their order is unknown."""
         return bool(np.ptp(self.session_times) > 0)
 
     @cached_property

@@ -87,7 +87,7 @@ class FigureKind:
         return self._windows[n]
 
 
-#: Of figures of which nothing is known.
+#: The kind of figures without any history.
 NO_KIND = FigureKind((), None)
 
 
@@ -155,7 +155,7 @@ def prior_freedom(groups: Iterable[Sequence[Variance]]) -> float:
     The same moments, of each group about its own mean. Infinite if they differ by no more than
     chance lets them.
 
-    :param groups: of which at least one has two figures.
+    :param groups: at least one has two figures.
     """
     excess, degrees = 0.0, 0
     for variances in groups:
@@ -214,7 +214,7 @@ def _locations(logs: Floats, n: int) -> Floats:
 def _inflations(logs: Floats, places: Floats, n: int) -> Floats:
     """``inflation`` of several series of one length, of the locations of windows of n sessions."""
     size = logs.shape[1]
-    # Windows are held against the location of all, of which each is a part: that hides n / size.
+    # Each window is a part of all that it is held against: that hides n / size.
     found: Floats = places.var(axis=1) / (1 - n / size) / logs.var(axis=1, ddof=1) * n
     return found
 
