@@ -1783,6 +1783,16 @@ def test_what_users_get_is_held_against_the_best(job, edit, sentence):
         job(Path('AsUsersGetIt/openmpi-default'), edit=edit)
 
 
+def test_what_was_left_for_a_default_that_does_not_start(job, monkeypatch):
+    """What forces the fabric of the start beside it was not left."""
+    monkeypatch.setenv('OMPI_MCA_pml', 'ucx')
+    with pytest.raises(SanityError, match='pt2pt ended with exit code 1'):
+        job(Path('AsUsersGetIt/openmpi-default'), no_report, exitcode=1)
+    (check,) = job.checks
+    left = {one for one in check.leftovers if one.startswith('OMPI_MCA_')}
+    assert left == {'OMPI_MCA_pml=ucx'} and not check.leftovers_seen
+
+
 def test_a_default_that_is_slow(job):
     def slow(check):
         check.best_times = lambda size: [40.0, 1.0]
