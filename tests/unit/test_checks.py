@@ -350,6 +350,7 @@ def half_a_report(folder):
     ('state', 'edit', 'words'),
     [
         ('TIMEOUT', None, 'at the time limit; all ranks had come to MPI_Finalize, and one did not'),
+        ('TIMEOUT', edit_witness(only_rank_0), 'at the time limit; the last report is of 1 rank'),
         ('TIMEOUT', half_a_report, 'at the time limit; no rank left word of where it was'),
         ('TIMEOUT', no_report, 'at the time limit; its ranks had not come through MPI_Init'),
         (
