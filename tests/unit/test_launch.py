@@ -132,6 +132,19 @@ def test_nothing_was_forced_and_another_way_taken(tmp_path, fabric, said, carrie
     assert sentence in str(error.value)
 
 
+@pytest.mark.parametrize(('launcher', 'is_told'), [('mpirun', True), ('srun', False)])
+def test_ranks_on_the_core_of_what_started_them(tmp_path, launcher, is_told):
+    """As by MPICH's launcher where slurm.conf says TaskPluginParam=cores."""
+    launch = unforced(tmp_path, 'shm', 'on-host:  all connections are sm', hosts=1)
+    content = json.loads((tmp_path / WITNESS).read_text())
+    for one in content['processes']:
+        one.update(cpus='0', cores='0')
+    (tmp_path / WITNESS).write_text(json.dumps(content))
+    with pytest.raises(LaunchError, match='ranks 0 and 1 on n1 are bound to core 0') as error:
+        replace(launch, launcher=launcher).assert_as_asked()
+    assert ('put SLURM_CPU_BIND=none into' in str(error.value)) == is_told
+
+
 # What MPICH 5.0.2 printed under `srun --mpi=pmix`, and Debian's Open MPI 4.1.4 under `--mpi=none`.
 MPICH_REFUSES = """\
 srun: error: n2: task 1: Exited with exit code 15

@@ -15,7 +15,7 @@ from assay.config.fabrics import load_catalogue
 from assay.files import write_whole
 from assay.job.output import Output, TooMuchError, first_match, reason
 from assay.layout.launchers import is_srun
-from assay.layout.layouts import Placement, layout_of
+from assay.layout.layouts import GIVEN, Placement, layout_of
 from assay.machine.slurm import names_of_hosts
 from assay.mpis import FAMILIES
 from assay.programs.figure import Figure, Quantity, figures_of
@@ -131,6 +131,13 @@ _OF_CONTAINER = (
 _OF_DEVICE = (
     '; ranks in containers need the files of the device (those of /dev/infiniband, /dev/cxi* or '
     '/dev/hfi1*), its libraries, and locked memory without a limit'
+)
+
+#: Hydra has srun start a process on each node, which Slurm may bind
+#: (mathworks/matlab-parallel-slurm-plugin #5, aws/aws-parallelcluster #3788).
+_OF_LAUNCHER = (
+    '; where Slurm binds tasks by itself, it binds what the launcher starts on each node: put '
+    "SLURM_CPU_BIND=none into the partition's env_vars"
 )
 
 #: How an MPI says that it cannot use a device.
@@ -334,7 +341,8 @@ class Launch:
         report = self.witnessed
         yield from self._faults_of_start(report)
         if not but_single_nodes:
-            yield layout_of(self.layout).verify(report, self.placement)
+            fault = layout_of(self.layout).verify(report, self.placement)
+            yield fault and fault + self._of_launcher(fault)
         fabric = catalogue.fabrics[self.fabric]
         # Before the proof of the fabric, which an MPI may leave for what is wrong here.
         yield verify_settings(report, fabric.carrier, only_if_all=but_single_nodes)
@@ -354,6 +362,11 @@ class Launch:
             yield verify_links(report, fabric.carrier)
             yield verify_rails(report, fabric.carrier, self.ports)
             yield self._ports_of_layout[1]
+
+    def _of_launcher(self, fault: str) -> str:
+        """What to set where all ranks may have the binding of what started them on their node."""
+        is_shared = self.layout == GIVEN and ' are bound to ' in fault
+        return _OF_LAUNCHER if is_shared and not is_srun(self.launcher) else ''
 
     @property
     def lacks(self) -> str | None:
