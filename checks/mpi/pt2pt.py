@@ -13,8 +13,10 @@ from assay.checks.benchmark import (
 )
 from assay.checks.cases import scales
 from assay.config.fabrics import DEFAULT, load_catalogue
+from assay.mpis import FAMILIES
 from assay.programs.application import WHOLE_OF_BEST
 from assay.programs.figure import Quantity
+from assay.witness.traffic import verify_traffic
 
 #: MEDIUM is below every limit up to which an MPI sends a message at once (eagerly), over a network.
 SMALL, MEDIUM, LARGE = 8, 2 << 10, 4 << 20
@@ -106,6 +108,21 @@ class AsUsersGetIt(MpiBenchmark):
     def verify(self):
         super().verify()
         self.forced = self.report_beside(FORCED, self.placed, FORCED_LAYOUT)
+        self.tell_of_devices(self.launch.witnessed)
+
+    def tell_of_devices(self, report):
+        """Remark on an MPI that goes over TCP beside a better network, if it is not said to use it.
+
+        That is no fault of the machine, but users of that MPI have it.
+        """
+        devices = self.devices_not_offered
+        if devices and verify_traffic(report, 'sockets', self.way) is None:
+            where, mpi = self.current_environ.name, FAMILIES[self.family].name
+            self.remark(
+                f'{mpi} of environment {where} sent over TCP, and the partition has '
+                f'{" and ".join(devices)}: have it built for that, or list what it can use among '
+                f'the features of {where}'
+            )
 
     def figures(self):
         small, large = (self.best_times(size) for size in (SMALL, LARGE))

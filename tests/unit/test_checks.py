@@ -29,6 +29,7 @@ from reframe.core.exceptions import (
 )
 from reframe.core.runtime import runtime
 
+import witnessed
 from assay import paths, witness
 from assay.checks import benchmark, launching
 from assay.checks.benchmark import assert_async_progress
@@ -51,6 +52,7 @@ from changing import changing
 from checks import check_on, job_script
 from golden_jobs import FILES, GOLDEN, JOBS, chosen, slow
 
+CLUSTERS = Path(__file__).parents[1] / 'support' / 'clusters.py'
 SYSTEM = Path(__file__).parents[1] / 'support' / 'system.py'
 GOLDEN_NODE = SYSTEM, 'golden:node'
 EXAMPLE = paths.SYSTEMS / 'example-slurm.py'
@@ -545,6 +547,7 @@ half_a_report = replacing('witness.json', '"complete": true', '"complete": false
     ('state', 'edit', 'words'),
     [
         ('TIMEOUT', None, 'at the time limit; all ranks had come to MPI_Finalize, and one did not'),
+        ('TIMEOUT', edit_witness(only_rank_0), 'at the time limit; the last report is of 1 rank'),
         ('TIMEOUT', half_a_report, 'at the time limit; no rank left word of where it was'),
         (
             'TIMEOUT',
@@ -1660,6 +1663,51 @@ def test_a_defect_that_should_be_fixed_fails(job, monkeypatch):
 def test_how_a_defect_showed_is_told(job, edit, exitcode, told):
     job(HUNG, edit, exitcode=exitcode, version='4.3.2')
     assert told in job.checks[0].finding
+
+
+def test_what_was_left_for_a_default_that_does_not_start(job, monkeypatch):
+    """What forces the fabric of the start beside it was not left."""
+    monkeypatch.setenv('OMPI_MCA_pml', 'ucx')
+    with pytest.raises(SanityError, match='pt2pt ended with exit code 1'):
+        job(Path('AsUsersGetIt/openmpi-default'), removed('witness.json'), exitcode=1)
+    (check,) = job.checks
+    left = {one for one in check.leftovers if one.startswith('OMPI_MCA_')}
+    assert left == {'OMPI_MCA_pml=ucx'} and not check.leftovers_seen
+
+
+@pytest.mark.parametrize(
+    ('offered', 'by_sockets', 'said'),
+    [
+        (
+            ['tcp'],
+            11 * 10**6,
+            'Open MPI of environment openmpi sent over TCP, and the partition has ucx-ib: have it',
+        ),
+        (['tcp', 'ofi-psm'], 11 * 10**6, ''),  # held against the best of both
+        (['tcp'], 0, ''),  # by a device of which no fabric knows
+    ],
+)
+def test_an_mpi_without_the_network_of_the_nodes(tmp_path, offered, by_sockets, said):
+    """As Spack builds Open MPI by default: spack/spack-packages #3485."""
+    hosts = [witnessed.host('n1', [[0, 1]]), witnessed.host('n2', [[0, 1]])]
+    ends = ('10.0.0.1:1', '10.0.0.2:1')
+    ranks = [
+        witnessed.process(
+            rank,
+            (0,),
+            f'n{rank + 1}',
+            partners=[witnessed.partner(1 - rank, 1, 10**7)],
+            sockets=[witnessed.socket(ends[rank], ends[1 - rank], by_sockets)],
+        )
+        for rank in (0, 1)
+    ]
+    where = (CLUSTERS, 'clusters:infiniband', tmp_path, 'mpi/pt2pt', 'AsUsersGetIt', 'openmpi')
+    with check_on(*where, scale='2_nodes') as (check, partition, environ):
+        partition.features.append('tcp')
+        environ.features[:] = ['mpi', 'openmpi', *offered]
+        check.setup(partition, environ)
+        check.tell_of_devices(witnessed.report(ranks, hosts))
+    assert check.finding.startswith(said) and bool(check.finding) == bool(said)
 
 
 def test_a_default_that_is_slow(job):

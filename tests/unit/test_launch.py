@@ -132,6 +132,19 @@ def test_nothing_was_forced_and_another_way_taken(tmp_path, fabric, said, carrie
     assert sentence in str(error.value)
 
 
+@pytest.mark.parametrize(('launcher', 'is_told'), [('mpirun', True), ('srun', False)])
+def test_ranks_on_the_core_of_what_started_them(tmp_path, launcher, is_told):
+    """As by MPICH's launcher where slurm.conf says TaskPluginParam=cores."""
+    launch = unforced(tmp_path, 'shm', 'on-host:  all connections are sm', hosts=1)
+    content = json.loads((tmp_path / WITNESS).read_text())
+    for one in content['processes']:
+        one.update(cpus='0', cores='0')
+    (tmp_path / WITNESS).write_text(json.dumps(content))
+    with pytest.raises(LaunchError, match='ranks 0 and 1 on n1 are bound to core 0') as error:
+        replace(launch, launcher=launcher).assert_as_asked()
+    assert ('put SLURM_CPU_BIND=none into' in str(error.value)) == is_told
+
+
 # What MPICH 5.0.2 printed under `srun --mpi=pmix`, and Debian's Open MPI 4.1.4 under `--mpi=none`.
 MPICH_REFUSES = """\
 srun: error: n2: task 1: Exited with exit code 15
@@ -199,6 +212,48 @@ def test_ranks_in_containers_that_lack_something(tmp_path):
     launch = replace(launch)
     with pytest.raises(LaunchError, match=r'into the program\? The container has to have the var'):
         launch.assert_as_asked()
+
+
+INSIDE = 'ranks in containers need the files of the device (those of /dev/infiniband'
+
+
+def test_ranks_in_containers_without_the_device_of_their_node(tmp_path):
+    """Where nothing is forced MPIs go over TCP, otherwise they end or take another way."""
+    free = unforced(tmp_path, 'ucx-ib', OVER_TCP, by_sockets=11 * MB)
+    forced = replace(free, is_forced=True, layout='packed')
+    for launch in (free, forced):
+        with pytest.raises(LaunchError) as outside:
+            launch.assert_as_asked()
+        with pytest.raises(LaunchError) as inside:
+            replace(launch, is_contained=True).assert_as_asked()
+        assert str(inside.value).startswith(f'{outside.value}; {INSIDE}')
+
+
+# By Podman without rights, but for the first, which is UCX's.
+NO_DEVICE = 'UCX  ERROR   no usable transports/devices (asked self,sm,ib)'
+NO_PMI = 'Abort(605677839): Fatal error in internal_Init: PMI_Get_appnum returned -1'
+NO_MEMORY = 'UCX ERROR no active messages transport to x: sysv/memory - Destination is unreachable'
+
+
+@pytest.mark.parametrize(
+    ('fabric', 'words', 'remedy'),
+    [
+        ('ucx-ib', NO_DEVICE, INSIDE),
+        ('ucx-tcp', NO_DEVICE, ''),
+        ('shm', NO_PMI, "begin the container's words with -pmi-port"),
+        ('ucx-shm', NO_MEMORY, 'need the same IPC namespace (Podman: --ipc=host)'),
+        ('ucx-ib', 'Caught signal 11 (Segmentation fault)', ''),
+    ],
+)
+def test_ranks_in_containers_that_end_say_what_they_lack(tmp_path, fabric, words, remedy):
+    launch = replace(over_infiniband(tmp_path, halo(4), words), fabric=fabric, exit_code=1)
+    with pytest.raises(LaunchError) as outside:
+        launch.assert_ended_well()
+    with pytest.raises(LaunchError) as inside:
+        replace(launch, is_contained=True).assert_ended_well()
+    assert f'exit code 1: {words}' in str(outside.value)
+    more = str(inside.value).removeprefix(str(outside.value))
+    assert remedy in more and bool(more) == bool(remedy)
 
 
 def test_the_only_rank_of_another_mpi(tmp_path):

@@ -47,6 +47,8 @@ def test_words():
     assert spread.place('openmpi', NODE, 2).options == ['--map-by numa:PE=1', '--bind-to core']
     assert hybrid.place('mpich', NODE).options == ['-ppn 4', '-bind-to core:16 -map-by core:16']
     assert LAYOUTS['packed'].place('intelmpi', NODE, 2).env['I_MPI_PIN_DOMAIN'] == '1:compact'
+    # Though a module of the site says I_MPI_PIN=off.
+    assert LAYOUTS['packed'].place('intelmpi', NODE, 2).env['I_MPI_PIN'] == '1'
     cyclic, threads = LAYOUTS['cyclic'], LAYOUTS['threads']
     assert cyclic.place('openmpi', NODE, 2).options == ['--map-by node:PE=1', '--bind-to core']
     assert cyclic.place('mpich', NODE, 4).options[0] == cyclic.place('intelmpi', NODE, 4).options[0]

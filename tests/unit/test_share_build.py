@@ -35,6 +35,7 @@ def build(tmp_path):
         variables='',
         wait='',
         source='int main(void){return 3;}',
+        cc=mpi.cc,
     ):
         stage = tmp_path / name
         stage.mkdir()
@@ -43,7 +44,7 @@ def build(tmp_path):
             SCRIPT.format(
                 share=SHARE,
                 builds=tmp_path / 'builds',
-                cc=mpi.cc,
+                cc=cc,
                 cxx=mpi.cxx,
                 flags=flags,
                 commands=commands,
@@ -129,6 +130,21 @@ def test_what_lost_its_library_is_built_anew(built, tmp_path):
     make(4)
     assert built('third', **how) == (folder, True)
     assert subprocess.run([folder / 'program']).returncode == 4
+
+
+def test_another_mpi_in_a_container_is_built_for_anew(built, tmp_path):
+    """Its header is no file of this machine."""
+    inside, cc = tmp_path / 'inside', tmp_path / 'cc'
+    inside.mkdir()
+    cc.write_text(
+        f'#!/bin/sh\n"{FOUND["mpich"].cc}" -I{inside} "$@" </dev/null | sed s:{inside}:/nowhere:\n'
+    )
+    cc.chmod(0o755)
+    made = []
+    for number, version in enumerate(['"5.0.2"', '"5.0.2"', '"5.0.3"']):
+        (inside / 'mpi.h').write_text(f'#define MPICH_VERSION {version}\n')
+        made.append(built(f'{number}', cc=cc)[1])
+    assert made == [True, False, True]
 
 
 def test_of_two_at_once_one_builds_and_the_other_waits(build, tmp_path):

@@ -192,6 +192,15 @@ class IsStarted(CheckPart):
         names = _CATALOGUE.best_first(self.node_count > 1)
         return next((name for name in names if name in offered), None)
 
+    @property
+    def devices_not_offered(self) -> list[str]:
+        """Fabrics with a device that the nodes have, if the environment has no such fabric."""
+        names = _CATALOGUE.best_first(across_nodes=True)
+        devices = [name for name in names if _CATALOGUE.fabrics[name].needs_device]
+        if self.node_count == 1 or {*devices} & {*self.current_environ.features}:
+            return []
+        return [name for name in devices if name in self.current_partition.features]
+
     @run_after('setup')
     def apply_fabric(self) -> None:
         way, mpi = self.way, FAMILIES[self.family]

@@ -68,7 +68,10 @@ class TellsLeftovers(CheckPart):
             _once(f'variables that were left could not be looked for: {error}')
 
     def _look_for_leftovers(self) -> None:
-        report = self.launch.seen or next(reports_in(self.ended_job.folder), None)
+        report = self.launch.seen
+        # Where nothing is forced another start of the job has what forces its fabric.
+        if report is None and self.launch.is_forced:
+            report = next(reports_in(self.ended_job.folder), None)
         asked = self._asked_otherwise
         if report:
             of_files = set_by_files(report)

@@ -26,8 +26,10 @@ assay_facts() {
         "$assay_cc" $assay_cflags -E -v -x c /dev/null
         "$assay_cxx" $assay_cxxflags -E -v -x c++ /dev/null
     } 2>&1
-    # shellcheck disable=SC1003,SC2020 # a blank or a backslash is an end of a line
-    "$assay_cc" -M -x c - <<<'#include <mpi.h>' | tr -s ' \\' '\n\n' | grep '/' | xargs sha256sum
+    # All that the MPI's header says, as the compiler reads it: in a container it is not a file of
+    # this machine, and the compiler may have no standard input.
+    echo '#include <mpi.h>' >rfm_mpi.c
+    "$assay_cc" -E -dD rfm_mpi.c
     # Where CMake may find a BLAS.
     ldconfig -p | grep -iE 'blas|blis|mkl'
     # What CMake, the compilers and the linker take from whoever calls them.

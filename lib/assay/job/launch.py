@@ -15,7 +15,7 @@ from assay.config.fabrics import load_catalogue
 from assay.files import write_whole
 from assay.job.output import Output, TooMuchError, first_match, reason_in_output
 from assay.layout.launchers import is_srun
-from assay.layout.layouts import Placement, layout_of
+from assay.layout.layouts import GIVEN, Placement, layout_of
 from assay.machine.slurm import names_of_hosts
 from assay.mpis import FAMILIES
 from assay.programs.figure import Figure, Quantity, figures_of
@@ -119,6 +119,36 @@ _OF_CONTAINER = (
     'the library.'
 )
 
+#: What keeps them from a network that their node has (eth-cscs/sarus #28, NVIDIA/nccl #451).
+_OF_DEVICE = (
+    '; ranks in containers need the files of the device (those of /dev/infiniband, /dev/cxi* or '
+    '/dev/hfi1*), its libraries, and locked memory without a limit'
+)
+
+#: Hydra has srun start a process on each node, which Slurm may bind
+#: (mathworks/matlab-parallel-slurm-plugin #5, aws/aws-parallelcluster #3788).
+_OF_LAUNCHER = (
+    '; where Slurm binds tasks by itself, it binds what the launcher starts on each node: put '
+    "SLURM_CPU_BIND=none into the partition's env_vars"
+)
+
+#: How an MPI says that it cannot use a device.
+_NO_DEVICE = re.compile(r'(?i)\bdevices?\b|transport|provider|unreachable|no components')
+
+#: Likewise that its launcher does not reach it, where that hands each rank an open file.
+_NO_FILE = re.compile(r'PMI_Get_appnum returned|PMIU_write error')
+_OF_FILE = (
+    '; the open file by which its launcher speaks to a rank ends at the container: begin the '
+    "container's words with -pmi-port, an option of that launcher"
+)
+
+#: And that memory is not shared.
+_NO_MEMORY = re.compile(r'(?:sysv|posix|cma)/memory - |process_vm_readv|user namespaces')
+_OF_MEMORY = (
+    '; to share memory the containers of a node need the same IPC namespace (Podman: --ipc=host) '
+    'and user namespace (Podman: no --userns; Apptainer: --sharens)'
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Launch:
@@ -179,7 +209,7 @@ class Launch:
             if self.is_contained:
                 remedy = (
                     'ranks in containers need what the launcher gives them: its variables, open '
-                    'files (MPICH) and folder in /tmp (Open MPI)'
+                    'files (MPICH), folder in /tmp and user (Open MPI)'
                 )
             elif is_srun(self.launcher):
                 remedy = (
@@ -192,7 +222,26 @@ class Launch:
         if self.exit_code:
             raise LaunchError(
                 f'{self.program} ended with exit code {self.exit_code}: {self.reason}'
+                f'{self._lacked_inside}'
             )
+
+    @property
+    def _lacked_inside(self) -> str:
+        """What ranks in containers lacked, by the words that they ended with; empty if unknown."""
+        if not self.is_contained:
+            return ''
+        if _NO_FILE.search(self.reason):
+            return _OF_FILE
+        shares_memory = load_catalogue().fabrics[self.fabric].carrier == 'memory'
+        if shares_memory and _NO_MEMORY.search(self.reason):
+            return _OF_MEMORY
+        return self._of_device if _NO_DEVICE.search(self.reason) else ''
+
+    @property
+    def _of_device(self) -> str:
+        """What to look for if the fabric's device was not used; empty if it needs none."""
+        needs_device = load_catalogue().fabrics[self.fabric].needs_device
+        return _OF_DEVICE if self.is_contained and needs_device else ''
 
     def _told_by_strangers(self) -> str | None:
         """The sign that the launcher speaks another PMI than the MPI; None if there is none."""
@@ -284,7 +333,8 @@ class Launch:
         report = self.witnessed
         yield from self._faults_of_start(report)
         if not but_single_nodes:
-            yield layout_of(self.layout).verify(report, self.placement)
+            fault = layout_of(self.layout).verify(report, self.placement)
+            yield fault and fault + self._of_launcher(fault)
         fabric = catalogue.fabrics[self.fabric]
         # Before the proof of the fabric, which an MPI may leave for what is wrong here.
         yield verify_settings(report, fabric.carrier, only_if_all=but_single_nodes)
@@ -298,12 +348,17 @@ class Launch:
                 if stated and counted:
                     asked = f'fabric {self.fabric} was asked for, but '
                     stated += f'; {counted.removeprefix(asked)}'
-                yield stated
-            yield counted
+                yield stated and stated + self._of_device
+            yield counted and counted + self._of_device
         if not but_single_nodes:
             yield verify_links(report, fabric.carrier)
             yield verify_rails(report, fabric.carrier, self.ports)
             yield self._ports_of_layout[1]
+
+    def _of_launcher(self, fault: str) -> str:
+        """What to set where all ranks may have the binding of what started them on their node."""
+        is_shared = self.layout == GIVEN and ' are bound to ' in fault
+        return _OF_LAUNCHER if is_shared and not is_srun(self.launcher) else ''
 
     @property
     def lacks(self) -> str | None:
@@ -341,7 +396,7 @@ class Launch:
             found.append(f'it says: {"; ".join(words)}')
         return (
             f'nothing was forced, and {mpi.name} did not take {self.fabric}, the best that the '
-            f'partition has: {"; ".join(found)}; {self._to_set(report)}'
+            f'partition has: {"; ".join(found)}; {self._to_set(report)}{self._of_device}'
         )
 
     def _to_set(self, report: witness.Report) -> str:

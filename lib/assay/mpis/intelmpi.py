@@ -86,6 +86,9 @@ def _bind(layout: str, ranks: int, threads: int) -> Words:
         'cyclic': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
         'hybrid': {'I_MPI_PIN_CELL': 'core', 'I_MPI_PIN_DOMAIN': f'{threads}:compact'},
     }[layout]
+    # Modules of sites switch it off for users of srun, and domains then bind nothing.
+    if 'I_MPI_PIN_DOMAIN' in env:
+        env['I_MPI_PIN'] = '1'
     # Without it a scheduler's tasks of a node count, and not -ppn.
     return [f'-ppn {hydra.ppn(layout, ranks)}'], env | {'I_MPI_JOB_RESPECT_PROCESS_PLACEMENT': '0'}
 

@@ -16,6 +16,7 @@ export OMP_PLACES=cores
 export OMP_PROC_BIND=close
 export I_MPI_PIN_CELL=core
 export I_MPI_PIN_DOMAIN=24:compact
+export I_MPI_PIN=1
 export I_MPI_JOB_RESPECT_PROCESS_PLACEMENT=0
 export I_MPI_DEBUG=10
 export I_MPI_FABRICS=shm:ofi
