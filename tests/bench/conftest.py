@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
 
+import fasteners
 import pytest
 from wrong_kernels import Built, Mutant
 
@@ -52,12 +53,15 @@ def surroundings(mpi: Mpi, tmp_path_factory: pytest.TempPathFactory) -> dict[str
 
 
 @pytest.fixture(scope='session')
-def build(mpi: Mpi, surroundings: dict[str, str]) -> Callable[..., Path]:
-    """Builds a target, with sanitizers such as ``thread`` if any; returns the folder it is in.
+def kept(mpi: Mpi, surroundings: dict[str, str]) -> Path:
+    """Where builds by the MPI stay for other workers and for later tests."""
+    return kept_builds(mpi, surroundings)
 
-    Workers that run tests beside each other share what one of them builds, and later tests too.
-    """
-    return cache(partial(build_once, kept_builds(mpi, surroundings), mpi, surroundings))
+
+@pytest.fixture(scope='session')
+def build(mpi: Mpi, surroundings: dict[str, str], kept: Path) -> Callable[..., Path]:
+    """Builds a target, with sanitizers such as ``thread`` if any; returns the folder it is in."""
+    return cache(partial(build_once, kept, mpi, surroundings))
 
 
 @pytest.fixture(scope='session')
@@ -71,44 +75,50 @@ def sanitizers(mpi: Mpi) -> str:
 
 @pytest.fixture(scope='session')
 def changed(
-    mpi: Mpi, surroundings: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    mpi: Mpi, surroundings: dict[str, str], kept: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[..., Path]:
     """Builds an application with a place of its sources changed; returns the program.
 
     ``file`` is ``<application>/<name>``; what is to be changed stands in it ``times`` times. One
-    copy of the sources serves all changes, so that only what depends on the file is compiled again,
-    and once: its objects are put back. A program lasts until the next change of the same
-    application.
+    copy of the sources serves all changes, of later tests too, so that only what depends on the
+    file is compiled again: its objects are put back. A program lasts until the next change of the
+    same application.
     """
-    folder = tmp_path_factory.mktemp(f'{mpi.name}-changed')
-    sources, built = folder / 'sources', folder / 'build'
-    shutil.copytree(SOURCES, sources)
+    folder = kept / 'changed'
+    sources, built, unfinished = (folder / name for name in ('sources', 'build', 'unfinished'))
+    programs = tmp_path_factory.mktemp(f'{mpi.name}-changed')
     # What is changed is found at any optimisation, and at this one the compiler is done sooner.
     flags = [f'-DCMAKE_{language}_FLAGS=-O1' for language in ('C', 'CXX')]
-    configure(mpi, surroundings, built, *flags, sources=sources)
-
-    whole = set()
 
     def change(file: str, right: str, wrong: str, times: int = 1, program: str = '') -> Path:
         path = sources / file
         target = program or path.parent.name
-        text, written = path.read_text(), path.stat().st_mtime_ns
-        assert text.count(right) == times
-        if target not in whole:
+        with fasteners.InterProcessLock(folder.with_suffix('.lock')):
+            # Whoever failed or was killed has left something changed.
+            if unfinished.exists() or not (built / 'Makefile').exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                shutil.copytree(SOURCES, sources)
+                configure(mpi, surroundings, built, *flags, sources=sources)
+            unfinished.touch()
+            if not (built / target).exists():
+                make(built, target, surroundings)
+            objects = {
+                one: (one.stat().st_mtime_ns, one.read_bytes()) for one in built.rglob('*.[ao]')
+            }
+            text, written = path.read_text(), path.stat().st_mtime_ns
+            assert text.count(right) == times
+            path.write_text(text.replace(right, wrong))
             make(built, target, surroundings)
-            whole.add(target)
-        objects = {one: (one.stat().st_mtime_ns, one.read_bytes()) for one in built.rglob('*.[ao]')}
-        path.write_text(text.replace(right, wrong))
-        try:
-            make(built, target, surroundings)
-        finally:
             path.write_text(text)
             os.utime(path, ns=(written, written))
             for one, (when, content) in objects.items():
                 if one.stat().st_mtime_ns != when:
                     one.write_bytes(content)
                     os.utime(one, ns=(when, when))
-        return built / target
+            (programs / target).unlink(missing_ok=True)  # a rank of it may not have ended yet
+            shutil.copy2(built / target, programs)
+            unfinished.unlink()
+        return programs / target
 
     return change
 

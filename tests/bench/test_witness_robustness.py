@@ -474,7 +474,7 @@ def witness_of(family: str) -> Path:
     mpi = next((one for one in MPIS.values() if one.family == family), None)
     if not mpi:
         pytest.skip(f'no {family} on this machine')
-    env = {**os.environ, **mpi.env}
+    env = {**os.environ, **mpi.env, 'PATH': f'{mpi.bindir}:{os.environ["PATH"]}'}
     return build_once(kept_builds(mpi, env), mpi, env, 'assay_witness') / 'libassay_witness.so'
 
 

@@ -30,8 +30,10 @@ KEPT = 6
 #: What the folder of builds by an MPI is called.
 _BUILDS = re.compile(r'[0-9a-f]{16}')
 
-#: What compilers, linker and CMake heed in the environment.
-_STEERS = re.compile(r'CMAKE_|(C|CXX|CPP|LD)FLAGS$|.*(LIBRARY|INCLUDE)_PATH$|.*_ROOT$|.*BLAS')
+#: What compilers, linker and CMake heed in the environment; a launcher's leave to run is none.
+_STEERS = re.compile(
+    r'CMAKE_|(C|CXX|CPP|LD)FLAGS$|.*(LIBRARY|INCLUDE)_PATH$|.*(?<!RUN_AS)_ROOT$|.*BLAS'
+)
 
 
 def check_command(command: list[str], env: dict[str, str]) -> None:
