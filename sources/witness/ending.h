@@ -13,7 +13,7 @@ void ending_watch(void);
 /* In MPI_Finalize: gives the signals back, and once all is gathered, no longer takes note of an exit. */
 void ending_leave_signals(void);
 void ending_unwatch(void);
-/* Appends the line: JSON, see docs/witness.md. Safe in a signal handler. */
+/* Appends the line: JSON, see docs/report-format.md. Safe in a signal handler. */
 void ending_write(const char *reason);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "summary.h"
 
-/* Of docs/witness.md. */
+/* Of docs/report-format.md. */
 enum { REPORT_SCHEMA = 3 };
 
 /* Collective over witness.comm: what was there at MPI_Init, marked incomplete. */

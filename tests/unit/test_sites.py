@@ -18,18 +18,6 @@ KINDS = {
     'modules': 'Names of modules',
     'mpi': 'MPIs',
 }
-#: A kind whose situations differ in numbers or names alone has a sentence, and no table.
-SENTENCES = {
-    'topology': 'Cores, threads and NUMA domains are counted right on [{count} kinds of nodes]'
-    '(../tests/sites/topology), from x86, ARM, POWER, RISC-V and mainframes: with SMT off, uneven '
-    'or only in part of the job; with CPUs offline or numbered with gaps; with cores of several '
-    'kinds; with NUMA nodes that have no CPUs (HBM, CXL, memory of GPUs), no memory or uneven '
-    'sizes; with sub-NUMA clustering; in cpusets, containers and virtual machines; and where the '
-    'kernel shows no caches or no topology.',
-    'mpi': 'MPIs are recognised in [{count} situations](../tests/sites/mpi) as [the table of MPIs]'
-    '(mpis.md#which-mpi-it-is) says, also those of vendors under names of their own, an Open MPI '
-    'whose `mpiexec` calls itself OpenRTE, and wrappers that print a notice of the site first.',
-}
 
 
 def page():
@@ -41,9 +29,6 @@ def page():
         'or documents the situation. `tests/unit/test_sites.py` writes this page.',
     ]
     for kind, words in KINDS.items():
-        if sentence := SENTENCES.get(kind):
-            pieces += [f'## {words}', sentence.format(count=len(sites(kind)))]
-            continue
         lines = ['| situation | what Assay does | source |', '|---|---|---|']
         for site in sites(kind):
             lines.append(f'| {site.situation} | {site.outcome} | {site.source or ""} |')
