@@ -13,7 +13,6 @@ import pytest
 from assay import paths
 from assay.machine.mpi import Mpi
 from building import SOURCES
-from families import on_one_mpi
 from quiet import measured
 
 DRIVER = paths.ROOT / 'tests' / 'programs' / 'witness' / 'waits.c'
@@ -292,7 +291,6 @@ SCRIPTS = {
 }
 
 
-@on_one_mpi
 def test_who_waits_for_whom(play):
     """As the logs say: an MPI only carries them from rank to rank."""
     found = {name: play(script, ranks=len(ranks)) for name, (script, ranks) in SCRIPTS.items()}

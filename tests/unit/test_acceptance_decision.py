@@ -251,6 +251,8 @@ def test_a_value_that_missed_its_reference_counts():
     ('report', 'changes', 'why'),
     [
         (golden(), {'figure': 'rate'}, 'it has no figure rate'),
+        # Archives that were signed say so of a run that was stopped.
+        (golden(result='abort', perfvalues={}), {}, 'it has no figure latency'),
         (golden(), {'unit': 'ms'}, 'its unit is us, and not ms'),
         (golden(directions={'latency': 'higher'}), {}, 'better is higher, and not lower'),
         (golden('FailedSanity'), {'check': 'FailedSanity'}, 'fail: '),

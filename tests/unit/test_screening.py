@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import timedelta, timezone
 from types import SimpleNamespace
@@ -16,8 +17,10 @@ from assay.commands import main as cli
 from assay.config import settings
 from assay.job.launch import tell_names
 from assay.report import screening as report
+from assay.results.runner import Concluded
+from assay.results.verdict import judge_run
 from assay.running import reframe_options
-from assay.screening import kept, measured, outputs
+from assay.screening import kept, measured, measuring, outputs
 from assay.screening.findings import Evidence, ScreeningFinding
 from assay.screening.links import _fast_to_each_other
 from assay.screening.measured import Links, read_screening, write_screening
@@ -25,6 +28,7 @@ from assay.screening.measuring import job_options
 from assay.screening.outputs import collect
 from assay.screening.verdict import judge_screening
 from assay.screening.where import Where, choose_where, named_nodes, why_left_out
+from reports import LOG, cases, run_of
 from screenings import ALL, BEGUN, of_few, screening, slow_links
 from slurms import commands_of_slurm, node
 
@@ -952,3 +956,18 @@ def test_where_latency_and_bandwidth_are_explained_no_group_is_left():
     ends = np.array([[0, 1], [0, 2], [1, 2]])
     now = SimpleNamespace(nodes=['n1', 'n2', 'n3'], links=SimpleNamespace(ends=ends))
     assert [*_fast_to_each_other(now, [], {'n1', 'n2'})] == []
+
+
+def test_a_screening_whose_build_failed_says_so(golden_report, monkeypatch):
+    report = golden_report('FailedBuild')
+    for case in cases(report):
+        if not case['fixture']:
+            case['display_name'] = 'Screen'
+    run = run_of(report)
+    ended = Concluded(run, LOG, judge_run(run, 1, LOG))
+    suite = SimpleNamespace(own=None, in_one_job=lambda *about: nullcontext())
+    given = reframe_options.read_options([])
+    monkeypatch.setattr(measuring, 'make_ready', lambda *about: [])
+    monkeypatch.setattr(measuring.Runner, 'run', lambda *about, **more: ended)
+    with pytest.raises(AssayError, match=r'(?s)the screening did not measure:.*build job failed'):
+        measuring.measure_nodes(suite, None, SLURM, given, [], [], None)

@@ -81,7 +81,7 @@ def _outcome(run: int, case: Case, commitment: Commitment) -> FigureOutcome:
         # Who signs has to see whether low values alone were lost so.
         told = f'; it measured {number(figure.value)}' if figure else ''
         return FigureOutcome(run, None, f'others disturbed it{told}')
-    if not case.has_measured:
+    if not case.came_to_its_figures:
         return FigureOutcome(run, None, f'{case.result}: {plain(failure_reason(case), 300)}')
     if figure is None:
         return FigureOutcome(run, None, f'it has no figure {commitment.figure}')

@@ -142,8 +142,7 @@ class MpiBenchmark(MpiCheck):
     def verify(self) -> None:
         # A program that asked for MPI_THREAD_MULTIPLE in vain is skipped unless that is promised.
         promised = {*self.current_partition.features, *self.current_environ.features}
-        lacks = self.launch.exit_code and LACKS in self.launch.reason
-        if lacks and PROMISED not in promised:
+        if LACKS in self.launch.reason and PROMISED not in promised:
             self.skip(
                 f'{FAMILIES[self.family].name} does not give MPI_THREAD_MULTIPLE here: built '
                 f'without it, or ruled out by settings or the fabric; where the feature {PROMISED} '

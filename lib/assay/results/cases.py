@@ -255,9 +255,12 @@ class Case(CaseName):
         return next((value for known, value in self.facts if known == name), '')
 
     @property
-    def has_measured(self) -> bool:
-        """Whether it came to its figures: one that missed a reference has measured all the same."""
-        return self.result not in ('skip', 'abort') and self.fail_phase in ('', 'performance')
+    def came_to_its_figures(self) -> bool:
+        """Whether no phase before its figures failed: one that missed a reference has measured.
+
+        A case of which nothing ran, as its build failed or the run was stopped, has no such phase.
+        """
+        return self.result != 'skip' and self.fail_phase in ('', 'performance')
 
     @property
     def had_no_time(self) -> bool:

@@ -56,7 +56,8 @@ def measure_nodes(
     if found.stopped:
         raise SystemExit(128 + found.stopped)
     cases = found.run.last_cases if found.run else ()
-    case = next((one for one in cases if one.check == 'Screen' and one.has_measured), None)
+    ran = [one for one in cases if one.check == 'Screen' and one.result in ('pass', 'fail')]
+    case = next((one for one in ran if one.came_to_its_figures), None)
     if case is None or found.unstored:
         raise AssayError('\n'.join(['the screening did not measure:', *found.reasons]))
     folder = folder_left(case) or Path(case.files.stage)
