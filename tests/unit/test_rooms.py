@@ -1,9 +1,10 @@
-"""The rooms of ``lib/assay``: each imports from those below it alone, and none in a circle."""
+"""The rooms of ``lib/assay``: imports go down and in no circle, and a public name stands once."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -171,3 +172,14 @@ def test_no_test_imports_the_module_of_another():
         if name and name.startswith('test_')
     ]
     assert not found
+
+
+def test_a_public_name_stands_once():
+    """Of classes and functions of modules: commands are named as users type them."""
+    places = defaultdict(list)
+    for module, path in modules().items():
+        for node in ast.parse(path.read_text()).body:
+            is_named = isinstance(node, ast.ClassDef | ast.FunctionDef)
+            if is_named and not node.name.startswith('_') and room(module) != 'commands':
+                places[node.name].append(module)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -27,7 +27,7 @@ from assay.screening.measured import Links, read_screening, write_screening
 from assay.screening.measuring import job_options
 from assay.screening.outputs import collect
 from assay.screening.verdict import judge_screening
-from assay.screening.where import Where, choose_where, named_nodes, why_left_out
+from assay.screening.where import Where, choose_where, nodes_to_screen, why_left_out
 from reports import LOG, cases, run_of
 from screenings import ALL, BEGUN, of_few, screening, slow_links
 from slurms import commands_of_slurm, node
@@ -932,7 +932,7 @@ def test_nodes_and_reservations_reach_slurm():
 @pytest.mark.parametrize('text, words', [('n[1-', 'n'), ('n1', 'name two'), ('', 'name two')])
 def test_wrong_sets_of_nodes(text, words):
     with pytest.raises(AssayError, match=words):
-        named_nodes(text)
+        nodes_to_screen(text)
 
 
 @pytest.mark.parametrize('option', ['-n=Ring', '--repeat=2', '-p=mpich', '-l'])

@@ -20,7 +20,7 @@ from assay.running.supervise import Audience
 from assay.screening import kept as screenings
 from assay.screening import outputs
 from assay.screening.outputs import collect
-from assay.screening.where import Where, named_nodes, why_left_out
+from assay.screening.where import Where, nodes_to_screen, why_left_out
 
 if TYPE_CHECKING:
     from reframe.core.config import _SiteConfig
@@ -82,7 +82,7 @@ def job_options(where: Where, nodes: str | None, reserve: str | None, is_quick: 
             f'it by -J, and the number of nodes by -S Screen.asked_nodes=N'
         )
     if nodes:
-        names = named_nodes(nodes)
+        names = nodes_to_screen(nodes)
         options += ['-J', f'nodelist={node_list(names)}', '-S', f'Screen.asked_nodes={len(names)}']
     if reserve:
         options += ['-J', f'reservation={reserve}']

@@ -124,7 +124,7 @@ def why_left_out(where: Where, nodes: Collection[str]) -> dict[str, str]:
     return {name: plain(why, 200) for name, why in states.items() if name not in nodes}
 
 
-def named_nodes(text: str) -> list[str]:
+def nodes_to_screen(text: str) -> list[str]:
     """The names that a set of nodes has: ``n[1-4,7]``.
 
     :raises AssayError: if it is none.
