@@ -1,5 +1,6 @@
 """The journal of an acceptance: what is written, and what a machine that stopped leaves."""
 
+import errno
 import fcntl
 import json
 import os
@@ -53,6 +54,15 @@ def test_entries_are_a_chain(path):
 def test_an_acceptance_is_begun_once(path):
     with pytest.raises(AssayError, match='is there: an acceptance is begun in a folder of its own'):
         journal.begin_journal(path, BEGUN)
+
+
+def test_a_journal_whose_name_may_not_outlive_a_power_cut_is_not_begun(tmp_path, monkeypatch):
+    def full(handle):
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    monkeypatch.setattr(os, 'fsync', full)
+    with pytest.raises(AssayError, match='cannot be made: No space left'):
+        journal.begin_journal(tmp_path / 'journal.jsonl', BEGUN)
 
 
 def test_a_damaged_journal_gets_no_entry(path):

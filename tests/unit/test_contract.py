@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -247,6 +249,16 @@ def test_a_file_that_cannot_be_read(tmp_path):
     path.write_bytes(b'name: \xff\n')
     with pytest.raises(AssayError, match='is no text in UTF-8'):
         read_contract(path)
+
+
+def test_what_a_user_names_may_be_a_pipe(tmp_path):
+    reading, writing = os.pipe()
+    os.write(writing, SMALL.encode())
+    os.close(writing)
+    assert read_contract(Path(f'/dev/fd/{reading}'), may_be_pipe=True) == small()
+    os.close(reading)
+    with pytest.raises(AssayError, match='cannot be read: Is a directory'):
+        read_contract(tmp_path, may_be_pipe=True)
 
 
 def test_a_figure_is_as_its_check_declares_it():

@@ -290,6 +290,13 @@ def test_limits_and_fractions_of_others(printed, sentence):
         check_limit(BOUTS.format(*printed), 'stencil', 2.0)
 
 
+@pytest.mark.parametrize(('word', 'instead'), [('0 in 0', 'zz in 0'), ('than 9.9', 'than zz')])
+def test_a_word_that_is_no_number_in_a_line_of_bouts(word, instead):
+    line = BOUTS.format(4, 0.6, 4, 10).replace(word, instead)
+    with pytest.raises(WrongAnswerError, match='the line of bouts is not whole'):
+        check_limit(line, 'stencil', 2.0)
+
+
 def test_bouts_or_fresh_windows_that_are_left_out():
     told = BOUTS.format(4, 0.6, 4, 10)
     with pytest.raises(WrongAnswerError, match='no bouts of stencil were printed'):

@@ -322,6 +322,15 @@ def test_a_good_run_says_once_what_files_set(golden_report, variables):
     assert ('UCX_TLS=rc (2 of 2 cases); ' in said) == bool(variables)
 
 
+def test_what_files_set_has_no_values_of_a_variable(golden_report):
+    report = golden_report('Passed')
+    for number, case in enumerate(cases(report)):
+        case.update(leftovers=[f'UCX_TLS={number}'], leftovers_in_files=['UCX_TLS'])
+    said = left_in_good_cases(run_of(report))
+    assert 'UCX_TLS (2 values, 2 of 2 cases); set by files' in said
+    assert said.endswith(': UCX_TLS (2 of 2 cases)')
+
+
 def test_what_an_mpi_is_packaged_with_explains_nothing(golden_report):
     """Debian's Open MPI 4.1.4."""
     file = '/etc/openmpi/openmpi-mca-params.conf'

@@ -1,6 +1,7 @@
 """Screenings: who is named, who is not, and what becomes of files that are damaged."""
 
 import json
+import math
 import os
 import re
 import shutil
@@ -643,6 +644,15 @@ def test_nodes_that_did_not_meet_are_kept_as_well(tmp_path):
     now = replace(screening(4), links=Links(empty.astype(int), empty, empty, empty))
     write_screening(tmp_path / 'one', now)
     assert judge_screening(read_screening(tmp_path / 'one')).findings == ()
+
+
+@pytest.mark.parametrize('value', [math.inf, math.nan])
+def test_a_figure_that_is_not_finite_is_not_kept(tmp_path, value):
+    now = screening(4)
+    now.values['triad alone'][0] = value
+    with pytest.raises(ValueError, match='not JSON compliant'):
+        write_screening(tmp_path / 'one', now)
+    assert not any(tmp_path.iterdir())
 
 
 def edited(path, change):

@@ -295,6 +295,18 @@ def test_a_change_beyond_all_numbers_is_json(stored, form):
     assert ('drift: 1 figure' if form == 'drift' else 'at run 0000001e') in said()[1]
 
 
+@pytest.mark.parametrize('apart', [1, 1e-9])
+@pytest.mark.parametrize('end', [690, -690])
+def test_no_drift_takes_more_than_all_in_a_week(stored, apart, end):
+    """Of as much as there can be, within months or milliseconds."""
+    values = noise(60) / 42 * np.exp(np.linspace(-end, end, 60))
+    history = stored(
+        [{'value': float(one), 'begun': 1 + (59 - n) * apart} for n, one in enumerate(values)]
+    )
+    (one,) = look(history).drifts
+    assert one.per_week == -1 if end < 0 else one.per_week > 1e60
+
+
 def test_another_unit_is_another_figure(stored):
     nights = upgraded()
     stored([one | ({'unit': 'ms'} if n >= 40 else {}) for n, one in enumerate(nights)])

@@ -4,6 +4,7 @@ import json
 import math
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +16,7 @@ from assay.running.selection import Listed
 from assay.tuning import measuring
 from assay.tuning.choosing import Trial
 from assay.tuning.measuring import Tuning
-from assay.tuning.starts import Outcome, TuningJob, read_job, write_job
+from assay.tuning.starts import OUTCOMES, Outcome, TuningJob, read_job, write_job
 from assay.tuning.trials import excluded_algorithms, trials
 
 SIZES = [8 << power for power in range(18)]
@@ -301,6 +302,17 @@ def test_times_of_another_way_are_left_alone(tune):
     assert tune(Machine(ring_is_better, seed=2, hosts=hosts)).journal != stopped.journal
 
 
+def test_a_journal_with_starts_of_another_form_is_told(tune, capsys):
+    stopped = tune(Machine(ring_is_better, stop_after=3))
+    subject, *rounds = map(json.loads, stopped.journal.read_text().splitlines())
+    for one in rounds:
+        one['starts'] = [{'trial': trial, 'outcome': said} for trial, said in one['starts']]
+    stopped.journal.write_text(''.join(f'{json.dumps(one)}\n' for one in (subject, *rounds)))
+    capsys.readouterr()
+    assert tune(Machine(ring_is_better, seed=2)).journal != stopped.journal
+    assert f'{stopped.journal} cannot be read: its rounds' in capsys.readouterr().err
+
+
 def test_an_entry_that_was_cut_off_is_measured_again(tune):
     stopped = tune(Machine(ring_is_better, stop_after=3))
     with stopped.journal.open('a') as file:
@@ -542,3 +554,23 @@ def test_a_time_that_is_not_finite_is_refused(tmp_path):
     write_job(tmp_path / 'starts', TuningJob('Open MPI v4.1.4', 2, ('n1',), {}, '', (own,)))
     with pytest.raises(AssayError, match='cannot be read: Infinity is not a measured value'):
         read_job(tmp_path / 'starts')
+
+
+def test_a_job_whose_times_cannot_be_read_is_not_released(tmp_path):
+    left, released = tmp_path / 'left', []
+    left.mkdir()
+    case = SimpleNamespace(check='Tune', result='pass')
+    case.files = SimpleNamespace(output=str(left), stage=None)
+    runner = SimpleNamespace(
+        assert_not_stopped=lambda: None,
+        begin=lambda: SimpleNamespace(folder=tmp_path),
+        run=lambda *_: SimpleNamespace(stopped=None, run=SimpleNamespace(last_cases=[case])),
+        release=lambda *given: released.append(given),
+    )
+    tuning = Tuning(runner, [], CASE, 'openmpi', None)
+    with pytest.raises(AssayError, match='what came of the starts cannot be read'):
+        tuning._job([start_of(0)])
+    assert not released
+    job = TuningJob('Open MPI v4.1.4', 2, ('n1',), {}, '', ())
+    write_job(left / OUTCOMES, job)
+    assert tuning._job([start_of(0)]) == job and len(released) == 1

@@ -12,9 +12,9 @@ from assay.witness.reading import read_witness
 from witnessed import halo, validated, write
 
 
-def site(offset, call='MPI_Recv', time=1.0, count=10, waits=None, phase=0, computed=0.0):
+def site(offset, call='MPI_Recv', time=1.0, count=10, waits=None, phase=0, computed=None):
     found = {'offset': offset, 'call': call, 'count': count, 'time': time, 'bytes': 80}
-    found['computed'] = computed
+    found |= {} if computed is None else {'computed': computed}
     found |= {'phase': phase} if phase else {}
     return found | ({'waits': waits} if waits else {})
 
@@ -121,6 +121,11 @@ def test_a_line_that_is_slower_but_for_its_waiting(capsys):
     assert slower(before, after) == (12, 'transfer')
     show_slower_line(before, after, Console(width=200))
     assert '2.000000 -> 6.000000 s of all ranks (+200.0%)' in capsys.readouterr().out
+
+
+def test_an_earlier_report_says_nothing_of_computation():
+    before = read(job([part(site('0x10'))]))
+    assert slower(before, read(job([part(site('0x10', computed=9.0))]))) is None
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -186,7 +187,8 @@ def end_run(archive: Archive, number: int, own: RunFolder, word: str, site: _Sit
                     _copy(path, draft / CASES / case_folder(case) / name)
         files = checksums_in(draft, f'jobs/{number}/')
         draft.rename(target)
-        settle(target.parent)
+        with suppress(OSError):  # some file systems cannot
+            settle(target.parent)
     except OSError as error:
         raise AssayError(
             f'run {number} cannot be kept: {error.filename}: {error.strerror}; it counts as '
@@ -211,7 +213,8 @@ def keep_screenings(archive: Archive, files: Iterable[Path], told: Mapping[str, 
         for name, path in names.items():
             if name not in told:
                 _copy(path, archive.folder / name)
-        settle(archive.screenings)
+        with suppress(OSError):
+            settle(archive.screenings)
         return {
             name: told[name] if name in told else Checksum.of(archive.folder / name)
             for name in names

@@ -17,7 +17,7 @@ from assay.acceptance.files import canonical, digest
 from assay.acceptance.yaml_lines import Place, YamlLines
 from assay.config.fabrics import DEFAULT, load_catalogue
 from assay.config.scales import PARTS, SCALES, is_scale
-from assay.files import read_bounded
+from assay.files import explain_errors, read_bounded
 from assay.job.launch import OF_WITNESS
 from assay.layout.layouts import LAYOUTS
 from assay.programs.figure import Quantity, quantity_of
@@ -213,13 +213,18 @@ class Contract(Part):
         return next((one for one in self.waivers if one.commitment == commitment), None)
 
 
-def read_contract(path: Path) -> Contract:
+def read_contract(path: Path, may_be_pipe: bool = False) -> Contract:
     """The contract of a file.
 
+    :param may_be_pipe: whether it is what a user names, not a file of an archive.
     :raises AssayError: with all that is wrong in it, a line each: file, line, field, and what would
         be right.
     """
-    data = read_bounded(path, MOST_CONTRACT)
+    if may_be_pipe:
+        with explain_errors(path, 'read'):
+            data = path.read_bytes()
+    else:
+        data = read_bounded(path, MOST_CONTRACT)
     try:
         text = data.decode()
     except UnicodeError:

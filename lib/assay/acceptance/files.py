@@ -7,7 +7,6 @@ import json
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -61,13 +60,15 @@ def digest_of(path: Path) -> str:
 
 
 def settle(folder: Path) -> None:
-    """Let names in a folder outlive a power cut, where the file system can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    """Let names in a folder outlive a power cut.
+
+    :raises OSError: if the file system cannot.
+    """
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 #: Files of an archive at most, and folders that are within each other.

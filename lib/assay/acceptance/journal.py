@@ -238,13 +238,13 @@ def begin_journal(path: Path, what: Begun) -> None:
     """
     try:
         path.touch(0o644, exist_ok=False)
+        settle(path.parent)
     except FileExistsError:
         raise AssayError(
             f'{path} is there: an acceptance is begun in a folder of its own'
         ) from None
     except OSError as error:
         raise AssayError(f'{path}: cannot be made: {error.strerror}') from None
-    settle(path.parent)
     with _locked(path) as file:
         _write(path, file, _chain(b''), [what])
 

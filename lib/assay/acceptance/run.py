@@ -115,7 +115,7 @@ def prepare_acceptance(path: Path, extra: Sequence[str], is_one_job: bool = Fals
     :param is_one_job: whether all cases are to be steps of one job.
     :raises AssayError: if the contract is wrong, its system is unknown, or the suite cannot be had.
     """
-    contract = read_contract(path)
+    contract = read_contract(path, may_be_pipe=True)
     settings.system_file(contract.system)
     given = reframe_options.read_options(selection_options(contract))
     suite = session.suite(contract.system, MODE, extra, given, is_one_job)

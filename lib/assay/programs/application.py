@@ -244,10 +244,13 @@ class _Bouts:
 
     def __init__(self, line: re.Match[str]) -> None:
         broken = WrongAnswerError(f'the line of bouts is not whole: {line[0]!r}')
-        bouts = [(as_number(rate), int(count)) for rate, count in _BOUT.findall(line['bouts'])]
-        self.slices, self.least = (
-            [*map(as_number, line[name].split())] for name in ('slices', 'least')
-        )
+        try:
+            bouts = [(float(rate), int(count)) for rate, count in _BOUT.findall(line['bouts'])]
+            self.slices, self.least = (
+                [*map(float, line[name].split())] for name in ('slices', 'least')
+            )
+        except ValueError:
+            raise broken from None
         is_whole = 1 < len(bouts) + 1 == len(self.slices) == len(self.least)
         if not is_whole or not all(one > 0 for one in self.slices):
             raise broken

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,7 +134,7 @@ def left_in_good_cases(run: Run) -> str | None:
         for one in found:
             values.setdefault(_name(one), set()).add(one)
 
-    def named(counted: Counter[str]) -> str:
+    def named(counted: Counter[str], values: Mapping[str, set[str]]) -> str:
         told = []
         for name, count in sorted(counted.items(), key=lambda one: (-one[1], one[0])):
             own = values.get(name, {name})
@@ -146,13 +146,13 @@ def left_in_good_cases(run: Run) -> str | None:
     if counts:
         who = 'not by Assay' if is_unsure else "neither by Assay nor by the system's file"
         sentences.append(
-            f'set in the environment of cases that passed, but {who}: {named(counts)}'
+            f'set in the environment of cases that passed, but {who}: {named(counts, values)}'
             f'{_UNSURE if is_unsure else ""}'
         )
     if in_files:
         sentences.append(
             f'set by files for cases that passed, but neither by Assay nor by the '
-            f"system's file: {named(in_files)}"
+            f"system's file: {named(in_files, {})}"
         )
     return '; '.join(sentences) or None
 

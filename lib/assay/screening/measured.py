@@ -5,6 +5,7 @@ The file is all that the verdict is made of: the same files give the same verdic
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -16,14 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay import AssayError
-from assay.files import (
-    DAMAGED,
-    explain_errors,
-    json_text,
-    read_bounded,
-    strict_json,
-    write_whole,
-)
+from assay.files import DAMAGED, explain_errors, read_bounded, strict_json, write_whole
 from assay.results.statistics.series import Floats
 from assay.text import plain
 
@@ -135,18 +129,23 @@ def write_screening(path: Path, measured: Screening) -> None:
     """Keep it in a file, which appears when it is whole.
 
     :raises AssayError: if it cannot be written.
+    :raises ValueError: at a value that is not finite, but for links that were not measured alone.
     """
     links = measured.links
     record = {
         'schema': SCHEMA,
         **{one.name: getattr(measured, one.name) for one in fields(measured)},
+        'begun': measured.begun.isoformat(),
         'values': {name: values.tolist() for name, values in measured.values.items()},
         'taken': {name: values.tolist() for name, values in measured.taken.items()},
-        'links': {one.name: getattr(links, one.name).tolist() for one in fields(links)},
+        'links': {
+            **{one.name: getattr(links, one.name).tolist() for one in fields(links)},
+            'alone': [[None if np.isnan(v) else v for v in pair] for pair in links.alone.tolist()],
+        },
     }
     with explain_errors(path, 'written'):
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json_text(record) + '\n')
+        write_whole(path, json.dumps(record, allow_nan=False) + '\n')
 
 
 def read_screening(path: Path) -> Screening:

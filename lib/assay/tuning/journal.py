@@ -76,9 +76,13 @@ def open_journal(subject: Mapping[str, Any]) -> TuningJournal:
             if rounds and rounds[-1]['kind'] == END:
                 break
             found = TuningJournal(path, subject)
-            for one in rounds:
-                starts = _STARTS.validate_python(one['starts'])
-                (found.proofs if one['is_proof'] else found.chosen_by).append(starts)
+            try:
+                for one in rounds:
+                    starts = _STARTS.validate_python(one['starts'])
+                    (found.proofs if one['is_proof'] else found.chosen_by).append(starts)
+            except (KeyError, ValueError):
+                say(f'{path} cannot be read: its rounds are measured again')
+                continue
             if rounds:
                 say(f'goes on with {path}, which has {len(rounds)} rounds')
             return found

@@ -329,8 +329,9 @@ class Tuning:
         for case in ended.run.last_cases if ended.run else ():
             folder = folder_left(case)
             if case.check == 'Tune' and case.result == 'pass' and folder:
+                job = read_job(folder / OUTCOMES)
                 self.runner.release(own, True)
-                return read_job(folder / OUTCOMES)
+                return job
         raise AssayError('\n'.join(['the default itself was not measured:', *ended.reasons]))
 
     def _found(self, stopped: str) -> TuningResult:

@@ -291,7 +291,8 @@ class Site(_Record):
     """The MPI calls of a rank from one place, in one phase of the program (0: none).
 
     ``offset`` is the address in the object file, of the call's instruction or just behind it.
-    ``computed`` is what the program took before the calls, since it last returned from MPI.
+    ``computed`` is what the program took before the calls, since it last returned from MPI; None in
+    reports of earlier versions.
     """
 
     offset: str
@@ -299,7 +300,7 @@ class Site(_Record):
     phase: int = 0
     count: int
     time: float
-    computed: float = 0.0
+    computed: float | None = None
     bytes: int
     waits: SiteWait | None = None
 

@@ -104,7 +104,7 @@ def summarise_sites(report: Report, phases: bool = False) -> list[SiteSummary]:
 def _add(to: SiteSummary, site: Site, rank: int) -> None:
     to.count += site.count
     to.time += site.time
-    to.computed += site.computed
+    to.computed += site.computed or 0.0
     to.bytes += site.bytes
     to.ranks[rank] = to.ranks.get(rank, 0.0) + site.time
     wait = site.waits
@@ -199,6 +199,8 @@ def slower_most(changes: Iterable[SiteChange], least: float) -> tuple[SiteChange
 def compare_sites(before: Report, after: Report) -> list[SiteChange]:
     """The places of two jobs side by side, those whose times changed most first.
 
+    Computation before calls is 0 in both if one report does not have it.
+
     The same object file is known by its build id. In another build of the program a place is known
     by its call and function, and by which of these calls it is: lines may have moved.
     """
@@ -209,10 +211,18 @@ def compare_sites(before: Report, after: Report) -> list[SiteChange]:
     old, new = (
         summarise_sites(one.model_copy(update={'lines': one.lines | both})) for one in reports
     )
+    if not (_has_computed(before) and _has_computed(after)):
+        for one in (*old, *new):
+            one.computed = 0.0
     shared = {one.build_id for one in old} & {one.build_id for one in new} - {''}
     olds, news = _by_name(old, shared), _by_name(new, shared)
     found = [SiteChange(olds.get(name), news.get(name)) for name in {**olds, **news}]
     return sorted(found, key=lambda one: -max(abs(one.grown('time')), abs(one.grown('computed'))))
+
+
+def _has_computed(report: Report) -> bool:
+    sites = (site for one in report.processes for part in one.sites for site in part.calls)
+    return any(site.computed is not None for site in sites)
 
 
 def _by_name(
