@@ -258,7 +258,7 @@ class Case(CaseName):
     def came_to_its_figures(self) -> bool:
         """Whether no phase before its figures failed: one that missed a reference has measured.
 
-        A case of which nothing ran, as its build failed or the run was stopped, has no such phase.
+        A case that never ran, as its build failed or the run was stopped, has no such phase.
         """
         return self.result != 'skip' and self.fail_phase in ('', 'performance')
 
