@@ -1136,6 +1136,14 @@ def test_runs_that_are_read_twice_are_never_compared_with_themselves(site, told,
     assert site.difference('last~1', 'last').earlier.runs == 11
 
 
+def test_jobs_that_ended_in_one_second_are_two(site, told):
+    second = int(NOW.timestamp()) - 3600
+    for part in (0.25, 0.75):
+        site.runs(1, lambda case, _, at=second + part: case.update(job_completion_time_unix=at))
+    code, text = told('last~1', 'last')
+    assert code == 0, text
+
+
 @pytest.mark.parametrize('margin', ['0%', '500%'])
 def test_a_margin_is_between_nothing_and_all(site, told, margin):
     site.runs(2)
