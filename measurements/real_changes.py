@@ -10,7 +10,7 @@ Every session is a real `assay run` of the smoke mode of Debian's Open MPI over 
 with the machine's turn (docs/runs.md), or of two nodes of the virtual cluster. Some of the
 unchanged machine come first, then every change in turn, forth and back, with a session of the
 unchanged machine after each three (on the cluster each two), and of the suite as it was at an
-earlier commit before each second of those. A change is one of the system's configuration, as a site
+earlier commit before each second of those, unless `--only` leaves it out. A change is one of the system's configuration, as a site
 makes it (variables of jobs, flags of the compilers), of a setting of the kernel's, of the suite's
 sources (in a clone of its own), a process beside the jobs, or a fault of the cluster.
 
@@ -78,6 +78,7 @@ class Place:
     :param built: those for which everything is built.
     :param each: sessions of changes between two of the unchanged machine.
     :param nodes: of the virtual cluster, as it is configured; none of this machine.
+    :param with_earlier: whether the suite as it was takes turns with that of today.
     :param is_shared: whether others use it all the while, who are not waited for.
     """
 
@@ -88,6 +89,7 @@ class Place:
     built: str
     each: int = 3
     nodes: tuple[str, ...] = ()
+    with_earlier: bool = False
     is_shared: bool = False
 
 
@@ -128,8 +130,8 @@ def next_of(stored: Sequence[str], place: Place) -> Change:
     if counts[UNCHANGED.name] < FIRST or EARLIER.name in since:
         return UNCHANGED
     if len(since) >= place.each:
-        with_earlier = not place.nodes and counts[UNCHANGED.name] % 2 == 0
-        return EARLIER if with_earlier else UNCHANGED
+        is_even = counts[UNCHANGED.name] % 2 == 0
+        return EARLIER if place.with_earlier and is_even else UNCHANGED
     fewest = min(counts[one.name] for one in place.changes)
     candidates = [one for one in place.changes if counts[one.name] == fewest]
     return candidates[-1 if fewest % 2 else 0]
@@ -433,7 +435,9 @@ def measure(data: Path, minutes: float, place: Place) -> None:
     ends = time.monotonic() + 60 * minutes
     sessions = [pl.read_parquet(data)] if data.exists() else []
     if not sessions:
-        build(place, [UNCHANGED, *([] if place.nodes else [EARLIER, *place.changes])], place.built)
+        earlier = [EARLIER] if place.with_earlier else []
+        changes = [] if place.nodes else place.changes
+        build(place, [UNCHANGED, *earlier, *changes], place.built)
     stored = labels_of(sessions[0]) if sessions else []
     while time.monotonic() < ends:
         change = next_of(stored, place)
@@ -492,7 +496,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    names = {one.name: None for one in (*CHANGES, *BETWEEN_NODES)}
+    names = {one.name: None for one in (EARLIER, *CHANGES, *BETWEEN_NODES)}
     parser.add_argument(
         '--minutes', type=float, default=60, help='no session or trial begins after so many'
     )
@@ -517,7 +521,10 @@ def main() -> None:
     try:
         place, data = (CLUSTER, DATA_BETWEEN_NODES) if options.between_nodes else (HERE, DATA)
         changes = [one for one in place.changes if one.name in options.only]
-        place = replace(place, changes=changes, is_shared=options.shared)
+        with_earlier = not place.nodes and EARLIER.name in options.only
+        place = replace(
+            place, changes=changes, with_earlier=with_earlier, is_shared=options.shared
+        )
         if options.trials:
             data = options.data or DATA_OF_TRIALS
             measure_trials(

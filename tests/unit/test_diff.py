@@ -628,6 +628,23 @@ def test_what_slows_a_core_is_no_loss_of_a_kernel_beside_a_control(site, softwar
     assert not found.gone
 
 
+def test_a_ratio_to_a_control_is_surer_than_a_rate_of_the_same_spread(site):
+    @changing
+    def both(case, values, left):
+        value = left * math.exp(site.random.normal(0, 0.01))
+        add(case, values, 'Gflop/s', dot_rate=8 * value)
+        add(case, values, waxpy_in_caches_of_control=value)
+
+    site.runs(3, both(1.0), label='before')
+    site.runs(3, both(0.9), label='after')
+    errors = {
+        one.figure.figure: one.verdict.comparison.error
+        for one in site.difference('before', 'after').figures
+        if one.verdict
+    }
+    assert errors['waxpy_in_caches_of_control'] < 0.9 * errors['dot_rate']
+
+
 def test_a_kernel_whose_control_is_too_new_is_judged_by_its_rate(site):
     @changing
     def kernels(case, values, rate, has_control):

@@ -278,6 +278,21 @@ def test_one_run_each_tells_nothing_without_a_history():
     assert judge_suite([]).families == []
 
 
+def test_a_family_is_no_surer_of_occasions_than_its_worst_member_is():
+    rng = np.random.default_rng(12)
+    sides = [[series(np.exp(0.01 * rng.standard_normal(3))) for _ in 'ab'] for _ in range(4)]
+
+    def error(*shares):
+        members = [
+            FamilyMember('a', str(number), *both, 'lower', occasions=share)
+            for number, (both, share) in enumerate(zip(sides, shares, strict=True))
+        ]
+        return judge_suite(members).families[0].tested.index.error
+
+    low, mixed, high = error(*[0.25] * 4), error(0.25, 0.25, 0.5, 0.25), error(*[0.5] * 4)
+    assert low < 0.9 * mixed and mixed == pytest.approx(high, rel=0.1)
+
+
 def test_shares_of_false_findings_as_elsewhere():
     p_values = np.random.default_rng(6).uniform(0, 0.2, 40)
     mine = benjamini_hochberg(p_values)

@@ -12,7 +12,7 @@ from assay.results.statistics.comparison import compare, judge_comparisons
 from assay.results.statistics.controls import doubt_if_machine_moved, moved_controls
 from assay.results.statistics.retest import decide_by_pairs, spread_of_foursomes
 from assay.results.statistics.series import DAY, GREATEST, LATEST, series
-from assay.results.statistics.spread import inflation, learn, unseen_session_inflation
+from assay.results.statistics.spread import OCCASIONS, inflation, learn, unseen_session_inflation
 
 pytestmark = pytest.mark.filterwarnings('error')
 
@@ -199,7 +199,8 @@ def test_one_figure_alone_shows_nothing_of_how_alike_runs_of_another_are():
     random = np.random.default_rng(10)
     known, new = np.exp(0.01 * random.standard_normal((2, 100)))
     found = compare(series(new[:5]), series(new[5:10]), 'higher', None, learn([series(known)]))
-    assert found.error**2 == pytest.approx(2 * found.single * unseen_session_inflation(5).value / 5)
+    assumed = unseen_session_inflation(5, OCCASIONS).value
+    assert found.error**2 == pytest.approx(2 * found.single * assumed / 5)
     assert math.isfinite(found.error)
 
 

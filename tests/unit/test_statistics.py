@@ -30,6 +30,7 @@ from assay.results.statistics.series import DAY, series, trimmed_mean
 from assay.results.statistics.spread import (
     MANY,
     OCCASIONS,
+    OCCASIONS_BESIDE_CONTROL,
     FigureKind,
     Variance,
     history_variance,
@@ -211,17 +212,19 @@ def test_quantiles_far_out_are_those_of_their_probabilities():
 # ----- comparisons
 
 
-def test_without_history_the_runs_show_their_own_spread():
+@pytest.mark.parametrize('share', [OCCASIONS, OCCASIONS_BESIDE_CONTROL])
+def test_without_history_the_runs_show_their_own_spread(share):
     """By hand: their variance within the sides, and the share of what one occasion misses."""
     before, after = noise(8, 5), 0.9 * noise(9, 5)
-    found = compare(series(before), series(after), 'higher')
+    kind = FigureKind((), None, occasions=share)
+    found = compare(series(before), series(after), 'higher', kind=kind)
     logs = [np.log(before), np.log(after)]
     pooled = (np.var(logs[0], ddof=1) + np.var(logs[1], ddof=1)) / 2
     assert found.change == pytest.approx(trimmed_mean(logs[1]) - trimmed_mean(logs[0]))
-    of_a_side = OCCASIONS + (1 - OCCASIONS) * 1.13 / 5
-    assert found.error == pytest.approx(math.sqrt(2 * pooled / (1 - OCCASIONS) * of_a_side))
+    of_a_side = share + (1 - share) * 1.13 / 5
+    assert found.error == pytest.approx(math.sqrt(2 * pooled / (1 - share) * of_a_side))
     # Only of that part it is assumed how large it is.
-    assert found.freedom == pytest.approx(1 / (1 / 8 + (OCCASIONS / of_a_side) ** 2 / 30))
+    assert found.freedom == pytest.approx(1 / (1 / 8 + (share / of_a_side) ** 2 / 30))
     assert found.term == THESE_RUNS + OCCASIONS_ASSUMED
     assert [one.word for one in judge_comparisons([found] * 2)] == ['worse'] * 2
 

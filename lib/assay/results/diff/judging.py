@@ -9,6 +9,7 @@ from typing import cast
 import polars as pl
 
 from assay import AssayError
+from assay.programs.application import OF_CONTROL
 from assay.results.diff.compared import Compared
 from assay.results.diff.families import family_of, kind_of
 from assay.results.diff.sides import Pair, names_in_both
@@ -25,7 +26,7 @@ from assay.results.rows import is_beyond
 from assay.results.statistics.comparison import Better, Word, judge_comparisons
 from assay.results.statistics.families import FamilyMember, FigureFamily, judge_suite
 from assay.results.statistics.series import Series
-from assay.results.statistics.spread import NO_KIND
+from assay.results.statistics.spread import NO_KIND, OCCASIONS, OCCASIONS_BESIDE_CONTROL
 from assay.results.unchanged import mostly_good_runs, unchanged_figures, usual_runs
 from assay.running.setting import Settings
 
@@ -142,6 +143,7 @@ def _member(one: Compared, past: Past, settings: Settings | None) -> FamilyMembe
         _better(one),
         past_series(one.figure, past, settings),
         past.kinds.get(one.after.kind, NO_KIND),
+        OCCASIONS_BESIDE_CONTROL if one.figure.figure.endswith(OF_CONTROL) else OCCASIONS,
     )
 
 

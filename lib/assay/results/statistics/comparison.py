@@ -16,7 +16,7 @@ from assay.results.statistics.series import Series, ratio, trimmed_mean
 from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
-    OCCASIONS,
+    NO_KIND,
     OCCASIONS_FREEDOM,
     UNSEEN_TAIL,
     FigureKind,
@@ -220,7 +220,8 @@ def compare(
     tail = windows.tail if windows else _unseen_tail(min(sizes))
     own = past.locations if past else None
     factor_of = {
-        n: session_inflation(n, own, kind, unseen_session_inflation(n)) for n in set(sizes)
+        n: session_inflation(n, own, kind, unseen_session_inflation(n, kind.occasions))
+        for n in set(sizes)
     }
     factors = [factor_of[n] for n in sizes]
     variances = [
@@ -233,9 +234,9 @@ def compare(
         if not term.startswith(THESE_RUNS):
             # A short history met few occasions.
             met = max((len(one) for one in kind.logs), default=past.size if past else 0)
-            unmet = OCCASIONS * max(0.0, 1 - met / ENOUGH_HISTORY)
+            unmet = kind.occasions * max(0.0, 1 - met / ENOUGH_HISTORY)
             variances = [one / (1 - unmet) for one in variances]
-        floor = OCCASIONS * sum(
+        floor = kind.occasions * sum(
             one / factor.value * n for one, factor, n in zip(variances, factors, sizes, strict=True)
         )
     change = float(trimmed_mean(new) - trimmed_mean(old))
@@ -259,7 +260,8 @@ def compare(
     )
     sessions = max([len(one) for one in kind.logs] + [past.size if past else 0])
     if 0 < sessions < SHORT_HISTORY:
-        without = compare(before, after, better, None, FigureKind((), None, kind.within))
+        unseen = replace(NO_KIND, within=kind.within, occasions=kind.occasions)
+        without = compare(before, after, better, None, unseen)
         found = replace(found, short_sighted_p=without.p_value if without.is_seen else 1.0)
     return replace(found, p_value=_p_value(found))
 
@@ -399,7 +401,7 @@ def _of_these_runs(sides: Sequence[Series], kind: FigureKind) -> Variance | None
         found = prior
     else:
         return None
-    return Variance(max(found.value, floor**2) / (1 - OCCASIONS), found.freedom)
+    return Variance(max(found.value, floor**2) / (1 - kind.occasions), found.freedom)
 
 
 def _of_repeats(sides: Iterable[Series]) -> Variance:

@@ -31,6 +31,7 @@ from assay.results.statistics.spread import (
     ENOUGH_HISTORY,
     FLOOR,
     NO_KIND,
+    OCCASIONS,
     FigureKind,
     Variance,
     learn,
@@ -66,6 +67,7 @@ class FamilyMember:
     :param kind: of figures that measure the same thing in different cases.
     :param history: other runs of it, in which nothing changed.
     :param past: what histories of figures like it have in common.
+    :param occasions: as of :class:`~assay.results.statistics.spread.FigureKind`.
     """
 
     family: str
@@ -75,6 +77,7 @@ class FamilyMember:
     better: Better
     history: Series | None = None
     past: FigureKind = NO_KIND
+    occasions: float = OCCASIONS
 
     @property
     def can_be_part(self) -> bool:
@@ -215,7 +218,7 @@ def _alone(members: Sequence[FamilyMember]) -> list[Comparison]:
     within = pool_by_family(sides)
     compared = []
     for one in members:
-        kind = replace(one.past, within=within.get(one.family))
+        kind = replace(one.past, within=within.get(one.family), occasions=one.occasions)
         compared.append(compare(one.before, one.after, one.better, one.history, kind))
     return compared
 
@@ -371,8 +374,10 @@ def _indices(
     histories = [one.history for one in sides.values() if one.history]
     kind = learn(histories, pool_variance((one.before, one.after) for one in sides.values()))
     found = []
-    for one in sides.values():
-        index = compare(one.before, one.after, 'lower', one.history, kind)
+    for key, one in sides.items():
+        # What one member shares with its occasion, the index does.
+        own = replace(kind, occasions=max(members[i].occasions for i in groups[key]))
+        index = compare(one.before, one.after, 'lower', one.history, own)
         # No session's location is surer than that of a figure, whatever the unit is.
         short = max(1.0, FLOOR / one.unit / math.sqrt(index.single))
         found.append(
