@@ -11,12 +11,16 @@ is a sum of mean squares, so that its degrees of freedom are Satterthwaite's (Bi
 correlations. Sessions of a change count for figures that it cannot touch. Jobs on far cores do not
 count, nor disturbed ones.
 
-The second table is what `assay compare-runs` says of pairs of unchanged sides on two occasions.
+The second table is of trials of `real_changes.py`, each an occasion: the three runs before of each
+are a side. There is one side of each, so the whole variance of sides counts as between occasions.
+
+The third table is what `assay compare-runs` says of pairs of unchanged sides on two occasions.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import os
 import tempfile
@@ -30,6 +34,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 from injected import UNCHANGED
+from real_changes import DATA_OF_TRIALS
 from scipy.stats import chi2
 from told_of_changes import (
     NOT_WORSE,
@@ -46,6 +51,7 @@ from told_of_changes import (
     triples_of,
 )
 
+from assay.programs.application import OF_CONTROL
 from assay.results.diff.families import is_without_messages
 from assay.results.statistics.series import Floats
 from assay.witness.disturbance import AS_FAR, CORE_LATENCY, CORE_MOVE
@@ -85,6 +91,7 @@ def main() -> None:
     position = dict(zip(begun['run'], range(len(begun)), strict=True))
     print(f'{len(begun)} sessions on {occasion[-1] + 1} occasions: {np.bincount(occasion)}\n')
     of_shares(stored, occasion, position)
+    of_trials()
     of_pairs(stored, dict(zip(begun['run'], occasion, strict=True)))
 
 
@@ -160,14 +167,17 @@ def share(
     parts = between / sides, within * (1 - 1 / sides)
     total = sum(parts)
     freedom = worth * total**2 / (parts[0] ** 2 / occasions + parts[1] ** 2 / more)
+    return len(found), worth, *of_sessions(total, freedom)
 
-    def of_sessions(ratio: float) -> float:
-        """Of the variance of a mean of three over what independent sessions would give."""
-        beyond = max(0.0, ratio - 1) / RUNS
-        return beyond / (1 + beyond)
 
-    most = of_sessions(total * freedom / float(chi2.ppf(0.05, freedom)))
-    return len(found), worth, of_sessions(total), most
+def of_sessions(ratio: float, freedom: float) -> tuple[float, float]:
+    """The share between occasions, and at most (95%).
+
+    :param ratio: the variance of a mean of three over what independent sessions would give.
+    """
+    ratios = np.array([ratio, ratio * freedom / float(chi2.ppf(0.05, freedom))])
+    beyond = np.maximum(0, ratios - 1) / RUNS
+    return tuple((beyond / (1 + beyond)).tolist())
 
 
 def mean_squares(logs: Floats, occasion: np.ndarray) -> tuple[float, ...] | None:
@@ -223,6 +233,38 @@ def mean_of(figures: Sequence[Floats], occasion: np.ndarray) -> Floats:
     sums = np.nansum(weights * (logs - np.nanmean(logs, axis=1, keepdims=True)), axis=0)
     enough = np.isfinite(logs).sum(axis=0) > len(logs) / 2
     return np.where(enough, sums / np.maximum(weights.sum(axis=0), 1e-12), np.nan)
+
+
+# ----- trials ------------------------------------------------------------------------------------
+
+
+def of_trials() -> None:
+    """Of kernels in caches, as rates and over their control; as if all figures varied as one."""
+    trials = [json.loads(line) for line in DATA_OF_TRIALS.read_text().splitlines()]
+    trial_of = {run: number for number, one in enumerate(trials) for run in one['runs'][:RUNS]}
+    stored = pl.read_parquet(DATA_OF_TRIALS.with_suffix('.parquet'))
+    ours = (
+        stored.cast({pl.Categorical: pl.String})
+        .filter(pl.col('run').is_in([*trial_of]))
+        .with_columns(trial=pl.col('run').replace_strict(trial_of))
+    )
+    print('\n| kernels in caches | figures | trials | share between trials | at most (95%) |')
+    print('|---|---:|---:|---:|---:|')
+    for name, ending in (('over their control', OF_CONTROL), ('rates', '_rate')):
+        figures = ours.filter(pl.col('figure').str.ends_with(f'in_caches{ending}'))
+        ratios, trials_of = [], set()
+        for _, one in figures.group_by('case', 'figure'):
+            last = one.sort('measured').unique('run', keep='last')
+            sides = last.group_by('trial').agg(pl.col('value').log())
+            sides = sides.filter(pl.col('value').list.len() == RUNS)
+            if len(sides) >= ENOUGH_OCCASIONS:
+                logs = np.array(sides['value'].to_list())
+                unit = float(np.var(logs, axis=1, ddof=1).mean()) / RUNS
+                ratios.append(float(np.var(logs.mean(axis=1), ddof=1)) / unit)
+                trials_of |= set(sides['trial'])
+        shares = of_sessions(float(np.mean(ratios)), len(trials_of) - 1)
+        cells = [f'{one:.2f}' for one in shares]
+        print('|', ' | '.join([name, str(len(ratios)), str(len(trials_of)), *cells]), '|')
 
 
 # ----- pairs across occasions -------------------------------------------------------------------

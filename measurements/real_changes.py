@@ -10,9 +10,10 @@ Every session is a real `assay run` of the smoke mode of Debian's Open MPI over 
 with the machine's turn (docs/runs.md), or of two nodes of the virtual cluster. Some of the
 unchanged machine come first, then every change in turn, forth and back, with a session of the
 unchanged machine after each three (on the cluster each two), and of the suite as it was at an
-earlier commit before each second of those, unless `--only` leaves it out. A change is one of the system's configuration, as a site
-makes it (variables of jobs, flags of the compilers), of a setting of the kernel's, of the suite's
-sources (in a clone of its own), a process beside the jobs, or a fault of the cluster.
+earlier commit before each second of those, unless `--only` leaves it out. A change is one of the
+system's configuration, as a site makes it (variables of jobs, flags of the compilers), of a setting
+of the kernel's, of the suite's sources (in a clone of its own), a process beside the jobs, or a
+fault of the cluster.
 
 A trial is a whole upgrade day: three runs of the unchanged machine, then `run --against` them with
 a change made. Their order was drawn by lot beforehand (`order_of_trials`).
@@ -522,9 +523,7 @@ def main() -> None:
         place, data = (CLUSTER, DATA_BETWEEN_NODES) if options.between_nodes else (HERE, DATA)
         changes = [one for one in place.changes if one.name in options.only]
         with_earlier = not place.nodes and EARLIER.name in options.only
-        place = replace(
-            place, changes=changes, with_earlier=with_earlier, is_shared=options.shared
-        )
+        place = replace(place, changes=changes, with_earlier=with_earlier, is_shared=options.shared)
         if options.trials:
             data = options.data or DATA_OF_TRIALS
             measure_trials(
