@@ -657,7 +657,9 @@ def test_the_rank_that_ends_badly(same, job, mpi, endings, action, reason, ranks
         assert 0 <= line['mpi_time'] <= line['wall'] < 300
     assert bool(found) is (ranks > 1 and mpi.family in PASSES_SIGTERM_ON)
     for line in found.values():
-        assert (line['reason'], line['inside']) == ('SIGTERM', 'MPI_Recv')
+        assert line['reason'] == 'SIGTERM'
+        # One that had no core meanwhile was not in it yet.
+        assert line['inside'] in (None, 'MPI_Recv')
 
 
 @pytest.fixture
